@@ -11,13 +11,14 @@ from memlog.eventlog.events import Change, Event, tag_of
 from memlog.eventlog.struct_fields import Field, fields_of
 
 _ENVELOPE = Change.__struct_fields__
-_OF_FORGET = ("target_ids",)
-"""Members without an option: `memlog forget` names many events, `append redacted` one."""
+_WITHOUT_OPTION = ("target_ids", "extraction")
+"""Members without an option: `memlog forget` names many events, `append redacted` one; what a model distilled
+is appended with the line that closes its extraction."""
 _NEEDED = ("target_id",)
 
 _CHAT_HELP = "The conversation, CHANNEL:CHAT_ID, split at the first colon."
 
-_OPTIONS = {"ids": "--daily-event"}
+_OPTIONS = {"ids": "--daily-event", "message_ids": "--message-id"}
 """Options of another name than their member: --id is the event's own."""
 
 _HELP = {
@@ -36,14 +37,17 @@ _HELP = {
     "kind": "Its kind.",
     "memory_id": "The memory's id; memory_saved derives it from chat and content by default.",
     "memory_ids": "The id of a memory; repeatable.",
+    "message_ids": "The id of a message that was distilled; repeatable.",
     "meta": "A JSON object with more about it, such as the model's name.",
     "model": "The model of the new session.",
     "mtime": "When the file was last changed (RFC 3339).",
     "name": "The speaker's name; searches find it, too.",
+    "prompt": "The id of the prompt.",
     "rank": "Its rank in a list, from 1.",
     "rates": "A JSON object with a factor from 0 to 1 for each category.",
     "raw_tokens": "The length of the original, in tokens.",
     "reason": "The reason, for readers of the log.",
+    "refused": "How many entries of the answer were of another form.",
     "rest": "With --rank 1, the value of the next rank; repeatable. Together they are the whole list.",
     "role": "The role of the speaker.",
     "root": "The folder of the source.",
@@ -58,6 +62,8 @@ _HELP = {
     "summary": "What happened.",
     "tags": "A tag; repeatable.",
     "target_id": "The id of the event to redact.",
+    "tokens_in": "The tokens of the question.",
+    "tokens_out": "The tokens of the answer.",
     "through_message_id": "The last distilled message.",
     "title": "A title; the first 80 characters of the content by default.",
     "to_message_id": "The last message that it covers.",
@@ -71,7 +77,9 @@ _HELP = {
 
 def options_of(kind: type[Event]) -> list[click.Parameter]:
     """The options of the command that appends one event of `kind`: one for each of its members."""
-    fields = {field.name: field for field in fields_of(kind) if field.name not in (*_ENVELOPE, *_OF_FORGET)}
+    fields = {
+        field.name: field for field in fields_of(kind) if field.name not in (*_ENVELOPE, *_WITHOUT_OPTION)
+    }
     chat: list[click.Parameter] = []
     if fields.pop("chat_id", None):
         is_conversation = fields.pop("channel", None) is not None

@@ -8,6 +8,7 @@ PHRASES = {
     "check the path of the store": "check --store and --project",
     "memlog.open(PATH, create=True)": "memlog init",
     "memlog.open(PATH)": "--store",
+    "memlog.open(language_model=…)": "the section [language_model] of memlog.toml",
     "help(memlog.TYPE)": "memlog append TYPE --help",
     "store.erasure.prove(TEXT)": "memlog scrub --prove TEXT",
     "Projects.list()": "memlog projects list",

@@ -42,9 +42,12 @@ _COMMANDS = {
     "Memory": {
         "core": "Read and change the core memory.",
         "daily": "Record and list daily events.",
+        "buffer": "Show the messages that nobody has distilled yet.",
         "decay": "Fade memories by one day.",
+        "extract": "Have a language model distil messages into memories.",
         "fact": "Set, show and remove facts.",
         "memory": "Save, list and change memories.",
+        "prompts": "Show the prompts of the language model.",
         "prune": "Archive faded memories.",
     },
     "Documents": {
@@ -78,6 +81,7 @@ _MODULES = {
     "conversations": ("session", "sessions", "show", "summaries", "window"),
     "documents": ("docs", "workspace"),
     "erasure": ("forget", "scrub", "secrets"),
+    "extraction": ("buffer", "extract", "prompts"),
     "facts": ("ask", "fact"),
     "fading": ("decay", "prune"),
     "help": ("completion", "help"),

@@ -8,7 +8,7 @@ import click
 
 import memlog
 from memlog.cli.output import note
-from memlog.cli.providers import embedding_of, rerank_of
+from memlog.cli.providers import embedding_of, extraction_rules_of, language_model_of, rerank_of
 from memlog.cli.settings import Settings
 from memlog.cli.stored_events import STORED
 
@@ -38,11 +38,14 @@ def store_opener(ctx: click.Context) -> "Callable[[Path], memlog.Store]":
 def _opened(
     settings: Settings, notify: Callable[[str], None], on_stored: Callable[..., None] | None
 ) -> "memlog.Store":
+    language_model = language_model_of(settings)
     return memlog.open(
         settings.store,
         model=settings.value("model"),
         embedding=embedding_of(settings),
         rerank=rerank_of(settings),
+        language_model=language_model,
+        extraction=None if language_model is None else extraction_rules_of(settings),
         memory=settings.value("memory.enabled"),
         durability=settings.value("durability"),
         lock_timeout=settings.value("lock_timeout"),

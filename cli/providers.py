@@ -1,13 +1,16 @@
 """The providers that the settings choose, and what is sent to them."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memlog.cli.settings import IN_FILE, VARIABLE, Settings
+from memlog.cli.settings_schema import BY_NAME
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.limits import OLLAMA_URL
+from memlog.eventlog.secrets import masked
 from memlog.eventlog.streams import shown
 
 if TYPE_CHECKING:
@@ -35,12 +38,13 @@ def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
     # Imported here: most stores have no provider.
     from memlog import EmbeddingProvider
 
-    return EmbeddingProvider(
-        type=kind,
-        **_in_common(settings, "embedding") | {"model": model},
-        dimension=settings.value("embedding.dimension"),
-        batch=settings.value("embedding.batch"),
-    )
+    with _naming("embedding"):
+        return EmbeddingProvider(
+            type=kind,
+            **_in_common(settings, "embedding") | {"model": model},
+            dimension=settings.value("embedding.dimension"),
+            batch=settings.value("embedding.batch"),
+        )
 
 
 def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
@@ -50,13 +54,46 @@ def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
         BadInput: a setting has an invalid value.
     """
     is_off = not settings.value("rerank.enabled") or settings.value("retrieval.mode") == "classic"
-    if is_off or settings.value("rerank.base_url") is None:
+    if is_off or not _is_configured(settings, "rerank"):
         return None
     # Imported here: most stores have no provider.
     from memlog import RerankProvider
 
     kind, top_n = settings.value("rerank.type"), settings.value("rerank.top_n")
-    return RerankProvider(type=kind, **_in_common(settings, "rerank"), top_n=top_n)
+    with _naming("rerank"):
+        return RerankProvider(type=kind, **_in_common(settings, "rerank"), top_n=top_n)
+
+
+def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | None":
+    """Who distils conversations; None for nobody.
+
+    Raises:
+        BadInput: a setting has an invalid value.
+    """
+    if not settings.value("extraction.enabled") or not _is_configured(settings, "language_model"):
+        return None
+    # Imported here: most stores have no provider.
+    from memlog import LanguageModelProvider
+
+    kind, most = settings.value("language_model.type"), settings.value("language_model.max_tokens")
+    with _naming("language_model"):
+        return LanguageModelProvider(type=kind, **_in_common(settings, "language_model"), max_tokens=most)
+
+
+def extraction_rules_of(settings: Settings) -> "memlog.ExtractionRules":
+    """When conversations are distilled, and what is kept.
+
+    Raises:
+        BadInput: a setting has an invalid value.
+    """
+    from memlog import ExtractionRules
+
+    return ExtractionRules(
+        quiet_minutes=settings.value("extraction.quiet_minutes"),
+        tokens=settings.value("extraction.tokens"),
+        threshold=settings.value("extraction.threshold"),
+        max_per_session=settings.value("extraction.max_per_session"),
+    )
 
 
 def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
@@ -69,10 +106,27 @@ def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
     embedding, rerank = embedding_of(settings), rerank_of(settings)
     if embedding is not None and embedding.type not in ("onnx", "none"):
         where = embedding.base_url or OLLAMA_URL
-        sent.append({"what": "passages and questions", "to": where})
+        when = ", where no model of this machine works" if embedding.type == "auto" else ""
+        sent.append({"what": "passages and questions", "to": where + when})
     if rerank is not None:
         sent.append({"what": f"questions and the {rerank.top_n} best hits", "to": str(rerank.base_url)})
+    if (model := language_model_of(settings)) is not None:
+        sent.append({"what": "conversations", "to": str(model.base_url)})
     return sent
+
+
+def _is_configured(settings: Settings, section: str) -> bool:
+    """Whether a provider is chosen: whoever names its type or model means one, and may forget its address."""
+    names = (f"{section}.{name}" for name in ("base_url", "type", "model"))
+    return any(settings.value(name) != BY_NAME[name].default for name in names)
+
+
+@contextmanager
+def _naming(section: str) -> Iterator[None]:
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(f"[{section}] {error.message}", hint=error.hint) from error
 
 
 def _in_common(settings: Settings, section: str) -> dict[str, Any]:
@@ -101,5 +155,8 @@ def _first_line(path: Path) -> str:
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{shown(path)}: {error}", hint="api_key_file names a file with one line") from error
+        why = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise BadInput(
+            masked(f"{shown(path)}: {why}"), hint="api_key_file names a file with one line"
+        ) from error
     return lines[0].strip() if lines else ""

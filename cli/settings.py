@@ -170,6 +170,8 @@ def by_name(parsed: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         if not isinstance(given, dict):
             yield name, given
             continue
+        if {"type", "provider"} <= given.keys():
+            raise BadInput(f"[{name}] has both type and provider", hint="they mean the same: leave out one")
         for key, value in given.items():
             yield f"{name}.{'type' if key == 'provider' else key}", value
 

@@ -9,7 +9,7 @@ from memlog.cli.output import note
 from memlog.cli.param_types import FOLDER, PROJECT, TEXT, ZONE, Number, TextType
 from memlog.eventlog import limits
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.limits import OLLAMA_MODEL, OLLAMA_URL
+from memlog.eventlog.limits import OLLAMA_MODEL, OLLAMA_URL, Limit
 
 _DEFAULTS = {
     "store": "the project's folder below the platform's user data",
@@ -20,6 +20,9 @@ _DEFAULTS = {
     "embedding.dimension": "what the first vector has",
     **dict.fromkeys(("embedding.api_key", "embedding.api_key_file"), "no key is sent"),
     "rerank.base_url": "nobody ranks anew",
+    "language_model.base_url": "nobody distils",
+    "language_model.model": "no model is named",
+    **dict.fromkeys(("language_model.api_key", "language_model.api_key_file"), "no key is sent"),
     "rerank.model": "no model is named",
     **dict.fromkeys(("rerank.api_key", "rerank.api_key_file"), "no key is sent"),
 }
@@ -109,22 +112,22 @@ def _mode(text: str) -> str:
     return "classic"
 
 
-def _of_provider(section: str, asked: str) -> tuple[Setting, ...]:
+def _of_provider(section: str, asked: str, timeout: Limit[float]) -> tuple[Setting, ...]:
     """The settings that providers have in common."""
     return (
         Setting(f"{section}.base_url", None, TEXT, "URL", f"Where {asked}; with the version: https://…/v1."),
         Setting(f"{section}.model", None, TEXT, "name", "The name of the model at the provider."),
         Setting(
-            *_number(f"{section}.timeout", limits.PROVIDER_TIMEOUT),
+            *_number(f"{section}.timeout", timeout),
             "seconds",
-            "How long a question waits for the provider; then it is answered without it.",
+            "How long an answer of the provider may take.",
         ),
         Setting(
             f"{section}.api_key",
             None,
             TEXT,
             "${NAME}",
-            "The environment variable that has the key; never the key itself.",
+            "The key; in memlog.toml only the variable that has it, in that form.",
         ),
         Setting(
             f"{section}.api_key_file", None, FOLDER, "file", "A file that has the key in its first line."
@@ -231,7 +234,7 @@ SETTINGS = (
         "Who embeds texts: a model on this machine (onnx), Ollama, an OpenAI-compatible API (api), nobody"
         " (none); auto: onnx, else Ollama where it answers, else nobody.",
     ),
-    *_of_provider("embedding", "texts are sent to be embedded"),
+    *_of_provider("embedding", "texts are sent to be embedded", limits.PROVIDER_TIMEOUT),
     Setting(
         *_number("embedding.dimension", limits.EMBEDDING_DIMENSION, has_default=False),
         "numbers",
@@ -247,8 +250,38 @@ SETTINGS = (
         "Who ranks hits anew: /v1/rerank as Cohere, Jina, vLLM and llama.cpp have it (api), or /rerank of"
         " text-embeddings-inference (tei).",
     ),
-    *_of_provider("rerank", "questions and hits are sent to be ranked"),
+    *_of_provider("rerank", "questions and hits are sent to be ranked", limits.PROVIDER_TIMEOUT),
     Setting(*_number("rerank.top_n", limits.RERANKED), "hits", "The best hits, which are ranked anew."),
+    Setting("extraction.enabled", True, click.BOOL, "true, false", "Whether conversations are distilled."),
+    Setting(
+        *_number("extraction.quiet_minutes", limits.QUIET_MINUTES),
+        "minutes",
+        "Without a message in a chat, after which a watch distils it.",
+    ),
+    Setting(
+        *_number("extraction.tokens", limits.BUFFER_TOKENS),
+        "tokens",
+        "Of undistilled messages, from which on a watch distils a chat at once; also of one request.",
+    ),
+    Setting(
+        *_number("extraction.threshold", limits.EXTRACTION_THRESHOLD),
+        "importance",
+        "The least importance of a memory that is kept.",
+    ),
+    Setting(
+        *_number("extraction.max_per_session", limits.MEMORIES_PER_SESSION),
+        "memories",
+        "Memories that are distilled of a session at most.",
+    ),
+    Setting(
+        "language_model.type",
+        "api",
+        click.Choice(get_args(limits.LanguageModelType)),
+        ", ".join(get_args(limits.LanguageModelType)),
+        "Who distils: OpenAI's /v1/chat/completions with a JSON schema (api), or Anthropic's /v1/messages.",
+    ),
+    *_of_provider("language_model", "conversations are sent to be distilled", limits.LANGUAGE_MODEL_TIMEOUT),
+    Setting(*_number("language_model.max_tokens", limits.ANSWER_TOKENS), "tokens", "Of an answer at most."),
 )
 
 BY_NAME = {setting.name: setting for setting in SETTINGS}

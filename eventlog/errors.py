@@ -137,7 +137,8 @@ class ProviderError(MemlogError):
     """A provider of a model does not answer as it should. Whatever can do without it does.
 
     status: of HTTP; None without an answer. retry_after: seconds after which it wants to be asked again.
-    is_late: whether it took too long. is_away: whether it could not be reached.
+    is_late: whether it took too long. is_away: whether it could not be reached. is_local: whether it was not
+    asked, since something is missing here.
     """
 
     code: ErrorCode = "provider"
@@ -145,6 +146,7 @@ class ProviderError(MemlogError):
     retry_after: float | None = None
     is_late = False
     is_away = False
+    is_local = False
 
 
 def system_error(error: OSError) -> LogError:

@@ -8,6 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
+from memlog.eventlog.extraction import Extraction
+
 MAX_TARGETS = 1000
 """Targets of one redaction: its line stays below 1 MB."""
 
@@ -133,6 +135,7 @@ class MemorySaved(Change, tag="memory_saved"):
     topic: str | None = None
     chat_id: str | None = None
     tags: list[str] | None = None
+    extraction: Extraction | None = None
 
 
 class MemoryUpdated(Change, tag="memory_updated"):
@@ -149,6 +152,23 @@ class MemoryUpdated(Change, tag="memory_updated"):
     topic: str | None = None
     chat_id: str | None = None
     tags: list[str] | None = None
+    extraction: Extraction | None = None
+
+
+class MemoriesExtracted(Change, tag="memories_extracted"):
+    """A language model has distilled messages of a chat. Written by memlog behind the events that it made of
+    the answer, which count from now on; takes the messages out of the buffer.
+
+    chat_id: `<channel>:<chat_id>`. refused: entries of the answer that were none.
+    """
+
+    chat_id: Text
+    message_ids: Ids
+    model: Text
+    prompt: Text
+    tokens_in: Count = 0
+    tokens_out: Count = 0
+    refused: Count = 0
 
 
 class MemoryArchived(Change, tag="memory_archived"):
@@ -190,6 +210,7 @@ class DailyEventRecorded(Change, tag="daily_event_recorded"):
     sender_id: str | None = None
     summary: str = ""
     raw_tokens: Count | None = None
+    extraction: Extraction | None = None
 
 
 class DailyEventsCompressed(Change, tag="daily_events_compressed"):

@@ -13,6 +13,7 @@ WATERMARKS = "watermarks.jsonl"  # what was read; see memlog.eventlog.watermark_
 
 PROJECTOR_LOCK = "projector.lock"  # held while the read model is written
 SCRUB_LOCK = "scrub.lock"  # held while bytes of the log are overwritten
+EXTRACT_LOCK = "extract.lock"  # held while messages are distilled
 WATCH_LOCK = "watch.lock"  # held as long as a process watches the store
 
 MODEL = "model"
@@ -30,10 +31,10 @@ SOURCE_RECORDS = "cache/documents"
 GITIGNORE = ".gitignore"
 GITATTRIBUTES = ".gitattributes"
 
-PRIVATE = (LOG, MODEL, CACHE, WRITERS, PROJECTOR_LOCK, SCRUB_LOCK, WATCH_LOCK)
+PRIVATE = (LOG, MODEL, CACHE, WRITERS, PROJECTOR_LOCK, SCRUB_LOCK, WATCH_LOCK, EXTRACT_LOCK)
 """Paths that only the owner may read, with all below them."""
 
-DISPOSABLE = (MODEL, CACHE, WRITERS, WATERMARKS, PROJECTOR_LOCK, SCRUB_LOCK, WATCH_LOCK)
+DISPOSABLE = (MODEL, CACHE, WRITERS, WATERMARKS, PROJECTOR_LOCK, SCRUB_LOCK, WATCH_LOCK, EXTRACT_LOCK)
 """What is made anew when it is missing."""
 
 TOP = (*PRIVATE, SETTINGS, WATERMARKS, GITIGNORE, GITATTRIBUTES)

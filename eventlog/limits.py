@@ -15,6 +15,7 @@ Scope = Literal["auto", "store", "chat"]
 Retrieval = Literal["classic", "enhanced"]
 EmbeddingType = Literal["auto", "onnx", "ollama", "api", "none"]
 RerankType = Literal["api", "tei"]
+LanguageModelType = Literal["api", "anthropic"]
 
 OLLAMA_URL = "http://127.0.0.1:11434"
 OLLAMA_MODEL = "all-minilm:l6-v2"
@@ -75,3 +76,15 @@ EMBEDDING_DIMENSION = Limit(384, 1, 8192)
 
 RERANKED = Limit(8, 1, 1000)
 """Hits that a provider ranks anew."""
+
+LANGUAGE_MODEL_TIMEOUT = Limit(120.0, 0.1, 3600)
+"""Seconds that an extraction waits for an answer."""
+
+ANSWER_TOKENS = Limit(4000, 16, 1_000_000)
+"""Of an answer of a language model."""
+
+QUIET_MINUTES = Limit(10.0, 0, 100_000)
+BUFFER_TOKENS = Limit(4000, 1, 1_000_000)
+EXTRACTION_THRESHOLD = Limit(0.3, 0, 1)
+MEMORIES_PER_SESSION = Limit(50, 1, 1000)
+"""See `ExtractionRules`."""

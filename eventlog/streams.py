@@ -85,7 +85,7 @@ def chat_of_stream(stream: str) -> tuple[str, str] | None:
 
 _STREAMS = {
     "memory": "memory_saved memory_updated memory_archived memory_deleted memory_accessed salience_decayed"
-    " daily_event_recorded daily_events_compressed",
+    " daily_event_recorded daily_events_compressed memories_extracted",
     "core": "core_memory_updated core_memory_deleted",
     "facts": "fact_stored fact_removed",
     "documents": "source_registered source_removed document_indexed document_removed",

@@ -214,6 +214,39 @@ CREATE TABLE extractions (
     PRIMARY KEY (stream, id)
 ) WITHOUT ROWID;
 
+-- A row per memories_extracted.
+CREATE TABLE closed_extractions (
+    stream      TEXT NOT NULL,
+    id          TEXT NOT NULL,
+    chat_id     TEXT NOT NULL,      -- channel:chat_id
+    model       TEXT NOT NULL,
+    prompt      TEXT NOT NULL,
+    tokens_in   INTEGER NOT NULL,
+    tokens_out  INTEGER NOT NULL,
+    refused     INTEGER NOT NULL,
+    ts          TEXT NOT NULL,
+    PRIMARY KEY (stream, id)
+) WITHOUT ROWID;
+
+-- A row per message that one of them covers: all other messages of a chat are its buffer.
+CREATE TABLE extracted_messages (
+    chat_id        TEXT NOT NULL,
+    message_id     TEXT NOT NULL,
+    stream         TEXT NOT NULL,
+    extraction_id  TEXT NOT NULL,
+    PRIMARY KEY (chat_id, message_id, stream, extraction_id)
+) WITHOUT ROWID;
+CREATE INDEX extracted_messages_by_extraction ON extracted_messages (stream, extraction_id);
+
+-- A row per event of an extraction that nothing closes: it counts once there is a row in closed_extractions.
+CREATE TABLE held_events (
+    stream         TEXT NOT NULL,
+    extraction_id  TEXT NOT NULL,
+    id             TEXT NOT NULL,   -- of the event
+    event          TEXT NOT NULL,   -- JSON
+    PRIMARY KEY (stream, extraction_id, id)
+) WITHOUT ROWID;
+
 -- A row per field of a memory that was ever set, with the newest event that set it. The field `saved` holds all
 -- fields of a memory_saved.
 CREATE TABLE versions (

@@ -16,7 +16,12 @@ def counters(db: Connection, events_by_type: Counts) -> Counts:
 
     memory.saved.count: saves, also of memories that existed or were deleted.
     memory.retrieved.count: memories given to an agent, each as often as it was.
+    memory.extraction.success: requests to a language model whose answer became events;
+    memory.extraction.tokens: what they took.
     """
+    success, tokens = db.execute(
+        "SELECT count(*), coalesce(sum(tokens_in + tokens_out), 0) FROM closed_extractions"
+    ).fetchone()
     retrieved = count_rows(
         db,
         "memory_events t JOIN events e ON e.stream = t.stream AND e.id = t.event_id"
@@ -25,4 +30,6 @@ def counters(db: Connection, events_by_type: Counts) -> Counts:
     return {
         "memory.saved.count": events_by_type.get("memory_saved", 0),
         "memory.retrieved.count": retrieved,
+        "memory.extraction.success": success,
+        "memory.extraction.tokens": tokens,
     }

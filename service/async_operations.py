@@ -7,6 +7,7 @@ from memlog.service.daily_events import DailyEvents
 from memlog.service.documents.facade import Documents
 from memlog.service.documents.workspaces import Workspaces
 from memlog.service.erasure.facade import Erasure
+from memlog.service.extraction.facade import Extractions
 from memlog.service.facts.facade import Facts
 from memlog.service.maintenance.facade import Maintenance
 from memlog.service.memories.facade import Memories
@@ -90,6 +91,15 @@ class AsyncWorkspaces(Awaitable):
     remove = awaited(Workspaces.remove)
 
 
+class AsyncExtractions(Awaitable):
+    """The methods of `Extractions` as coroutines."""
+
+    run = awaited(Extractions.run)
+    extract = awaited(Extractions.extract)
+    buffer = awaited(Extractions.buffer)
+    prompt = awaited(Extractions.prompt)
+
+
 class AsyncErasure(Awaitable):
     """The methods of `Erasure` as coroutines."""
 
@@ -136,6 +146,7 @@ class AsyncOperations(Awaitable):
     daily: AsyncDailyEvents
     documents: AsyncDocuments
     workspaces: AsyncWorkspaces
+    extraction: AsyncExtractions
     erasure: AsyncErasure
     maintenance: AsyncMaintenance
     tools: AsyncTools

@@ -16,7 +16,7 @@ from memlog.query.context.scope import scope_of
 from memlog.query.event_index import Key
 from memlog.service.read_model import ReadModel
 from memlog.service.read_pool import ReadPool
-from memlog.service.searches import OFF, latest_for_search, reranker_of
+from memlog.service.searches import OFF, Asking, latest_for_search, reranker_of
 
 
 def context(reads: ReadPool, log: Log, asked: BuildContext) -> Context:
@@ -25,12 +25,13 @@ def context(reads: ReadPool, log: Log, asked: BuildContext) -> Context:
     log: where accesses are recorded.
     """
     started = time.perf_counter()
-    if reads.is_off:
+    if reads.first.is_off:
         return _nothing(asked)
     try:
         if asked.part == "stable":
             return reads.healed(lambda read_model: _composed(read_model, asked, ContextHits()))
-        given = reads.healed(lambda read_model: _searched(read_model, asked))
+        asking = Asking(reads.first, asked.text)
+        given = reads.healed(lambda read_model: _searched(read_model, asked, asking))
     except (DatabaseError, EmbeddingError) as error:
         found = ContextHits(silent={"search": error.message})
         given = reads.healed(lambda read_model: _composed(read_model, asked, found))
@@ -58,11 +59,11 @@ def _nothing(asked: BuildContext) -> Context:
     )
 
 
-def _searched(read_model: ReadModel, asked: BuildContext) -> Context:
-    db, synced, embedder, silent = latest_for_search(read_model, is_synced=asked.sync)
+def _searched(read_model: ReadModel, asked: BuildContext, question: Asking) -> Context:
+    db, synced, embedder, silent = latest_for_search(read_model, question, is_synced=asked.sync)
 
     def found(asked: BuildContext, asking: Key | None) -> ContextHits:
-        hits = find(db, asked, embedder, asking, reranker_of(read_model))
+        hits = find(db, asked, embedder, asking, reranker_of(read_model, lambda ask: ask(db)))
         hits.silent.update(silent)
         return hits
 

@@ -130,15 +130,26 @@ class RemoteModel(EmbeddingModel):
         return embedder
 
     def known(self) -> Model | None:
-        """See `EmbeddingModel.known`."""
-        return self.embedder_or_why()[0]
+        """See `EmbeddingModel.known`. Asks nobody: None where the dimension is not known yet."""
+        is_known = self.provider.dimension or self.breaker.record().dimension
+        return self.embedder_or_why()[0] if is_known else None
+
+
+NO_MODEL = "no model is to be used: embedding.type is none"
 
 
 class NoModel(EmbeddingModel):
-    """No model: words alone are searched."""
+    """No model: words alone are searched, as was chosen."""
+
+    def embedder_or_why(
+        self,
+        patience: "Patience" = "background",  # noqa: ARG002
+    ) -> tuple[Embedder | None, dict[str, str]]:
+        """None, and nothing that has to be said."""
+        return None, {}
 
     def _embedder(self, patience: "Patience") -> Embedder:  # noqa: ARG002
-        raise EmbeddingError("no model is to be used: embedding.type is none")
+        raise EmbeddingError(NO_MODEL)
 
     def for_vectors_of(self, model_id: str) -> Embedder | None:  # noqa: ARG002
         """None."""

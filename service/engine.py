@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from memlog.eventlog.writer import Log
     from memlog.service.documents.readers import Readers
     from memlog.service.known_ids import KnownIds
+    from memlog.service.providers.settings import ExtractionRules, LanguageModelProvider
 
 _READS_WAIT = 0.25
 """Seconds that a read waits to record what it gave."""
@@ -32,6 +33,7 @@ class Engine:
 
     redact: whether what looks like a key is masked in what is appended.
     document_seconds: of the processor that reading one document may take.
+    language_model: who distils conversations, by the `extraction_rules`; None for nobody.
     read: queries the read model, caught up if that takes little time. decide: caught up, or raises Busy.
     """
 
@@ -45,6 +47,8 @@ class Engine:
         lock_timeout: float,
         redact: bool,
         document_seconds: int,
+        language_model: "LanguageModelProvider | None",
+        extraction_rules: "ExtractionRules | None",
         on_stored: OnStored | None,
     ) -> None:
         self.path = path
@@ -58,6 +62,7 @@ class Engine:
         self.reads = ReadPool(read_model)
         self.read, self.decide = self.reads.read, self.reads.decide
         self._document_seconds = document_seconds
+        self.language_model, self.extraction_rules = language_model, extraction_rules
         self._on_wait: Callable[[], None] = lambda: None
 
     def for_thread(self, read_model: ReadModel, on_wait: Callable[[], None]) -> "Engine":

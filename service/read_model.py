@@ -223,7 +223,8 @@ class ReadModel(SplitByFork):
     def _embed_some(self, embedder: Embedder | None, silent: dict[str, str]) -> None:
         """Embed what a query may wait for. One thread at a time: two would compute the same vectors."""
         lock = self._embedding.lock
-        if embedder is None or not lock.acquire(timeout=_QUERY_LOCK_TIMEOUT):
+        # A query asks a provider for its own vector alone: whatever else waits takes `embed`, or a watch.
+        if embedder is None or embedder.is_remote or not lock.acquire(timeout=_QUERY_LOCK_TIMEOUT):
             return
         try:
             with suppress(Busy):

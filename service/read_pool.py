@@ -34,7 +34,7 @@ class ReadPool(SplitByFork):
 
     def __init__(self, first: ReadModel) -> None:
         super().__init__()
-        self._first = first
+        self.first = first
         self._read_models = [first, *(first.another(notify=first.notify) for _ in range(READERS - 1))]
         self.maintenance = first.another(notify=first.notify)
         self._forget_claims()
@@ -50,11 +50,6 @@ class ReadPool(SplitByFork):
         """No thread of the parent reads here."""
         self._forget_claims()
 
-    @property
-    def is_off(self) -> bool:
-        """See `ReadModel`."""
-        return self._first.is_off
-
     def read(self, ask: Ask[Answer]) -> Answer:
         """See `ReadModel.read`."""
         with self._one() as read_model:
@@ -65,7 +60,7 @@ class ReadPool(SplitByFork):
         claim = _Claim()
         try:
             self._deciding.append(claim)
-            return self._first.decide(ask, creates=creates)
+            return self.first.decide(ask, creates=creates)
         finally:
             self._leave(claim)
 
@@ -130,8 +125,10 @@ class ReadPool(SplitByFork):
         own = [each.read_model for each in self._reading if each.thread == thread]
         keeps_off = any(each.thread != thread for each in self._deciding)
         others = self._read_models[1:]
-        order = [*others, self._first] if self._reading else [self._first, *others]
-        free = (each for each in order if id(each) not in taken and not (keeps_off and each is self._first))
+        order = [*others, self.first] if self._reading else [self.first, *others]
+        if self.first.rerank is not None:
+            order = others  # a context asks a provider while it reads: no writer waits for that
+        free = (each for each in order if id(each) not in taken and not (keeps_off and each is self.first))
         # A read within another one disturbs it least by a connection of its own.
         return min(free, key=own.__contains__, default=None)
 

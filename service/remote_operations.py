@@ -6,6 +6,7 @@ from memlog.service.daily_events import DailyEvents
 from memlog.service.documents.facade import Documents
 from memlog.service.documents.workspaces import Workspaces
 from memlog.service.erasure.facade import Erasure
+from memlog.service.extraction.facade import Extractions
 from memlog.service.facts.facade import Facts
 from memlog.service.maintenance.facade import Maintenance
 from memlog.service.memories.facade import Memories
@@ -89,6 +90,15 @@ class RemoteWorkspaces(Remote):
     remove = remote(Workspaces.remove)
 
 
+class RemoteExtractions(Remote):
+    """The operations of `Extractions`."""
+
+    run = remote(Extractions.run)
+    extract = remote(Extractions.extract)
+    buffer = remote(Extractions.buffer)
+    prompt = remote(Extractions.prompt)
+
+
 class RemoteErasure(Remote):
     """The operations of `Erasure`."""
 
@@ -134,6 +144,7 @@ class RemoteOperations(Remote):
     daily: RemoteDailyEvents
     documents: RemoteDocuments
     workspaces: RemoteWorkspaces
+    extraction: RemoteExtractions
     erasure: RemoteErasure
     maintenance: RemoteMaintenance
     tools: RemoteTools

@@ -1,7 +1,7 @@
 """The store of a program: append, search, context, get, and groups of other operations."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, get_args, overload
@@ -31,11 +31,17 @@ if TYPE_CHECKING:
     from memlog.service.documents.facade import Documents
     from memlog.service.documents.workspaces import Workspaces
     from memlog.service.erasure.facade import Erasure
+    from memlog.service.extraction.facade import Extractions
     from memlog.service.facts.facade import Facts
     from memlog.service.maintenance.facade import Maintenance
     from memlog.service.memories.facade import Memories
     from memlog.service.pre_route import PreRoute
-    from memlog.service.providers.settings import EmbeddingProvider, RerankProvider
+    from memlog.service.providers.settings import (
+        EmbeddingProvider,
+        ExtractionRules,
+        LanguageModelProvider,
+        RerankProvider,
+    )
     from memlog.service.tools import Tools
 
 # What only some calls need is imported by them: a process that asks one thing pays for that alone.
@@ -80,6 +86,7 @@ class Store:
     create: make the store now, where it is missing; else reads raise NotFound until the first append.
     model: a folder with `model.onnx` and `tokenizer.json`; None for the model that memlog ships with.
     embedding: who embeds texts, where it is not that model. rerank: who ranks hits anew.
+    language_model: who distils conversations; None for nobody. extraction: the rules of that.
     memory: False to have searches and contexts give nothing; what is appended is kept.
     durability: `fsync`, or `os`: an acknowledged event then survives the process but not a power cut.
     lock_timeout: seconds to wait for other writers and projectors.
@@ -102,6 +109,8 @@ class Store:
         model: str | Path | None = None,
         embedding: "EmbeddingProvider | None" = None,
         rerank: "RerankProvider | None" = None,
+        language_model: "LanguageModelProvider | None" = None,
+        extraction: "ExtractionRules | None" = None,
         memory: bool = True,
         durability: Durability = "fsync",
         lock_timeout: float = LOCK_TIMEOUT.default,
@@ -113,6 +122,9 @@ class Store:
     ) -> None:
         _check(
             ("create", create, isinstance(create, bool), "True or False"),
+            *_of_providers(
+                embedding=embedding, rerank=rerank, language_model=language_model, extraction=extraction
+            ),
             ("memory", memory, isinstance(memory, bool), "True or False"),
             ("durability", durability, durability in get_args(Durability), "'fsync' or 'os'"),
             ("lock_timeout", lock_timeout, LOCK_TIMEOUT.allows(lock_timeout), f"seconds, {LOCK_TIMEOUT}"),
@@ -148,6 +160,8 @@ class Store:
             lock_timeout=lock_timeout,
             redact=redact,
             document_seconds=document_seconds,
+            language_model=language_model,
+            extraction_rules=extraction,
             on_stored=on_stored,
         )
 
@@ -158,6 +172,7 @@ class Store:
     daily: LazyGroup["DailyEvents"] = LazyGroup("daily_events:DailyEvents")
     documents: LazyGroup["Documents"] = LazyGroup("documents.facade:Documents")
     workspaces: LazyGroup["Workspaces"] = LazyGroup("documents.workspaces:Workspaces")
+    extraction: LazyGroup["Extractions"] = LazyGroup("extraction.facade:Extractions")
     erasure: LazyGroup["Erasure"] = LazyGroup("erasure.facade:Erasure")
     maintenance: LazyGroup["Maintenance"] = LazyGroup("maintenance.facade:Maintenance")
     tools: LazyGroup["Tools"] = LazyGroup("tools:Tools")
@@ -197,10 +212,10 @@ class Store:
 
     @operation(Search, effect="read")
     def search(self, asked: Search) -> "SearchResult":
-        from memlog.service.searches import search_read_model
+        from memlog.service.searches import search_store
 
         started = time.perf_counter()
-        result = self._engine.reads.healed(lambda read_model: search_read_model(read_model, asked))
+        result = search_store(self._engine.reads, asked)
         result.took_ms = round((time.perf_counter() - started) * 1000, 3)
         return result
 
@@ -254,6 +269,27 @@ class Store:
             embedder, _ = self._engine.read_model.model.embedder_or_why()
             if embedder is not None:
                 embedder.embed([text])
+
+
+def _of_providers(**given: object) -> Iterator[tuple[str, object, bool, str]]:
+    """What `_check` takes. Imports nothing where none is given, as in most programs."""
+    if not any(given.values()):
+        return
+    from memlog.service.providers import settings
+
+    kinds = {
+        "embedding": settings.EmbeddingProvider,
+        "rerank": settings.RerankProvider,
+        "language_model": settings.LanguageModelProvider,
+        "extraction": settings.ExtractionRules,
+    }
+    for name, value in given.items():
+        yield (
+            name,
+            value,
+            value is None or isinstance(value, kinds[name]),
+            f"memlog.{kinds[name].__name__}(…)",
+        )
 
 
 def _model(folder: str | Path | None, provider: "EmbeddingProvider | None", store: Path) -> EmbeddingModel:

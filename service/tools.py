@@ -31,7 +31,7 @@ from memlog.service.requests.tools import (
     MemorySave,
     MemorySearch,
 )
-from memlog.service.searches import search_read_model
+from memlog.service.searches import search_store
 
 _KINDS = ("fact", "summary", "daily_event")
 """What is found as memories, and is none that `memory_forget` takes."""
@@ -140,7 +140,7 @@ class Tools(OperationGroup):
             raise BadInput("query is empty", hint="say what to look for")
         filters = Filters(chat=asked.chat, since=asked.since, until=asked.until)
         request = Search(asked.query, k=asked.topK, filters=filters)
-        found = self._engine.reads.healed(lambda read_model: search_read_model(read_model, request))
+        found = search_store(self._engine.reads, request)
         results = [_result(number, hit) for number, hit in enumerate(found.hits, start=1)]
         return ToolResults(results=results, silent=found.silent)
 

@@ -43,6 +43,10 @@ TABLE = {
     "memory_updated": Told(
         "--memory-id tea --content coffee", "versions memory_events memories memory_chunks"
     ),
+    "memories_extracted": Told(
+        "--chat cli:1 --message-id m1 --model small --prompt extract-1",
+        "closed_extractions extracted_messages",
+    ),
     "memory_archived": Told("--memory-id tea", "versions memory_events memories memory_chunks"),
     "memory_deleted": Told("--memory-id tea", "versions tombstones memory_events memories memory_chunks"),
     "memory_accessed": Told("--memory-id tea", "memory_events memories"),

@@ -24,9 +24,10 @@ _NAMES = {
     "eventlog.events": (
         "CoreMemoryDeleted CoreMemoryUpdated DailyEventRecorded DailyEventsCompressed DocumentIndexed "
         "DocumentRemoved Event ExtractionCompleted FactRemoved FactStored MemoryAccessed "
-        "MemoryArchived MemoryDeleted MemorySaved MemoryUpdated Message Redacted SalienceDecayed "
+        "MemoriesExtracted MemoryArchived MemoryDeleted MemorySaved MemoryUpdated Message Redacted SalienceDecayed "
         "SessionBreak SourceRegistered SourceRemoved SummaryWritten"
     ),
+    "eventlog.extraction": "Extraction",
     "eventlog.seals.format": "Seal",
     "projector.passages.chunking": "ChunkSizes",
     "projector.verify": "NulRun Verification",
@@ -50,7 +51,7 @@ _NAMES = {
     "query.surroundings": "Surroundings",
     "query.window": "Window WindowMessage",
     "service.async_operations": (
-        "AsyncConversations AsyncCore AsyncDailyEvents AsyncDocuments AsyncErasure AsyncFacts "
+        "AsyncConversations AsyncCore AsyncDailyEvents AsyncDocuments AsyncErasure AsyncExtractions AsyncFacts "
         "AsyncMaintenance AsyncMemories AsyncTools AsyncWorkspaces"
     ),
     "service.async_store": "AsyncStore open_async",
@@ -66,6 +67,10 @@ _NAMES = {
     "service.erasure.find_secrets": "SecretPlace",
     "service.erasure.facade": "Erasure",
     "service.erasure.reports": "DoomedLine ForgetReport ScrubReport",
+    "query.buffer": "Buffer BufferedMessage",
+    "service.extraction.extractor": "ExtractionReport",
+    "service.extraction.facade": "DistilRequest Extractions",
+    "service.extraction.prompts": "Prompt",
     "service.facts.facade": "FactExtraction Facts FactUpdate",
     "service.maintenance.facade": "Maintenance",
     "service.maintenance.findings": "Finding",
@@ -78,7 +83,7 @@ _NAMES = {
     "service.memories.save": "SaveReport",
     "service.pre_route": "PreRoute",
     "service.providers.breaker": "ProviderState",
-    "service.providers.settings": "EmbeddingProvider RerankProvider",
+    "service.providers.settings": "EmbeddingProvider ExtractionRules LanguageModelProvider RerankProvider",
     "service.projects": "Project ProjectRemoval Projects",
     "service.remote_store": "connect RemoteStore",
     "service.seed_client": "MemoryServiceClient",

@@ -28,6 +28,7 @@ from memlog.eventlog.events import (
     ExtractionCompleted as ExtractionCompleted,
     FactRemoved as FactRemoved,
     FactStored as FactStored,
+    MemoriesExtracted as MemoriesExtracted,
     MemoryAccessed as MemoryAccessed,
     MemoryArchived as MemoryArchived,
     MemoryDeleted as MemoryDeleted,
@@ -41,9 +42,11 @@ from memlog.eventlog.events import (
     SourceRemoved as SourceRemoved,
     SummaryWritten as SummaryWritten,
 )
+from memlog.eventlog.extraction import Extraction as Extraction
 from memlog.eventlog.seals.format import Seal as Seal
 from memlog.projector.passages.chunking import ChunkSizes as ChunkSizes
 from memlog.projector.verify import NulRun as NulRun, Verification as Verification
+from memlog.query.buffer import Buffer as Buffer, BufferedMessage as BufferedMessage
 from memlog.query.context.compose import Context as Context, OmittedEntry as OmittedEntry
 from memlog.query.context.entries import ContextEntry as ContextEntry
 from memlog.query.core_memory import CoreMemory as CoreMemory
@@ -75,6 +78,7 @@ from memlog.service.async_operations import (
     AsyncDailyEvents as AsyncDailyEvents,
     AsyncDocuments as AsyncDocuments,
     AsyncErasure as AsyncErasure,
+    AsyncExtractions as AsyncExtractions,
     AsyncFacts as AsyncFacts,
     AsyncMaintenance as AsyncMaintenance,
     AsyncMemories as AsyncMemories,
@@ -102,6 +106,9 @@ from memlog.service.erasure.reports import (
     ForgetReport as ForgetReport,
     ScrubReport as ScrubReport,
 )
+from memlog.service.extraction.extractor import ExtractionReport as ExtractionReport
+from memlog.service.extraction.facade import DistilRequest as DistilRequest, Extractions as Extractions
+from memlog.service.extraction.prompts import Prompt as Prompt
 from memlog.service.facts.facade import (
     FactExtraction as FactExtraction,
     Facts as Facts,
@@ -121,6 +128,8 @@ from memlog.service.projects import Project as Project, ProjectRemoval as Projec
 from memlog.service.providers.breaker import ProviderState as ProviderState
 from memlog.service.providers.settings import (
     EmbeddingProvider as EmbeddingProvider,
+    ExtractionRules as ExtractionRules,
+    LanguageModelProvider as LanguageModelProvider,
     RerankProvider as RerankProvider,
 )
 from memlog.service.remote_store import RemoteStore as RemoteStore, connect as connect

@@ -14,8 +14,9 @@ from memlog.eventlog.secrets import kinds_in
 from memlog.projector.catchup import Progress, Turn
 from memlog.projector.embedding import EMBED_BATCH
 from memlog.projector.embedding.cache import VectorCache
-from memlog.projector.embedding.models import Embedder, Model
+from memlog.projector.embedding.models import Embedder, Model, is_of_provider
 from memlog.projector.passages import index, vectors
+from memlog.projector.passages.index import Shelf
 from memlog.projector.passages.vectors import Pending
 from memlog.projector.sqlite import Connection, connect, transaction, why_no_vectors, wrapped
 
@@ -53,8 +54,11 @@ def fill(
         with turn():
             if vectors.use_model(db, embedder):
                 index.queue_all(db)
-    elif known != embedder.id and not (filling.gather() and filling.swap()):
-        return
+    elif known != embedder.id:
+        # A program that names no provider reads a store for which another one does: two would swap in turns.
+        is_left = limit is not None and is_of_provider(known) and not embedder.is_remote
+        if is_left or not (filling.gather() and filling.swap()):
+            return
     filling.store_waiting()
 
 
@@ -79,9 +83,11 @@ class _VectorFill(NamedTuple):
         self.progress("vectors", 0, total)
         # Of few, those that were appended last: a question is more often about them.
         for shelf, found in index.waiting(db, self.batch, newest_first=self.limit is not None):
-            passages, withheld = self._sorted(found)
+            passages, withheld = self._sorted(shelf, found)
             known, computed = self._vectors(passages)
             with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
+                if vectors.model_of(db) != self.embedder.id:
+                    return  # another process has put those of its model there
                 stored = vectors.store(db, shelf.vectors, shelf.queue, passages, known)
                 index.drop_waiting(db, shelf, withheld)
                 # Within the turn: a scrub that ended meanwhile has put another generation in place.
@@ -99,7 +105,7 @@ class _VectorFill(NamedTuple):
         total, done = index.count(self.db), 0
         for shelf in index.SHELVES:
             while found := index.all_after(self.db, shelf, upto[shelf.vectors], self.batch):
-                passages, withheld = self._sorted(found)
+                passages, withheld = self._sorted(shelf, found)
                 known, computed = self._vectors(passages)
                 ready = sum(passage.text in known for passage in passages)
                 if ready == len(passages):
@@ -122,17 +128,20 @@ class _VectorFill(NamedTuple):
                 return True
             index.queue_all(self.db)
             for shelf, found in index.waiting(self.db, self.batch):
-                passages, withheld = self._sorted(found)
+                passages, withheld = self._sorted(shelf, found)
                 cached = cache.find([passage.text for passage in passages])
                 vectors.store(self.db, shelf.vectors, shelf.queue, passages, cached)
                 index.drop_waiting(self.db, shelf, withheld)
         return True
 
-    def _sorted(self, passages: list[Pending]) -> tuple[list[Pending], list[Pending]]:
+    def _sorted(self, shelf: Shelf, passages: list[Pending]) -> tuple[list[Pending], list[Pending]]:
         """Those that may be embedded, and those that are not sent to a provider."""
         if not self.embedder.is_remote:
             return passages, []
-        withheld = [each for each in passages if each.category in PRIVATE_CATEGORIES or kinds_in(each.text)]
+        private = index.numbers_of_private(self.db, shelf, passages, lambda text: bool(kinds_in(text)))
+        withheld = [
+            each for each in passages if each.category in PRIVATE_CATEGORIES or each.chunk_no in private
+        ]
         return [each for each in passages if each not in withheld], withheld
 
     def _vectors(self, passages: list[Pending]) -> tuple[dict[str, bytes], dict[str, bytes]]:
@@ -171,11 +180,11 @@ def take_cached_vectors(
     live: the generation that it replaces. The model of its vectors stays until the cache has all of another.
     """
     model = None if why_no_vectors() is not None else known_model()
+    former = None if live is None or why_no_vectors() is not None else _model_of(live)
+    if former is not None and (model is None or former != model.id):
+        model = _former(db, store, model, former) or model
     if model is None:
         return 0
-    former = None if live is None else _model_of(live)
-    if former not in (None, model.id):
-        model = _former(db, store, model, former) or model
     with transaction(db):
         vectors.use_model(db, model)
     if not (store / EMBEDDINGS).exists():
@@ -195,13 +204,15 @@ def _model_of(generation: Path) -> str | None:
     return None
 
 
-def _former(db: Connection, store: Path, model: Model, former: str) -> Model | None:
+def _former(db: Connection, store: Path, model: Model | None, former: str) -> Model | None:
     """The former model, if the cache has vectors of it, and not all of the next one."""
     if not (store / EMBEDDINGS).exists():
         return None
-    with suppress(Busy), closing(VectorCache(store, model.id)) as cache:
-        if all(cache.find([text]) for text in index.texts(db)):
-            return None
+    with suppress(Busy):
+        if model is not None:
+            with closing(VectorCache(store, model.id)) as cache:
+                if all(cache.find([text]) for text in index.texts(db)):
+                    return None
         with closing(VectorCache(store, former)) as cache:
             dimension = cache.dimension()
         return None if dimension is None else _Former(former, dimension)

@@ -88,6 +88,11 @@ def is_bundled(model: Model) -> bool:
     return model.id == _id(_NAME, _MODEL_SHA256)
 
 
+def is_of_provider(model_id: str) -> bool:
+    """Whether vectors of a model come from a provider: ollama/all-minilm:l6-v2/384."""
+    return model_id.startswith(("ollama/", "api/"))
+
+
 def _id(name: str, model_sha256: str) -> str:
     return f"{name}/{model_sha256[:12]}/mean/{_TOKEN_LIMIT}"
 

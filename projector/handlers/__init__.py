@@ -12,14 +12,22 @@ from memlog.eventlog import events as ev
 from memlog.eventlog.events import Event
 from memlog.eventlog.layout import CONVERSATIONS
 from memlog.projector import limits, schema
-from memlog.projector.handlers import conversations, core_memory, daily_events, documents, facts, memories
+from memlog.projector.handlers import (
+    conversations,
+    core_memory,
+    daily_events,
+    documents,
+    extractions,
+    facts,
+    memories,
+)
 from memlog.projector.handlers.accepted import Placed
 from memlog.projector.passages import fulltext, index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.rows import delete, insert
 from memlog.projector.sqlite import Connection
 
-VERSION = 9
+VERSION = 10
 """Changes with any change to the rows that a handler makes; part of the projection id."""
 
 Handler = Callable[[Connection, Sequence[Placed], ChunkSizes], None]
@@ -36,6 +44,7 @@ _HANDLERS: dict[Handler, tuple[type[Event], ...]] = {
         ev.MemoryAccessed,
         ev.SalienceDecayed,
     ),
+    extractions.close: (ev.MemoriesExtracted,),
     daily_events.fold: (ev.DailyEventRecorded, ev.DailyEventsCompressed),
     core_memory.fold: (ev.CoreMemoryUpdated, ev.CoreMemoryDeleted),
     facts.fold: (ev.FactStored, ev.FactRemoved),
@@ -53,7 +62,7 @@ def handle(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
     """
     by_handler: defaultdict[Handler | None, list[Placed]] = defaultdict(list)
     _record_plain(db, events)
-    for placed in events:
+    for placed in extractions.that_count(db, events):
         by_handler[_HANDLER_OF[type(placed.event)]].append(placed)
     for handler, its_events in by_handler.items():
         if handler is not None:

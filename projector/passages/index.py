@@ -1,6 +1,6 @@
 """The passages that are embedded and searched, with their full text, vectors, and queue for a vector."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -202,6 +202,45 @@ def _some(db: Connection, shelf: Shelf, source: str, where: str, number: int, si
         Pending(chunk_no, _embedded_text(shelf, label, content), category)
         for chunk_no, label, content, category in rows.fetchall()
     ]
+
+
+_OWNERS = {
+    "memory_chunks": ("memory_id", "message_id", "summary_id", "fact_id", "daily_event_id", "document_id"),
+    "doc_chunks": ("document_id",),
+}
+
+
+def numbers_of_private(
+    db: Connection, shelf: Shelf, passages: Iterable[Pending], is_private: Callable[[str], bool]
+) -> set[int]:
+    """The numbers of the passages that were cut from a private text, which is looked at as a whole: what
+    makes it private may be longer than a passage."""
+    owners = _OWNERS[shelf.chunks]
+    columns = ", ".join(("stream", *owners))
+    known: dict[tuple[Any, ...], bool] = {}
+    found = set()
+    for number, text, _ in passages:
+        row = db.execute(f"SELECT {columns} FROM {shelf.chunks} WHERE chunk_no = ?", (number,)).fetchone()
+        owner = tuple(row) if row else (number,)
+        if owner not in known:
+            known[owner] = is_private(text) or (
+                row is not None and is_private(_whole(db, shelf, owners, row))
+            )
+        if known[owner] or is_private(text):
+            found.add(number)
+    return found
+
+
+def _whole(db: Connection, shelf: Shelf, owners: tuple[str, ...], row: tuple[Any, ...]) -> str:
+    """The text that the passages of an owner were cut from, which overlap."""
+    stream, *ids = row
+    name, value = next((name, value) for name, value in zip(owners, ids, strict=True) if value is not None)
+    sql = f"SELECT content, start_char, end_char FROM {shelf.chunks} WHERE {name} = ? AND stream = ?"
+    whole, end = [], 0
+    for content, start, last in db.execute(f"{sql} ORDER BY chunk_index", (value, stream)):
+        whole.append(content[max(0, end - start) :])
+        end = last
+    return "".join(whole)
 
 
 def drop_waiting(db: Connection, shelf: Shelf, passages: Iterable[Pending]) -> None:

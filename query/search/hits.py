@@ -95,6 +95,12 @@ Rerank = Callable[[str, list[Hit], dict[str, str]], list[Hit]]
 """Gives the hits for a question in another order; notes in `silent` why it did not."""
 
 
+def document_text(db: Connection, event_id: str) -> str:
+    """The whole text of the document that an event brought; "" if it has gone."""
+    row = db.execute("SELECT content FROM documents WHERE event_id = ?", (event_id,)).fetchone()
+    return str(row[0]) if row else ""
+
+
 _CHAT = "o.channel || ':' || o.chat_id"
 _DAY = "o.event_date || 'T00:00:00.000Z'"
 _OWNERS: dict[Owner, tuple[str, str]] = {

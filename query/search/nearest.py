@@ -51,11 +51,16 @@ def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str,
         if len(text) > _EMBEDDED_CHARACTERS:
             silent["vector"] = f"only the question's first {_EMBEDDED_CHARACTERS:,} characters were compared"
         try:
-            return bytes(embedder.embed([text[:_EMBEDDED_CHARACTERS]], "query")[0].tobytes())
+            return bytes(embedder.embed([embedded_part(text)], "query")[0].tobytes())
         except EmbeddingError as error:
             reason = error.message
     silent["vector"] = reason
     return None
+
+
+def embedded_part(text: str) -> str:
+    """What of a question is embedded."""
+    return text[:_EMBEDDED_CHARACTERS]
 
 
 def _why_not_comparable(text: str, db: Connection, embedder: Embedder) -> str | None:

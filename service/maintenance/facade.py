@@ -1,13 +1,14 @@
 """Maintenance as programs use it: `store.maintenance`."""
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memlog.eventlog.folders import check_store
 from memlog.projector.digest import digest
 from memlog.query import provenance
 from memlog.query.provenance import QuarantinedLine
-from memlog.service.engine import OperationGroup
+from memlog.service.engine import Engine, OperationGroup
 from memlog.service.maintenance.project import EmbedReport, ProjectReport, embed, project
 from memlog.service.maintenance.stats import Stats, stats_of
 from memlog.service.maintenance.status import Status, status_of
@@ -28,8 +29,16 @@ from memlog.service.requests.maintenance import (
 
 if TYPE_CHECKING:
     from memlog.projector.verify import Verification
+    from memlog.service.extraction.extractor import Extractor
     from memlog.service.maintenance.findings import Finding
     from memlog.service.maintenance.seal import SealReport
+
+
+def _extractor_of(engine: Engine, read_model: ReadModel) -> "Extractor":
+    from memlog.service.extraction.facade import extractor_of
+
+    return extractor_of(engine.for_thread(read_model, lambda: None))
+
 
 # What only some calls need is imported by them: a process that asks one thing pays for that alone.
 
@@ -58,6 +67,7 @@ class Maintenance(OperationGroup):
         watch(
             engine.read_model,
             lambda read_model, on_wait: Documents(engine.for_thread(read_model, on_wait)),
+            None if engine.language_model is None else partial(_extractor_of, engine),
             stop=asked.stop or threading.Event(),
             tell=tell,
             progress=asked.progress,
@@ -97,7 +107,7 @@ class Maintenance(OperationGroup):
 
     @operation(ShowStatus, effect="read")
     def status(self, _: ShowStatus) -> Status:
-        return self._engine.reads.healed(status_of)
+        return self._engine.reads.healed(partial(status_of, self._engine.language_model))
 
     @operation(CountStats, effect="read")
     def stats(self, _: CountStats) -> Stats:

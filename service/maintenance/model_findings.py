@@ -1,6 +1,7 @@
 """Whether the models work that a store is to use; each provider is asked once."""
 
 from memlog.eventlog.errors import EmbeddingError, ProviderError
+from memlog.service.embedding_models import NoModel
 from memlog.service.maintenance.findings import Finding
 from memlog.service.read_model import ReadModel
 from memlog.service.searches import reranker_of
@@ -12,9 +13,14 @@ def examine_models(read_model: ReadModel) -> list[Finding]:
 
 
 def _model(read_model: ReadModel) -> Finding:
-    embedder, silent = read_model.model.embedder_or_why()
-    if embedder is None:
-        return Finding("model", "warning", silent["vector"], "name a model that works: model=FOLDER")
+    try:
+        embedder = read_model.model.embedder("once")
+    except EmbeddingError as error:
+        if isinstance(read_model.model, NoModel):
+            return Finding("model", "ok", error.message)
+        return Finding(
+            "model", "warning", error.message, error.hint or "name a model that works: model=FOLDER"
+        )
     if embedder.is_remote:
         try:
             embedder.embed(["Does it answer?"], "query")
@@ -25,11 +31,11 @@ def _model(read_model: ReadModel) -> Finding:
 
 def _rerank(read_model: ReadModel) -> list[Finding]:
     """Ask the provider once; [] where nobody ranks."""
-    rerank = reranker_of(read_model)
+    rerank = reranker_of(read_model, lambda _: "")
     if rerank is None:
         return []
     try:
-        rerank.order("Does it answer?", ["It does.", "It does not."])
+        rerank.order("Does it answer?", ["It does.", "It does not."], though_it_rests=True)
     except ProviderError as error:
         return [Finding("rerank", "warning", error.message, error.hint)]
     return [Finding("rerank", "ok", "it answers")]

@@ -10,8 +10,9 @@ from memlog.eventlog import disk
 from memlog.eventlog.layout import CACHE
 from memlog.projector import catchup
 from memlog.projector.passages import index
-from memlog.projector.sqlite import count_rows, transaction
+from memlog.projector.sqlite import Connection, count_rows, transaction
 from memlog.query import counts
+from memlog.service.providers.breaker import count_errors
 from memlog.service.read_model import ReadModel
 
 
@@ -26,7 +27,8 @@ class Stats(msgspec.Struct, kw_only=True):
     passages: that are searched; vectors: how many have one; vectors_pending: how many have none yet.
     log_bytes, model_bytes, cache_bytes: of the files in these folders.
     counters: `memory.saved.count`, saves; `memory.retrieved.count`, memories given to an agent, each as often
-        as it was.
+        as it was; `memory.extraction.count`, `.success`, `.errors`, `.tokens`: requests to a language model,
+        of which the cache knows the errors.
     """
 
     synced: bool
@@ -75,8 +77,18 @@ def stats_of(read_model: ReadModel) -> Stats:
             log_bytes=_bytes_below(log),
             model_bytes=_bytes_below(read_model.projector.generations.folder),
             cache_bytes=_bytes_below(read_model.path / CACHE),
-            counters=counts.counters(db, by_type),
+            counters=_counters(db, by_type, read_model.path),
         )
+
+
+def _counters(db: Connection, by_type: dict[str, int], store: Path) -> dict[str, int]:
+    """With the requests to a language model that failed: of them no event tells."""
+    found = counts.counters(db, by_type)
+    errors = count_errors(store, "language_model")
+    return found | {
+        "memory.extraction.errors": errors,
+        "memory.extraction.count": found["memory.extraction.success"] + errors,
+    }
 
 
 def _bytes_below(folder: Path) -> int:

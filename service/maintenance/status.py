@@ -1,14 +1,20 @@
 """The state of a store, and what works here."""
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import msgspec
 
 from memlog.eventlog.streams import shown
 from memlog.projector import catchup, projection_id
 from memlog.projector.passages import index, vectors
 from memlog.projector.sqlite import count_rows, described, vec_version, wrapped
-from memlog.service.providers.breaker import ProviderState
+from memlog.service.providers.breaker import Breaker, ProviderState
 from memlog.service.read_model import ReadModel, name_pending
 from memlog.service.searches import providers_of
+
+if TYPE_CHECKING:
+    from memlog.service.providers.settings import LanguageModelProvider
 
 
 class Status(msgspec.Struct, kw_only=True):
@@ -49,7 +55,11 @@ class Status(msgspec.Struct, kw_only=True):
     silent: dict[str, str]
 
 
-def status_of(read_model: ReadModel) -> Status:
+def _of_language(provider: "LanguageModelProvider | None", store: Path) -> list[ProviderState]:
+    return [] if provider is None else [Breaker(store, "language_model", provider).state()]
+
+
+def status_of(language_model: "LanguageModelProvider | None", read_model: ReadModel) -> Status:
     """Read the state, without catching up."""
     projector = read_model.projector
     embedder, silent = read_model.model.embedder_or_why()
@@ -80,6 +90,6 @@ def status_of(read_model: ReadModel) -> Status:
             sqlite_vec=vec_version(db),
             model=embedder.id if embedder else None,
             dimension=embedder.dimension if embedder else None,
-            providers=providers_of(read_model),
+            providers=[*providers_of(read_model), *_of_language(language_model, read_model.path)],
             silent=silent,
         )

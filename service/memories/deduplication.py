@@ -38,7 +38,9 @@ _DIGITS = 6
 """Of an importance, lest 0.7 + 0.1 be 0.7999999999999999."""
 
 
-class _Decision(NamedTuple):
+class Decision(NamedTuple):
+    """What becomes of a text: the memory that has it, and the event that says so."""
+
     memory_id: str
     decision: str
     event: Event | bytes
@@ -62,12 +64,13 @@ def save_once(
     except BadInput:
         # `save` refuses it with a message that cannot contain a key.
         return save(append, event)
-    memory_id, decision, found = decide(lambda db: _decided(db, log, event, any_chat), creates=True)
+    memory_id, decision, found = decide(lambda db: decided(db, log, event, any_chat), creates=True)
     (position,) = append([found])
     return SaveReport(memory_id=memory_id, event_id=position.id, decision=decision, position=position)
 
 
-def _decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> _Decision:
+def decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> Decision:
+    """What becomes of `event`, by the memories that there are; see `save_once`."""
     own_id = derived_memory_id(event.chat_id, event.content)
     before = _tried_before(db, log, event)
     if before is not None:
@@ -76,11 +79,11 @@ def _decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> _
     if own is not None and own.archived_at is None and _is_same(own.content, event.content):
         return _known(own, event)
     if len(event.content) > LONGEST or (found := _of_others(db, event, own, any_chat)) is None:
-        return _Decision(own_id, SAVED, msgspec.structs.replace(event, memory_id=own_id))
+        return Decision(own_id, SAVED, msgspec.structs.replace(event, memory_id=own_id))
     return found
 
 
-def _of_others(db: Connection, event: MemorySaved, own: Memory | None, any_chat: bool) -> _Decision | None:
+def _of_others(db: Connection, event: MemorySaved, own: Memory | None, any_chat: bool) -> Decision | None:
     """The decision by comparison with memories of similar length; None to save it.
 
     own: the memory with the id of this text, which may have another text by now.
@@ -131,12 +134,12 @@ def _is_same(stored: str, content: str) -> bool:
     return said == folded(content) or said == folded(masked(content))
 
 
-def _known(memory: Memory, event: MemorySaved) -> _Decision:
+def _known(memory: Memory, event: MemorySaved) -> Decision:
     accessed = MemoryAccessed(id=event.id, ts=event.ts, memory_ids=[memory.memory_id])
-    return _Decision(memory.memory_id, ALREADY_KNOWN, accessed)
+    return Decision(memory.memory_id, ALREADY_KNOWN, accessed)
 
 
-def _merged(memory: Memory, event: MemorySaved) -> _Decision:
+def _merged(memory: Memory, event: MemorySaved) -> Decision:
     new_tags = [tag for tag in event.tags or () if tag not in memory.tags]
     updated = MemoryUpdated(
         id=event.id,
@@ -148,7 +151,7 @@ def _merged(memory: Memory, event: MemorySaved) -> _Decision:
         importance=min(1.0, round(max(memory.importance, event.importance) + _OF_A_MERGE, _DIGITS)),
         tags=[*memory.tags, *dict.fromkeys(new_tags)] if new_tags else None,
     )
-    return _Decision(memory.memory_id, merged_into(memory.memory_id), updated)
+    return Decision(memory.memory_id, merged_into(memory.memory_id), updated)
 
 
 # A second try
@@ -162,7 +165,7 @@ def _tried_before(db: Connection, log: Path, event: MemorySaved) -> StoredEvent 
     return found if found is not None and found.id == event.id else None
 
 
-def _again(before: StoredEvent, event: MemorySaved, own_id: str) -> _Decision:
+def _again(before: StoredEvent, event: MemorySaved, own_id: str) -> Decision:
     """The decision of the first try, with its line, which counts once.
 
     Raises:
@@ -178,4 +181,4 @@ def _again(before: StoredEvent, event: MemorySaved, own_id: str) -> _Decision:
     }.get(before.type)
     if decision is None or others or not is_same:
         raise BadInput(f"the event {before.id} says something else", hint="give another id, or none")
-    return _Decision(memory_id or own_id, decision, before.raw.encode())
+    return Decision(memory_id or own_id, decision, before.raw.encode())

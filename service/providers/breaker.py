@@ -20,15 +20,20 @@ _FIRST_REST = 30.0
 _LONGEST_REST = 600.0
 
 
+_unwritten: "dict[tuple[Path, str], ProviderRecord]" = {}
+"""Records by store and provider that could not be written."""
+
+
 class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What is known of a provider.
 
-    dimension: of its vectors. failures: in a row. error, failed_at: of the last one.
+    dimension: of its vectors. failures: in a row; errors: all. error, failed_at: of the last one.
     rests_until: seconds since 1970; nobody asks it before.
     """
 
     dimension: int | None = None
     failures: int = 0
+    errors: int = 0
     error: str | None = None
     failed_at: str | None = None
     rests_until: float = 0.0
@@ -67,11 +72,11 @@ class Breaker:
         self._store, self._role, self._provider = store, role, provider
         names = (role, provider.type, provider.base_url, provider.model)
         self._name = " ".join(name for name in names if name)
-        self._unwritten: ProviderRecord | None = None
 
     def record(self) -> ProviderRecord:
         """What is known of the provider."""
-        return self._unwritten or self._all().get(self._name) or ProviderRecord()
+        own = _unwritten.get((self._store, self._name))
+        return own or _records(self._store).get(self._name) or ProviderRecord()
 
     def state(self) -> ProviderState:
         """For people and programs that ask how it does."""
@@ -95,13 +100,16 @@ class Breaker:
             raise ProviderError(f"{record.error} (not asked again before {until})", retryable=True)
 
     def failed(self, error: ProviderError) -> None:
-        """Note a failure."""
+        """Note a failure; not one of this machine, such as a key that is missing."""
         known = self.record()
+        if error.is_local or known.rests:
+            return  # those that were asked at the same time have failed with it
         rest = min(_LONGEST_REST, max(_FIRST_REST * 2 ** min(known.failures, 8), error.retry_after or 0.0))
         self._write(
             ProviderRecord(
                 dimension=known.dimension,
                 failures=known.failures + 1,
+                errors=known.errors + 1,
                 error=error.message,
                 failed_at=timestamps.now(),
                 rests_until=time.time() + rest,
@@ -111,23 +119,31 @@ class Breaker:
     def worked(self, dimension: int | None = None) -> None:
         """Note that the provider answered, and the dimension of its vectors."""
         known = self.record()
-        record = ProviderRecord(dimension=dimension or known.dimension)
+        record = ProviderRecord(dimension=dimension or known.dimension, errors=known.errors)
         if record != known:
             self._write(record)
 
-    def _all(self) -> dict[str, ProviderRecord]:
-        with suppress(OSError, msgspec.MsgspecError):
-            data = atomic_file.read(self._store / PROVIDERS)
-            return {} if data is None else msgspec.json.decode(data, type=dict[str, ProviderRecord])
-        return {}
-
     def _write(self, record: ProviderRecord) -> None:
         """Where it cannot be written, this process remembers it alone."""
-        self._unwritten = record
+        _unwritten[self._store, self._name] = record
         path = self._store / PROVIDERS
         if not (self._store / LOG).is_dir():
             return
         with suppress(OSError):
             make_path(path.parent)
-            atomic_file.replace(path, msgspec.json.encode(self._all() | {self._name: record}) + b"\n")
-            self._unwritten = None
+            atomic_file.replace(
+                path, msgspec.json.encode(_records(self._store) | {self._name: record}) + b"\n"
+            )
+            del _unwritten[self._store, self._name]
+
+
+def count_errors(store: Path, role: str) -> int:
+    """How often providers of a role have failed, as far as the cache knows."""
+    return sum(record.errors for name, record in _records(store).items() if name.split()[0] == role)
+
+
+def _records(store: Path) -> dict[str, ProviderRecord]:
+    with suppress(OSError, msgspec.MsgspecError, RecursionError):
+        data = atomic_file.read(store / PROVIDERS)
+        return {} if data is None else msgspec.json.decode(data, type=dict[str, ProviderRecord])
+    return {}

@@ -1,5 +1,6 @@
 """Vectors from a provider: Ollama, or what speaks OpenAI's `/v1/embeddings`."""
 
+import math
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -21,14 +22,17 @@ if TYPE_CHECKING:
 
 Vectors = list[list[float]]
 
-Patience = Literal["question", "background", "command"]
-"""Who waits: a question, the time of the provider at most; a background job, which comes again; a command of
-a person, which tries a provider that rests, and tries again."""
+Patience = Literal["question", "background", "once", "command"]
+"""Who waits: a question, the time of the provider at most; a background job, which comes again; an
+examination, which asks once, though the provider rests; a command of a person, which tries again."""
 
 _WAITS = (1.0, 4.0, 15.0)
 """Seconds before a command tries again."""
 
 _LONGEST_WAIT = 60.0
+
+_MOST = 1e30
+"""The length of a vector that float32 holds, with a margin."""
 
 _REFUSES_A_TEXT = (400, 413, 422)
 _TOO_LONG = re.compile(r"too (?:large|long)|context|exceed|maximum", re.IGNORECASE)
@@ -73,7 +77,7 @@ class RemoteEmbedder:
     """Embeds by a provider. https://github.com/ollama/ollama/blob/main/docs/api.md#generate-embeddings,
     https://platform.openai.com/docs/api-reference/embeddings
 
-    until: `time.monotonic()` at which a question stops waiting; half of the time is for passages.
+    A question waits for its requests, of which the first may learn the dimension, one timeout together.
     """
 
     is_remote = True
@@ -96,7 +100,7 @@ class RemoteEmbedder:
             EmbeddingError: it does not answer.
         """
         if self._dimension is None:
-            self.embed(["dimension"])
+            self.embed(["dimension"], "query")
         assert self._dimension is not None
         return self._dimension
 
@@ -111,65 +115,60 @@ class RemoteEmbedder:
         size = self._provider.batch
         vectors: list[NDArray[np.float32]] = []
         for start in range(0, len(texts), size):
-            vectors += self._embedded([prefix + text for text in texts[start : start + size]], kind)
+            vectors += self._embedded([prefix + text for text in texts[start : start + size]])
         return normalised(vectors)
 
-    def _embedded(self, texts: list[str], kind: Kind) -> "list[NDArray[np.float32]]":
+    def _embedded(self, texts: list[str]) -> "list[NDArray[np.float32]]":
         """A vector for each text. A text that the provider finds too long has the mean of its halves."""
         import numpy as np
 
         try:
-            return [np.array(vector, dtype=np.float32) for vector in self._answered(texts, kind)]
+            return [np.array(vector, dtype=np.float32) for vector in self._answered(texts)]
         except ProviderError as error:
             if not _is_too_long(error, texts):
                 raise EmbeddingError(error.message, hint=error.hint, retryable=error.retryable) from error
         if len(texts) > 1:
-            return [vector for text in texts for vector in self._embedded([text], kind)]
+            return [vector for text in texts for vector in self._embedded([text])]
         middle = len(texts[0]) // 2
-        halves = self._embedded([texts[0][:middle]], kind) + self._embedded([texts[0][middle:]], kind)
+        halves = self._embedded([texts[0][:middle]]) + self._embedded([texts[0][middle:]])
         return [np.mean(halves, axis=0)]
 
-    def _answered(self, texts: list[str], kind: Kind) -> Vectors:
+    def _answered(self, texts: list[str]) -> Vectors:
+        if self._patience in ("question", "background"):
+            self._breaker.check()
         waits = iter(_WAITS if self._patience == "command" else ())
         while True:
             try:
-                return self._asked_once(texts, kind)
+                vectors = self._asked(texts, self._seconds())
+                self._check(texts, vectors)
             except ProviderError as error:
                 wait, asked_for = next(waits, None), error.retry_after or 0.0
                 is_worth_it = error.is_away or error.status in (429, 503)
                 if wait is None or not is_worth_it or asked_for > _LONGEST_WAIT:
+                    if not _is_too_long(error, texts):
+                        self._breaker.failed(error)
                     raise
                 time.sleep(max(wait, asked_for))
+            else:
+                self._breaker.worked(self._dimension)
+                return vectors
 
-    def _asked_once(self, texts: list[str], kind: Kind) -> Vectors:
-        if self._patience != "command":
-            self._breaker.check()
-        try:
-            vectors = self._asked(texts, self._seconds(kind))
-            self._check(texts, vectors)
-        except ProviderError as error:
-            # Passages of a question have a part of the time only.
-            is_cut_short = error.is_late and self._patience == "question" and kind == "passage"
-            if not _is_too_long(error, texts) and not is_cut_short:
-                self._breaker.failed(error)
-            raise
-        self._breaker.worked(self._dimension)
-        return vectors
-
-    def _seconds(self, kind: Kind) -> float:
+    def _seconds(self) -> float:
         """What is left for a request."""
         if self._until is None:
             return self._provider.timeout
-        # Passages leave the question the other half.
-        left = self._until - time.monotonic() - (self._provider.timeout / 2 if kind == "passage" else 0.0)
+        left = self._until - time.monotonic()
         if left <= 0:
-            raise late(f"{self._url}: no time is left for it")
+            raise late(f"{self._url}: no answer within {self._provider.timeout:.3g} s")
         return left
 
     def _check(self, texts: list[str], vectors: Vectors) -> None:
         if len(vectors) != len(texts):
             raise ProviderError(f"{self._url}: {len(vectors)} vectors for {len(texts)} texts")
         for vector in vectors:
+            # A number that overflows float32, or zeros alone, would have no direction.
+            if not 0 < math.hypot(*vector) < _MOST:
+                raise ProviderError(f"{self._url}: a vector that is not finite, or of length 0")
             self._dimension = self._dimension or len(vector)
             if len(vector) != self._dimension:
                 raise ProviderError(

@@ -5,6 +5,8 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any, TypeVar
 
@@ -12,6 +14,7 @@ import httpx2
 import msgspec
 
 from memlog.eventlog.errors import MemlogError, ProviderError
+from memlog.eventlog.secrets import masked
 from memlog.service.providers.settings import ApiKey
 
 T = TypeVar("T")
@@ -26,11 +29,20 @@ _TOLD = 200
 class Endpoint:
     """One address of a provider.
 
-    url: where requests are posted. api_key: see `EmbeddingProvider`.
+    url: where requests are posted. api_key: see `EmbeddingProvider`. key_header: the header that has it; None
+        for a bearer token. headers: further ones.
     """
 
-    def __init__(self, url: str, api_key: ApiKey | None) -> None:
+    def __init__(
+        self,
+        url: str,
+        api_key: ApiKey | None,
+        *,
+        key_header: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
         self.url, self._api_key = url, api_key
+        self._key_header, self._headers = key_header, headers or {}
 
     def post(self, body: object, into: type[T], seconds: float) -> T:
         """What the provider answers to `body`, within `seconds`.
@@ -42,26 +54,33 @@ class Endpoint:
         try:
             data = _within(seconds, lambda: self._posted(msgspec.json.encode(body), key, seconds))
             return msgspec.json.decode(data, type=into)
+        except ProviderError as error:
+            error.message = _without(key, error.message)
+            raise
         except (TimeoutError, httpx2.TimeoutException) as error:
             raise late(f"{self.url}: no answer within {seconds:.3g} s") from error
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             why = str(error) or type(error).__name__
-            raise _away(f"{self.url}: {why}") from error
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ProviderError(f"{self.url}: the answer is not what was expected: {error}") from error
+            raise _away(_without(key, f"{self.url}: {why}")) from None
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            told = _without(key, f"{self.url}: the answer is not what was expected: {error}")
+            raise ProviderError(told) from None
 
     def _key(self) -> str | None:
         try:
             key = self._api_key() if callable(self._api_key) else self._api_key
         except MemlogError as error:
-            raise ProviderError(error.message, hint=error.hint) from error
-        if key is not None and not (key.isascii() and key.isprintable()):
-            raise ProviderError("the key has other characters than a key has", hint="give one line of ASCII")
-        return key or None
+            raise _local(error.message, error.hint) from error
+        if key is not None and not (key.strip().isascii() and key.strip().isprintable()):
+            raise _local("the key has other characters than a key has", "give one line of ASCII")
+        return (key or "").strip() or None
 
     def _posted(self, content: bytes, key: str | None, seconds: float) -> bytes:
         headers = {"content-type": "application/json", "accept-encoding": "identity"}
-        if key is not None:
+        headers |= self._headers
+        if key is not None and self._key_header is not None:
+            headers[self._key_header] = key
+        elif key is not None:
             headers["authorization"] = f"Bearer {key}"
         until = time.monotonic() + seconds
         # No proxy and no redirect may see the key.
@@ -78,25 +97,43 @@ class Endpoint:
                     raise late(f"{self.url}: no answer within {seconds:.3g} s")
             if answer.is_success:
                 return bytes(data)
-            raise self._refusal(answer, bytes(data), key)
+            raise self._refusal(answer, bytes(data))
 
-    def _refusal(self, answer: httpx2.Response, data: bytes, key: str | None) -> ProviderError:
+    def _refusal(self, answer: httpx2.Response, data: bytes) -> ProviderError:
         told = " ".join(data.decode(errors="replace").split())
-        if key is not None:
-            told = told.replace(key, "[key]")
         if answer.is_redirect:
             told = (
                 f"it redirects to {answer.headers.get('location', 'nowhere')}, which memlog does not follow"
             )
         shown = told if len(told) <= _TOLD else told[:_TOLD] + "…"
         hint = _HINTS.get(answer.status_code, "")
-        wait = answer.headers.get("retry-after", "")
-        retry_after = float(wait) if wait.isdecimal() and len(wait) < 10 else None
+        retry_after = _seconds_of(answer.headers.get("retry-after", ""))
         message = f"{self.url}: HTTP {answer.status_code}{': ' if shown else ''}{shown}"
         status = answer.status_code
         failure = ProviderError(message, hint=hint, retryable=status in (408, 429) or status >= 500)
         failure.status, failure.retry_after = status, retry_after
         return failure
+
+
+def _seconds_of(retry_after: str) -> float | None:
+    """Of a header `Retry-After`, in seconds or as a date; None without."""
+    if retry_after.isdecimal() and len(retry_after) < 10:
+        return float(retry_after)
+    with suppress(ValueError, TypeError, OverflowError):
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
+    return None
+
+
+def _without(key: str | None, text: str) -> str:
+    """A message that a provider, or a library, may have put the key into, or half of it in other signs."""
+    shown = text if key is None else text.replace(key, "[key]").replace(key.replace("/", "\\/"), "[key]")
+    return masked(shown)
+
+
+def _local(message: str, hint: str) -> ProviderError:
+    failure = ProviderError(message, hint=hint)
+    failure.is_local = True
+    return failure
 
 
 def _away(message: str) -> ProviderError:

@@ -1,6 +1,7 @@
 """Ranks the best hits of a search anew, by a provider that reads question and text together."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -39,12 +40,15 @@ class Reranker:
     https://huggingface.github.io/text-embeddings-inference/#/Text%20Embeddings%20Inference/rerank
 
     It is made for one question, whose requests share the time of the provider.
+
+    whole_of: the text of the document of which a hit is a passage.
     """
 
-    def __init__(self, provider: RerankProvider, store: Path) -> None:
+    def __init__(self, provider: RerankProvider, store: Path, whole_of: Callable[[Hit], str]) -> None:
         self._provider = provider
         self._breaker = Breaker(store, "rerank", provider)
-        self._until = time.monotonic() + provider.timeout
+        self._whole_of = whole_of
+        self._left = provider.timeout
 
     def __call__(self, question: str, hits: list[Hit], silent: dict[str, str]) -> list[Hit]:
         """`hits`, the best `top_n` of them in the order of the provider.
@@ -52,7 +56,7 @@ class Reranker:
         The scores stay where they are, and the hits change places: a list falls by its scores. What is not
         sent to a provider keeps its place; so does all where the provider fails.
         """
-        places = [place for place, hit in enumerate(hits[: self._provider.top_n]) if _may_be_sent(hit)]
+        places = [place for place, hit in enumerate(hits[: self._provider.top_n]) if self._may_be_sent(hit)]
         if len(places) < 2:
             return hits
         if kinds_in(question):
@@ -71,13 +75,14 @@ class Reranker:
             hit.score = score
         return ranked
 
-    def order(self, question: str, texts: list[str]) -> list[int]:
+    def order(self, question: str, texts: list[str], *, though_it_rests: bool = False) -> list[int]:
         """The numbers of `texts`, best first. Scores are of any scale, and only compared.
 
         Raises:
             ProviderError: the provider fails, or rests.
         """
-        self._breaker.check()
+        if not though_it_rests:
+            self._breaker.check()
         try:
             scores = self._scores(question, texts)
         except ProviderError as error:
@@ -87,10 +92,11 @@ class Reranker:
         return [number for number, _ in sorted(scores, key=lambda scored: -scored[1])]
 
     def _scores(self, question: str, texts: list[str]) -> list[tuple[int, float]]:
-        seconds = self._until - time.monotonic()
-        if seconds <= 0:
-            raise late(f"{self._provider.base_url}: no time is left for it")
-        scores = self._answered(question, texts, seconds)
+        if self._left <= 0:
+            raise late(f"{self._provider.base_url}: no answer within {self._provider.timeout:.3g} s")
+        started = time.monotonic()
+        scores = self._answered(question, texts, self._left)
+        self._left -= time.monotonic() - started
         if sorted(number for number, _ in scores) != list(range(len(texts))):
             raise ProviderError(f"{self._provider.base_url}: the texts are not ranked one by one")
         return scores
@@ -109,6 +115,8 @@ class Reranker:
         answer = Endpoint(url + path, provider.api_key).post(body, _RankAnswer, seconds)
         return [(each.index, each.relevance_score) for each in answer.results]
 
-
-def _may_be_sent(hit: Hit) -> bool:
-    return hit.category not in PRIVATE_CATEGORIES and not kinds_in(hit.content)
+    def _may_be_sent(self, hit: Hit) -> bool:
+        if hit.category in PRIVATE_CATEGORIES or kinds_in(hit.content):
+            return False
+        # A key may be longer than a passage.
+        return hit.kind != "document" or not kinds_in(self._whole_of(hit))

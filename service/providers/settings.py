@@ -8,14 +8,22 @@ import msgspec
 
 from memlog.eventlog.errors import BadInput, shown_value
 from memlog.eventlog.limits import (
+    ANSWER_TOKENS,
+    BUFFER_TOKENS,
     EMBEDDING_BATCH,
     EMBEDDING_DIMENSION,
+    EXTRACTION_THRESHOLD,
+    LANGUAGE_MODEL_TIMEOUT,
+    MEMORIES_PER_SESSION,
     PROVIDER_TIMEOUT,
+    QUIET_MINUTES,
     RERANKED,
     EmbeddingType,
+    LanguageModelType,
     Limit,
     RerankType,
 )
+from memlog.eventlog.secrets import masked
 
 ApiKey = str | Callable[[], str]
 """A key, or what gives it when a request is made."""
@@ -48,7 +56,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
                 raise BadInput(f"{name} is {shown_value(value)}", hint=f"a number {limit}")
         if self.base_url is not None:
             _check_url(self.base_url)
-        if kind in ("api", "tei") and self.base_url is None:
+        if kind in ("api", "tei", "anthropic") and self.base_url is None:
             raise BadInput(f"type {kind} needs base_url", hint="such as https://api.example.com/v1")
 
 
@@ -77,6 +85,8 @@ class EmbeddingProvider(Provider, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         numbers = {"dimension": EMBEDDING_DIMENSION, "batch": EMBEDDING_BATCH}
         self._check(self.type, get_args(EmbeddingType), numbers)
+        if self.type == "api" and self.model is None:
+            raise BadInput("type api needs model", hint="the name that the provider has for it")
         if self.type == "onnx" and self.base_url is not None:
             raise BadInput("type onnx asks nobody, and base_url is given", hint="set type to ollama or api")
 
@@ -100,6 +110,55 @@ class RerankProvider(Provider, frozen=True, kw_only=True):
         self._check(self.type, get_args(RerankType), {"top_n": RERANKED})
 
 
+class LanguageModelProvider(Provider, frozen=True, kw_only=True):
+    """Who distils conversations into memories.
+
+    type: `api`: OpenAI's `/v1/chat/completions` with a JSON schema, as OpenAI, Ollama, llama.cpp, vLLM and LM
+        Studio serve it; `anthropic`: Anthropic's `/v1/messages`.
+    max_tokens: of an answer.
+    base_url, model, timeout, api_key: as of `EmbeddingProvider`; nobody waits for this one.
+
+    Raises:
+        BadInput: a value is not of its type or out of bounds, or one is missing.
+    """
+
+    type: LanguageModelType = "api"
+    timeout: float = LANGUAGE_MODEL_TIMEOUT.default
+    max_tokens: int = ANSWER_TOKENS.default
+
+    def __post_init__(self) -> None:
+        numbers = {"max_tokens": ANSWER_TOKENS}
+        self._check(self.type, get_args(LanguageModelType), numbers)
+
+
+class ExtractionRules(msgspec.Struct, frozen=True, kw_only=True):
+    """When messages are distilled, and what of an answer is kept.
+
+    quiet_minutes: without a message, after which a chat is distilled. tokens: of its buffer, from which on it
+        is distilled at once; also of the messages of one request.
+    threshold: the least importance of a memory. max_per_session: memories of an answer at most.
+
+    Raises:
+        BadInput: a number is out of bounds.
+    """
+
+    quiet_minutes: float = QUIET_MINUTES.default
+    tokens: int = BUFFER_TOKENS.default
+    threshold: float = EXTRACTION_THRESHOLD.default
+    max_per_session: int = MEMORIES_PER_SESSION.default
+
+    def __post_init__(self) -> None:
+        limits: dict[str, Limit[Any]] = {
+            "quiet_minutes": QUIET_MINUTES,
+            "tokens": BUFFER_TOKENS,
+            "threshold": EXTRACTION_THRESHOLD,
+            "max_per_session": MEMORIES_PER_SESSION,
+        }
+        for name, limit in limits.items():
+            if not limit.allows(getattr(self, name)):
+                raise BadInput(f"{name} is {shown_value(getattr(self, name))}", hint=f"a number {limit}")
+
+
 def _check_url(url: str) -> None:
     try:
         parts = urlsplit(url)
@@ -107,6 +166,8 @@ def _check_url(url: str) -> None:
     except ValueError:
         is_usable = False
     if not is_usable or not url.isprintable() or " " in url:
-        raise BadInput(f"base_url is {shown_value(url)}", hint="such as http://127.0.0.1:11434")
-    if parts.username or parts.password:
-        raise BadInput("base_url has a password", hint='give it as api_key = "${NAME}"')
+        raise BadInput(f"base_url is {masked(shown_value(url))}", hint="such as https://api.example.com/v1")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise BadInput(
+            "base_url has a password, a query or a fragment", hint='give it as api_key = "${NAME}"'
+        )

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from queue import Empty
+from typing import TYPE_CHECKING
 
 from memlog.projector.catchup import Progress
 from memlog.service.documents.facade import Documents
@@ -21,6 +22,9 @@ from memlog.service.watching.folders import DocumentsBy, Folders, links_of, prob
 from memlog.service.watching.lock import WatchLock
 from memlog.service.watching.worker import Shared, WatchStep, Worker
 
+if TYPE_CHECKING:
+    from memlog.service.watching.distilling import ExtractorBy
+
 Tell = Callable[[WatchStep], None]
 _PATIENCE = 0.3
 """Seconds for the threads to end, so that the watch ends within one; a busy thread is left to itself."""
@@ -31,6 +35,7 @@ _TICK = 0.2
 def watch(
     read_model: ReadModel,
     documents_by: DocumentsBy,
+    extractor_by: "ExtractorBy | None",
     *,
     stop: threading.Event,
     tell: Tell,
@@ -45,6 +50,11 @@ def watch(
             Vectors(shared, read_model),
             Folders(shared, read_model, documents_by),
         ]
+        if extractor_by is not None:
+            # Imported here: most stores have no language model.
+            from memlog.service.watching.distilling import Distilling
+
+            workers.append(Distilling(shared, read_model, extractor_by))
         threads = [threading.Thread(target=worker.run, daemon=True) for worker in workers]
         try:
             for thread in threads:

@@ -290,7 +290,10 @@ def test_stats(memlog: Run, append: Run) -> None:
         *("vectors", "vectors_pending", "log_bytes", "model_bytes", "cache_bytes", "counters"),
     ]
     assert stats["events_by_type"] == {"memory_accessed": 1, "memory_saved": 1, "message": 1}
-    assert stats["counters"] == {"memory.saved.count": 1, "memory.retrieved.count": 1}
+    of_model = dict.fromkeys(
+        (f"memory.extraction.{name}" for name in ("count", "success", "errors", "tokens")), 0
+    )
+    assert stats["counters"] == {"memory.saved.count": 1, "memory.retrieved.count": 1} | of_model
     assert memlog("stats", "--jsonl").lines[0].keys() == stats.keys()
     assert b"memory.saved.count" in memlog("stats").out
 

@@ -28,7 +28,16 @@ CREATES: dict[Words, tuple[str, ...]] = {
 }
 """What stores something new."""
 
-NEEDS_NONE: set[Words] = {("completion",), ("config",), ("gate",), ("help",), ("mcp",), ("serve",)}
+NEEDS_NONE: set[Words] = {
+    ("completion",),
+    ("config",),
+    ("gate",),
+    ("help",),
+    ("mcp",),
+    ("prompts", "show"),
+    ("extract",),
+    ("serve",),
+}
 """Commands that look at no store."""
 
 OF_PROJECTS: set[Words] = {("projects", "list"), ("projects", "remove"), ("projects", "show")}

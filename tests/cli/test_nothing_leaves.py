@@ -33,6 +33,7 @@ CALLS = {
     "append session_break": ["--chat", "c:1"],
     "append summary_written": ["--chat", "c:1", "--content", "Of harbours"],
     "append extraction_completed": ["--chat", "c:1", "--through-message-id", "m1"],
+    "append memories_extracted": ["--chat", "c:1", "--message-id", "m1", "--model", "m", "--prompt", "p"],
     "append memory_saved": ["--memory-id", "k1", "--content", "Green tea"],
     "append memory_updated": ["--memory-id", "k1", "--title", "Tea"],
     "append memory_archived": ["--memory-id", "k1"],
@@ -52,6 +53,9 @@ CALLS = {
     "append redacted": ["--target-id", "m9", "--stream", "memory"],
     "project": ["--from-scratch"],
     "embed": [],
+    "buffer": [],
+    "extract": [],
+    "prompts show": ["extract-1"],
     "query": ["harbour"],
     "context": ["harbour"],
     "ask": ["what is my favourite tea"],
@@ -118,8 +122,9 @@ CALLS = {
 }
 """Every command, in an order in which each has something to do."""
 
-REFUSED = {"projects show", "projects remove", "serve"}
-"""The first two name a project that does not exist; the server refuses an address that others reach."""
+REFUSED = {"projects show", "projects remove", "serve", "extract"}
+"""The first two name a project that does not exist; the server refuses an address that others reach; no
+language model is configured."""
 
 _ALL_OF_THEM = """
 import json, sys

@@ -106,7 +106,19 @@ def test_every_command_that_may_append_is_tried() -> None:
     named = {" ".join(path) for path, command in COMMANDS.items() if path and does_something(command)}
     assert set(APPENDING) | APPENDS_OTHERWISE <= named
     reading = {
-        *("ask", "completion", "config", "core get", "daily list", "digest", "docs jobs", "docs list"),
+        *(
+            "ask",
+            "buffer",
+            "completion",
+            "config",
+            "extract",
+            "prompts show",
+            "core get",
+            "daily list",
+            "digest",
+            "docs jobs",
+            "docs list",
+        ),
         *(
             "docs show",
             "docs status",

@@ -58,7 +58,8 @@ def test_the_sections_choose_providers_and_a_failure_shows(
 
     asked = len(provider.requests)
     classic = memlog("query", "tea", "--json", env=env | {"MEMLOG_RETRIEVAL_MODE": "classic"}).json
-    assert (len(provider.requests), classic["silent"].keys() & {"rerank", "vector"}) == (asked, set())
+    assert (len(provider.requests), classic["hits"][0]["content"]) == (asked, "I like green tea")
+    assert "project the log" in classic["silent"]["vector"]  # which brings the vectors of the model here
     unknown = memlog("query", "tea", env=env | {"MEMLOG_RETRIEVAL_MODE": "magic"})
     assert b"there is no mode 'magic'; classic is used" in unknown.err
     assert len(provider.requests) == asked

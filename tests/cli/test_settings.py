@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 import pytest
+from msgspec.structs import asdict
 
 import memlog as package
 from memlog.cli.settings import SettingOption
@@ -97,6 +98,10 @@ def test_each_default_is_that_of_the_library() -> None:
         "embedding.enabled": True,
         "rerank.enabled": True,
         **_provider("embedding", package.EmbeddingProvider()),
+        "extraction.enabled": True,
+        **{f"extraction.{name}": value for name, value in asdict(package.ExtractionRules()).items()},
+        **_provider("language_model", package.LanguageModelProvider(base_url="http://127.0.0.1"))
+        | {"language_model.base_url": None},
         **_provider("rerank", package.RerankProvider(base_url="http://127.0.0.1"))
         | {"rerank.base_url": None},
     }
@@ -331,6 +336,14 @@ def _another_value(setting: Any, folder: Path) -> str:
     """One that is not the default."""
     if isinstance(setting.type, click.Choice):
         return next(str(choice) for choice in setting.type.choices if choice != setting.default)
+    if setting.name.endswith("base_url"):
+        return "http://127.0.0.1:9"
+    if setting.name == "retrieval.mode":
+        return "classic"
+    if isinstance(setting.default, bool):
+        return str(not setting.default).lower()
+    if isinstance(setting.type, click.IntRange | click.FloatRange):
+        return str(setting.type.max)
     if setting.default is None or isinstance(setting.default, str):
         return str(folder)
     return str(type(setting.default)(setting.default + 1))

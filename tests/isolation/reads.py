@@ -62,7 +62,7 @@ WRITES = {
     *("append", "append_lines", "erasure.forget", "erasure.scrub", "warm"),
     *("maintenance.project", "maintenance.embed", "maintenance.watch", "maintenance.seal"),
     *("core.set", "core.delete", "core.import_file", "core.take_over"),
-    *("daily.record", "daily.compress"),
+    *("daily.record", "daily.compress", "extraction.run", "extraction.extract", "extraction.prompt"),
     *("documents.add", "documents.add_all", "documents.refresh", "documents.remove"),
     *("workspaces.add", "workspaces.remove"),
     *("facts.set", "facts.remove", "facts.extract"),
@@ -183,6 +183,13 @@ def _summaries(asked: Asked) -> Iterator[Answer]:
     yield Answer("summaries", ALL, asked.store.conversations.summaries())
     for chat in asked.chats:
         yield Answer("summaries", chat, told(lambda chat=chat: asked.store.conversations.summaries(chat)))
+
+
+@reads("extraction.buffer")
+def _buffer(asked: Asked) -> Iterator[Answer]:
+    yield Answer("extraction.buffer", ALL, asked.store.extraction.buffer())
+    for chat in asked.chats:
+        yield Answer("extraction.buffer", chat, asked.store.extraction.buffer(chat))
 
 
 @reads("get")

@@ -21,7 +21,7 @@ OWN_CHAT = "the chat, or no chat"
 
 WITHOUT_WORDS = {
     *("config", "digest", "docs list", "doctor", "projects list", "quarantine", "secrets", "sessions"),
-    *("docs jobs", "docs status", "docs tree", "stats", "status", "verify", "workspace list"),
+    *("buffer", "docs jobs", "docs status", "docs tree", "stats", "status", "verify", "workspace list"),
 }
 """Commands that print names and numbers of these projects."""
 
@@ -66,7 +66,17 @@ OTHERS = {
     *("core set", "core delete", "core import", "daily record", "daily compress"),
     *("docs add", "docs refresh", "docs remove", "fact set", "fact remove", "fact extract"),
     *("memory save", "memory update", "memory archive", "memory delete", "memory touch"),
-    *("projects show", "projects remove", "mcp", "serve", "watch", "workspace add", "workspace remove"),
+    *(
+        "projects show",
+        "projects remove",
+        "mcp",
+        "serve",
+        "watch",
+        "extract",
+        "prompts show",
+        "workspace add",
+        "workspace remove",
+    ),
 }
 """Commands that write, or read no rows; `projects show` names its project itself."""
 

@@ -33,6 +33,7 @@ GROUPS = {
     "facts": (Facts, memlog.AsyncFacts),
     "documents": (Documents, memlog.AsyncDocuments),
     "workspaces": (Workspaces, memlog.AsyncWorkspaces),
+    "extraction": (memlog.Extractions, memlog.AsyncExtractions),
     "tools": (memlog.Tools, memlog.AsyncTools),
 }
 NOT_AWAITED = {"close", "is_of_another_copy", "end_watches"}

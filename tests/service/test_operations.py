@@ -24,6 +24,7 @@ from memlog.service.requests.reads import Search
 from tests.cli.operations_page import ALL, PROJECTS, WITHOUT_COMMAND, page
 from tests.support.command_tree import COMMANDS
 from tests.support.generated_code import FILES
+from tests.support.provider import serving
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/operations.md"
@@ -138,6 +139,7 @@ GIVEN: dict[str, Any] = {
     },
     **{"memory_id": "likes", "memory_ids": ["likes"], "content": "likes black tea", "section": "user"},
     "events": [{"type": "memory_saved", "content": "likes milk"}],
+    "session": "x:1",
     **{"key": "name", "value": "Ann", "name": "notes/tea.md", "summary": "a walk", "ids": ["walk"]},
 }
 """What requests of the walk below give, by field."""
@@ -146,6 +148,7 @@ OF_OPERATION: dict[str, dict[str, Any]] = {
     "context": {"text": "tea"},
     "documents.refresh": {"source": "notes"},
     "erasure.forget": {"event_id": "m2"},
+    "extraction.prompt": {"name": "extract-1"},
     "maintenance.watch": {"once": True},
     "memories.update": {"content": "likes oolong tea"},
     "projects.get": {"name": "store"},
@@ -171,7 +174,15 @@ def filled(tmp_path: Path) -> Iterator[Store]:
     (tmp_path / "agent").mkdir()
     (tmp_path / "agent/MEMORY.md").write_text("# Memory\n\nAnn likes rye bread.\n")
     (tmp_path / "USER.md").write_text("city: Oulu\n")
-    with memlog.open(tmp_path / "store") as store:
+    with (
+        serving() as server,
+        memlog.open(
+            tmp_path / "store", language_model=memlog.LanguageModelProvider(base_url=server.url)
+        ) as store,
+    ):
+        # For a server of the store.
+        (tmp_path / "store").mkdir(exist_ok=True)
+        (tmp_path / "store/memlog.toml").write_text(f'[language_model]\nbase_url = "{server.url}"\n')
         for message in ("m1", "m2"):
             said = memlog.Message(channel="x", chat_id="1", id=message, role="user", content=f"tea {message}")
             store.append(said)

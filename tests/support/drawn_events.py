@@ -53,8 +53,12 @@ conversations = [
     event("summary_written", **chat, content=texts, from_message_id=st.none() | ids),
     event("extraction_completed", **chat, through_message_id=ids),
 ]
+of_a_model = st.none() | st.builds(
+    lambda name: {"id": name, "model": "small", "prompt": "extract-1", "message_ids": ["id-0"]}, ids
+)
 saved = event(
     "memory_saved",
+    extraction=of_a_model,
     content=texts,
     memory_id=st.none() | a_memory["memory_id"],
     title=st.none() | texts,
@@ -78,7 +82,19 @@ memories = [
     event("memory_deleted", **a_memory),
     event("memory_accessed", memory_ids=some_memories),
     event("salience_decayed", rates=st.dictionaries(categories, units, max_size=2)),
-    event("daily_event_recorded", summary=texts, event_date=st.none() | st.sampled_from(DAYS)),
+    event(
+        "memories_extracted",
+        chat_id=st.just("cli:1"),
+        message_ids=st.lists(ids, min_size=1, max_size=2),
+        model=st.just("small"),
+        prompt=st.just("extract-1"),
+    ),
+    event(
+        "daily_event_recorded",
+        summary=texts,
+        extraction=of_a_model,
+        event_date=st.none() | st.sampled_from(DAYS),
+    ),
     event("daily_events_compressed", ids=st.lists(ids, min_size=1, max_size=2), memory_ids=some_memories),
 ]
 core = [event("core_memory_updated", **keys, value=texts), event("core_memory_deleted", **keys)]

@@ -114,6 +114,12 @@ def _content(event):
     return {name: value for name, value in event.items() if name not in envelope and value is not None}
 
 
+def that_count(events):
+    """Events without those of extractions that no line closes."""
+    closed = {event["id"] for event in events if event["type"] == "memories_extracted"}
+    return [event for event in events if (event.get("extraction") or {}).get("id") in (None, *closed)]
+
+
 def memories(events):
     """Each memory that stands, by its id."""
     records = defaultdict(_blank)

@@ -4,6 +4,7 @@ It misbehaves by script: each request takes the next fault of `faults`.
 """
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ class Provider(ThreadingHTTPServer):
         self.requests: list[tuple[str, Any, dict[str, str]]] = []
         self.always: str | None = None
         self.order: list[str] = []
+        self.asked: list[str] = []
+        self.answer: Callable[[str], str] = lambda _: '{"memories": [], "summary": ""}'
         self.is_old_ollama = False
         self.longest = 1_000_000
         self.over = threading.Event()
@@ -30,6 +33,11 @@ class Provider(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
+
+    def said(self, asked: str) -> str:
+        """What its language model answers: by `answer`, else that nothing is worth it."""
+        self.asked.append(asked)
+        return self.answer(asked)
 
     def texts(self) -> list[str]:
         """All texts that it was sent."""
@@ -44,7 +52,7 @@ class Provider(ThreadingHTTPServer):
 @contextmanager
 def serving() -> Iterator[Provider]:
     server = Provider()
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     try:
         yield server
@@ -110,6 +118,16 @@ class _Handler(BaseHTTPRequestHandler):
 
         self._send(200, json.dumps(cut(json.loads(data))).encode())
 
+    def _deep(self, _: bytes) -> None:
+        self._send(200, b'{"data":' + b"[" * 200_000)
+
+    def _zeros(self, data: bytes) -> None:
+        self._send(200, re.sub(rb"-?[0-9.]+(e-?[0-9]+)?(?=[,\]])", b"0.0", data))
+
+    def _echo(self, _: bytes) -> None:
+        key = self.headers.get("authorization", "")
+        self._send(401, f'{{"error":"wrong key {key}"}}'.encode(), {"location": f"/?key={key}"})
+
     def _redirect(self, _: bytes) -> None:
         self._send(307, b"", {"location": f"{self.server.url}/elsewhere"})
 
@@ -138,6 +156,9 @@ _FAULTS: dict[str | None, Callable[[_Handler, bytes], None]] = {
     "wrong dimension": _Handler._other_dimension,
     "slow drip": _Handler._drip,
     "redirect": _Handler._redirect,
+    "nested JSON": _Handler._deep,
+    "zeros": _Handler._zeros,
+    "echo": _Handler._echo,
 }
 FAULTS = [name for name in _FAULTS if name]
 
@@ -171,6 +192,20 @@ def _tei(server: Provider, body: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"index": n, "score": score} for n, score in enumerate(_likeness(server, body["texts"]))]
 
 
+def _chat(server: Provider, body: dict[str, Any]) -> dict[str, Any]:
+    assert body["response_format"]["json_schema"]["schema"]["type"] == "object"
+    text = server.said(body["messages"][-1]["content"])
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    return {"choices": [choice], "usage": {"prompt_tokens": 100, "completion_tokens": 10}}
+
+
+def _messages(server: Provider, body: dict[str, Any]) -> dict[str, Any]:
+    assert body["output_config"]["format"]["schema"]["type"] == "object"
+    block = {"type": "text", "text": server.said(body["messages"][-1]["content"])}
+    usage = {"input_tokens": 100, "output_tokens": 10}
+    return {"type": "message", "content": [block], "stop_reason": "end_turn", "usage": usage}
+
+
 def _ollama(_: Provider, body: dict[str, Any]) -> dict[str, Any]:
     return {"model": body["model"], "embeddings": _vectors(_listed(body["input"]))}
 
@@ -181,4 +216,6 @@ _ANSWERS: dict[str, Callable[[Provider, dict[str, Any]], Any]] = {
     "/v1/embeddings": _openai,
     "/v1/rerank": _rerank,
     "/rerank": _tei,
+    "/v1/chat/completions": _chat,
+    "/v1/messages": _messages,
 }

@@ -24,7 +24,8 @@ def check_rows(projector: Projector, contents) -> None:
     for table, types in CONVERSATION_TABLES.items():
         expected = [(event["id"], event["ts"]) for event in of_conversations if event["type"] in types]
         assert rows(db, f"SELECT id, created_at FROM {table}") == sorted(expected)
-    check_memories(db, one_order.memories(told.get("memory", [])))
+    told = told | {"memory": one_order.that_count(told.get("memory", []))}
+    check_memories(db, one_order.memories(told["memory"]))
     kept = rows(db, "SELECT id, event_date FROM daily_events")
     assert kept == sorted(
         (event["id"], event.get("event_date") or event["ts"][:10])

@@ -2,11 +2,13 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import memlog
-from memlog.projector.embedding.models import load_embedder
+from memlog.projector.embedding.models import bundled_model, load_embedder
 from memlog.service import embedding_models
 from tests.support.provider import FAULTS, Provider
 
@@ -118,6 +120,7 @@ def test_without_a_model_here_auto_asks_ollama_and_then_nobody(
     monkeypatch.setattr(embedding_models, "_bundled_embedder", lambda: load_embedder(tmp_path))
     with opened(tmp_path, provider, "auto") as store:
         store.append(said("I like green tea"))
+        assert store.maintenance.embed().computed == 1
         assert store.search("a hot drink").hits[0].content == "I like green tea"
         assert store.maintenance.status().model == "ollama/mini/384"
         assert [each.state for each in store.maintenance.examine() if each.check == "model"] == ["ok"]
@@ -135,3 +138,79 @@ def test_a_text_that_is_too_long_is_embedded_in_halves(tmp_path: Path, provider:
         assert store.maintenance.embed().computed == 2
         assert store.search("hot water", mode="vector").hits[0].content.startswith("The kettle")
         assert store.maintenance.status().providers[0].failures == 0
+
+
+def test_a_new_store_asks_a_provider_that_hangs_once(tmp_path: Path, provider: Provider) -> None:
+    provider.always = "hang"
+    with opened(tmp_path, provider, "ollama", timeout=LIMIT) as store:
+        store.append(said("I like green tea"))
+        assert "no answer within 1 s" in store.search("green tea").silent["vector"]
+        assert store.search("green tea").hits
+        assert len(provider.requests) == 1
+        (model,) = [each for each in store.maintenance.examine() if each.check == "model"]
+        assert (model.state, len(provider.requests)) == ("warning", 2)  # the doctor asks all the same
+
+
+def test_a_program_without_the_provider_leaves_its_vectors(tmp_path: Path, provider: Provider) -> None:
+    with opened(tmp_path, provider, "ollama") as store:
+        store.append(said("I like green tea"))
+        store.maintenance.embed()
+    with memlog.open(tmp_path) as store:
+        assert "project the log" in store.search("green tea").silent["vector"]
+        assert store.maintenance.status().vector_model == "ollama/mini/384"
+        assert store.maintenance.embed().pending == 0
+        assert store.search("green tea").silent == {}
+
+
+@pytest.mark.parametrize("given", ["ollama", {"type": "ollama"}, memlog.RerankProvider(base_url="http://x")])
+def test_something_else_than_a_provider_is_refused_with_its_name(tmp_path: Path, given: object) -> None:
+    with pytest.raises(memlog.BadInput, match="embedding is"):
+        memlog.open(tmp_path, embedding=given)
+
+
+def test_a_key_longer_than_a_passage_is_sent_in_no_part(tmp_path: Path, provider: Provider) -> None:
+    body = "\n".join(f"{number:02}" + "MIIEpAIBAAKCAQEAx7aQwErTyUiOp" * 2 for number in range(60))
+    key = f"-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----"
+    with opened(tmp_path, provider, "api") as store:
+        store.append(said(f"Keep this: {key}", "The dog is ill"))
+        report = store.maintenance.embed()
+        assert (report.computed, report.pending) == (1, 0)
+        assert report.withheld > 1
+    assert not any("MIIEp" in text for text in provider.texts())
+
+
+def test_vectors_that_come_late_do_not_land_among_those_of_another_model(tmp_path: Path) -> None:
+    class Late:
+        id, dimension, is_remote = "late/384", 384, False
+
+        def embed(self, texts: list[str], kind: str = "passage") -> Any:
+            if "a second" in texts:
+                with memlog.open(tmp_path) as other:
+                    other.maintenance.embed()
+                    other.append(said("a third"))
+                    other.maintenance.project(embed=False)
+            return np.ones((len(texts), 384), dtype=np.float32)
+
+    with memlog.open(tmp_path) as store:
+        projector = store._engine.reads.maintenance.projector
+        store.append(said("the first"))
+        store.maintenance.project()
+        projector.embed(Late())
+        store.append(said("a second"))
+        store.maintenance.project(embed=False)
+        projector.embed(Late())
+        status = store.maintenance.status()
+        assert (status.vectors_pending, status.vector_model) == (1, bundled_model().id)
+
+
+@pytest.mark.parametrize("key", ["sk-of-the-test ", "sk-\nof-the-test"])
+def test_no_error_shows_the_key(tmp_path: Path, provider: Provider, key: str) -> None:
+    provider.always = "echo"
+    embedding = memlog.EmbeddingProvider(
+        type="api", base_url=provider.url, model="m", api_key=key, timeout=60
+    )
+    with memlog.open(tmp_path, embedding=embedding) as store:
+        store.append(said("I like green tea"))
+        texts = [store.search("tea").silent["vector"], repr(store.maintenance.status()), repr(embedding)]
+    texts.append((tmp_path / "cache/providers.json").read_text() if key.endswith(" ") else "")
+    assert not any("of-the-test" in text for text in texts)

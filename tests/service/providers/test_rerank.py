@@ -46,7 +46,7 @@ def test_the_provider_puts_the_best_hits_in_its_order(
     )
 
 
-@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault != "wrong dimension"])
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in ("wrong dimension", "zeros")])
 def test_a_provider_that_fails_leaves_the_order(
     tmp_path: Path, provider: Provider, plain: list[str], fault: str
 ) -> None:

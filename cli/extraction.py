@@ -1,0 +1,50 @@
+"""memlog buffer, extract, prompts."""
+
+import click
+
+from memlog.cli.answer import Answer, Columns, TextAnswer, list_answer
+from memlog.cli.output import one_line, printable
+from memlog.cli.request_options import Store, request_command
+from memlog.cli.standard_options import Group
+from memlog.service.requests.extraction import DistilMessages, ListBuffers, ShowPrompt
+
+_COLUMNS: Columns = {
+    "chat": "chat",
+    "messages": "messages",
+    "saved": "saved",
+    "merged": "merged",
+    "known": "known",
+    "below": "below",
+    "refused": "refused",
+    "tokens": lambda report: report.tokens_in + report.tokens_out,
+    "summary": lambda report: one_line(report.summary or ""),
+}
+
+
+@request_command(DistilMessages)
+def extract(store: Store, asked: DistilMessages) -> Answer:
+    return list_answer("extractions", store.extraction.run(asked), _COLUMNS, if_empty="nothing to distil")
+
+
+@request_command(ListBuffers)
+def buffer(store: Store, asked: ListBuffers) -> Answer:
+    columns: Columns = {
+        "chat": "chat",
+        "messages": lambda each: len(each.messages),
+        "since": lambda each: each.messages[0].ts,
+        "until": lambda each: each.messages[-1].ts,
+    }
+    return list_answer(
+        "buffers", store.extraction.buffer(asked), columns, if_empty="every message is distilled"
+    )
+
+
+@click.group(cls=Group)
+def prompts() -> None:
+    """Show the prompts by which a language model is asked."""
+
+
+@request_command(ShowPrompt, group=prompts, arguments=["name"])
+def show(store: Store, asked: ShowPrompt) -> TextAnswer:
+    found = store.extraction.prompt(asked)
+    return TextAnswer(found, text=[f"# {found.id}", "", printable(found.text)])

@@ -1,0 +1,69 @@
+"""The buffer of a chat: its messages that nobody has distilled yet. It is computed, and no table."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
+
+import msgspec
+
+from memlog.eventlog.chat import Chat
+from memlog.projector.sqlite import Connection
+from memlog.query.window import ORDER, session_start
+
+
+class BufferedMessage(msgspec.Struct, frozen=True):
+    """A message that no extraction covers."""
+
+    id: str
+    role: str
+    name: str | None
+    content: str
+    ts: str
+
+
+class Buffer(msgspec.Struct):
+    """The messages of a chat that no extraction covers, oldest first."""
+
+    chat: str
+    messages: list[BufferedMessage]
+
+
+_PLACE = ", ".join(f"m.{column}" for column in ORDER)
+_LATER = ", ".join(f"x.{column}" for column in ORDER)
+
+# A message that came late stands before one that another program has distilled; it is in no extraction.
+_WAITING = f"""
+SELECT m.channel || ':' || m.chat_id, m.id, m.role, m.name, m.content, m.created_at FROM messages m
+WHERE m.type <> 'session_break'
+AND NOT EXISTS (
+    SELECT 1 FROM extracted_messages e WHERE e.chat_id = m.channel || ':' || m.chat_id AND e.message_id = m.id
+)
+AND NOT EXISTS (
+    SELECT 1 FROM extractions d JOIN messages x
+        ON x.channel = d.channel AND x.chat_id = d.chat_id AND x.id = d.through_message_id
+    WHERE d.channel = m.channel AND d.chat_id = m.chat_id AND ({_LATER}) >= ({_PLACE})
+)
+"""
+
+
+def buffers(db: Connection, chat: Chat | None = None) -> Iterator[Buffer]:
+    """The buffers of all chats, or of one, without empty ones.
+
+    An `extraction_completed` of another program covers all messages up to the one that it names; a
+    `memories_extracted` covers those that it lists.
+    """
+    where = "" if chat is None else " AND m.channel = ? AND m.chat_id = ?"
+    order = ", ".join(f"m.{column}" for column in ORDER)
+    rows = db.execute(f"{_WAITING}{where} ORDER BY m.channel, m.chat_id, {order}", [*(chat or ())])
+    for name, of_chat in groupby(rows, key=itemgetter(0)):
+        yield Buffer(name, [BufferedMessage(*row) for _, *row in of_chat])
+
+
+def count_of_session(db: Connection, chat: Chat, source: str) -> int:
+    """How many memories of a chat came from a source since its current session began."""
+    (count,) = db.execute(
+        "SELECT count(*) FROM memories WHERE source = ? AND chat_id = ? AND created_at >= coalesce("
+        "(SELECT created_at FROM messages WHERE channel = ? AND chat_id = ? AND id = ?), '')",
+        (source, str(chat), *chat, session_start(db, chat)),
+    ).fetchone()
+    return int(count)

@@ -1,0 +1,1 @@
+"""Extraction: a language model distils conversations into memories, which are events."""

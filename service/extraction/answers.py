@@ -1,0 +1,114 @@
+"""Reads what a language model answered: anything may stand there, and nothing of it is fatal."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import msgspec
+
+from memlog.eventlog.events import MemoryKind, Unit
+
+_LONGEST = 2000
+"""Characters of a memory or a summary: one or two sentences, with a wide margin."""
+
+_STARTS = 20
+"""Places at which an answer is tried to begin."""
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "memories": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "type": {"type": "string", "enum": [*get_args(MemoryKind)]},
+                    "content": {"type": "string"},
+                    "importance": {"type": "number"},
+                },
+                "required": ["type", "content", "importance"],
+                "additionalProperties": False,
+            },
+        },
+        "summary": {"type": "string"},
+    },
+    "required": ["memories", "summary"],
+    "additionalProperties": False,
+}
+
+
+class Distilled(msgspec.Struct, frozen=True):
+    """An entry of an answer."""
+
+    kind: MemoryKind
+    content: str
+    importance: float
+
+
+class _Entry(msgspec.Struct):
+    type: MemoryKind
+    content: str
+    importance: Unit
+
+
+class ModelAnswer(msgspec.Struct):
+    """What is usable of an answer. refused: entries that are none, by their form."""
+
+    memories: list[Distilled]
+    summary: str = ""
+    refused: int = 0
+
+
+def read_answer(text: str) -> ModelAnswer | None:
+    """What is usable of an answer; None where no JSON of the kind stands in it.
+
+    The object may stand in prose or between fences, or be the list of memories alone.
+    """
+    for value in _values(text):
+        if isinstance(value, dict) and isinstance(value.get("memories"), list):
+            summary = _text(value.get("summary"))
+            return _answer(value["memories"], summary or "")
+        if isinstance(value, list) and all(isinstance(each, dict) for each in value):
+            return _answer(value, "")
+    return None
+
+
+def _values(text: str) -> Iterator[Any]:
+    """The JSON objects and lists in a text, each tried from where one may begin."""
+    decoder = json.JSONDecoder()
+    at = 0
+    for _ in range(_STARTS):
+        starts = [place for sign in "{[" if (place := text.find(sign, at)) >= 0]
+        if not starts:
+            return
+        at = min(starts)
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            at += 1
+            continue
+        yield value
+
+
+def _answer(entries: list[Any], summary: str) -> ModelAnswer:
+    read = [_entry(each) for each in entries]
+    memories = [each for each in read if each is not None]
+    return ModelAnswer(memories, summary, len(read) - len(memories))
+
+
+def _entry(given: Any) -> Distilled | None:  # noqa: ANN401 - what a model said
+    try:
+        entry = msgspec.convert(given, _Entry)
+    except msgspec.ValidationError:
+        return None
+    content = _text(entry.content)
+    return None if content is None else Distilled(entry.type, content, entry.importance)
+
+
+def _text(given: Any) -> str | None:  # noqa: ANN401 - what a model said
+    """A text that an event can hold; None for anything else."""
+    if not isinstance(given, str) or len(given) > _LONGEST:
+        return None
+    # JSON may escape half of a pair of surrogates, which is no character.
+    is_unicode = given.encode(errors="ignore").decode() == given
+    return given.strip() or None if is_unicode else None

@@ -1,0 +1,241 @@
+"""Distils the buffer of a chat: asks a language model, and appends what it answers as one extraction.
+
+The events of an extraction, and last the line that closes it, are appended at once. So a process that is
+killed at any moment has either distilled the messages or left them in the buffer.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.acknowledgements import Position
+from memlog.eventlog.chat import Chat
+from memlog.eventlog.encode import draft, new_id
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.events import (
+    DailyEventRecorded,
+    Event,
+    MemoriesExtracted,
+    MemorySaved,
+    MemoryUpdated,
+)
+from memlog.eventlog.extraction import Extraction
+from memlog.eventlog.layout import EXTRACT_LOCK, LOG
+from memlog.eventlog.locks import locked
+from memlog.eventlog.secrets import kinds_in, masked
+from memlog.projector.sqlite import Connection
+from memlog.query.buffer import Buffer, BufferedMessage, buffers, count_of_session
+from memlog.query.context.token_counters import Counter, tokens
+from memlog.service.extraction.answers import SCHEMA, Distilled, ModelAnswer, read_answer
+from memlog.service.extraction.prompts import EXTRACT, prompt
+from memlog.service.memories.compared_text import Text
+from memlog.service.memories.deduplication import decided
+from memlog.service.memories.near_duplicates import similarity
+from memlog.service.memories.save import SAVED
+from memlog.service.providers.language_model import Completion, LanguageModel
+from memlog.service.providers.settings import ExtractionRules
+from memlog.service.read_model import Deciding
+
+SOURCE = "extraction"
+"""The source of memories that a model distilled."""
+
+_COUNTER: Counter = "model"
+
+
+class ExtractionReport(msgspec.Struct, kw_only=True):
+    """What became of some messages of a chat.
+
+    extraction_id: of the `memories_extracted` that closes it. messages: that were distilled.
+    saved, merged: memories. known: entries that memories said before. below: the importance threshold, or too
+        many. refused: entries of another form.
+    tokens_in, tokens_out: as the provider counts them.
+    """
+
+    chat: str
+    extraction_id: str
+    messages: int
+    saved: int = 0
+    merged: int = 0
+    known: int = 0
+    below: int = 0
+    refused: int = 0
+    summary: str | None = None
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+class Extractor:
+    """Distils messages of the store at `path`.
+
+    append: makes events durable. decide: reads the read model of the log as it is now.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        append: Callable[[Sequence[Event]], list[Position]],
+        decide: Deciding,
+        model: LanguageModel,
+        rules: ExtractionRules,
+    ) -> None:
+        self._path, self._append, self._decide = path, append, decide
+        self._model, self._rules = model, rules
+
+    def run(
+        self, chat: Chat | None, mode: str | None, *, lock_timeout: float, is_due: Callable[[Buffer], bool]
+    ) -> Iterator[ExtractionReport]:
+        """Distil the buffers that are due, and report after each request. One process at a time does so.
+
+        mode: what the conversation is for, which shapes the prompt.
+
+        Raises:
+            Busy: another one does. ProviderError: the model fails; what is left stays in the buffer.
+        """
+        with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
+            for buffer in self._decide(lambda db: list(buffers(db, chat))):
+                if is_due(buffer):
+                    for part in self._parts(buffer.messages):
+                        yield self._distil(buffer.chat, part, mode)
+
+    def is_due(self, buffer: Buffer) -> bool:
+        """Whether a buffer is distilled unasked: after a quiet gap, at so many tokens, or on another day."""
+        now = datetime.now(UTC)
+        quiet_since = timestamps.as_text(now - timedelta(minutes=self._rules.quiet_minutes))
+        is_of_before = buffer.messages[0].ts[:10] < timestamps.as_text(now)[:10]
+        is_quiet = buffer.messages[-1].ts <= quiet_since
+        return is_of_before or is_quiet or _size(buffer.messages) >= self._rules.tokens
+
+    def _parts(self, messages: list[BufferedMessage]) -> Iterator[list[BufferedMessage]]:
+        """The messages of each request: within the tokens, and of one day, as its summary is."""
+        for _, of_day in groupby(messages, key=lambda message: message.ts[:10]):
+            part: list[BufferedMessage] = []
+            room = self._rules.tokens
+            for message in of_day:
+                needed = tokens(message.content, _COUNTER)
+                if part and needed > room:
+                    yield part
+                    part, room = [], self._rules.tokens
+                part.append(message)
+                room -= needed
+            yield part
+
+    def _distil(self, chat: str, messages: list[BufferedMessage], mode: str | None) -> ExtractionReport:
+        used = prompt(EXTRACT)
+        system = used.text if mode is None else f"{used.text}\nThe conversation is of the mode: {mode}\n"
+        answer, completions = self._answered(system, self._shown(messages))
+        origin = Extraction(new_id(), self._model.name, used.id, [message.id for message in messages])
+        report = ExtractionReport(
+            chat=chat,
+            extraction_id=origin.id,
+            messages=len(messages),
+            refused=answer.refused,
+            tokens_in=sum(each.tokens_in for each in completions),
+            tokens_out=sum(each.tokens_out for each in completions),
+        )
+        events = self._memories(chat, answer, origin, report)
+        if answer.summary:
+            channel, _, _ = chat.partition(":")
+            report.summary = answer.summary
+            events.append(
+                DailyEventRecorded(
+                    event_date=messages[-1].ts[:10],
+                    channel=channel,
+                    summary=answer.summary,
+                    raw_tokens=_size(messages),
+                    extraction=origin,
+                )
+            )
+        closing = MemoriesExtracted(
+            id=origin.id,
+            chat_id=chat,
+            message_ids=origin.message_ids,
+            model=origin.model,
+            prompt=origin.prompt,
+            tokens_in=report.tokens_in,
+            tokens_out=report.tokens_out,
+            refused=report.refused,
+        )
+        self._append([*events, closing])
+        return report
+
+    def _answered(self, system: str, user: str) -> tuple[ModelAnswer, list[Completion]]:
+        """What is usable of the answer; asked once more where it is none."""
+        completions = [self._model.complete(system, user, SCHEMA)]
+        answer = read_answer(completions[0].text)
+        if answer is None:
+            again = (
+                f"{user}\n\nThe last answer was not the JSON object. ModelAnswer with the JSON object alone."
+            )
+            completions.append(self._model.complete(system, again, SCHEMA))
+            answer = read_answer(completions[1].text)
+        if answer is None:
+            raise self._model.failed("it answered twice with something else than the JSON object")
+        return answer, completions
+
+    def _shown(self, messages: list[BufferedMessage]) -> str:
+        """The messages as the model is given them: as data, without keys."""
+        # A token is four characters at least in no language, so this is no more than the tokens allow.
+        most = self._rules.tokens * 4
+        shown: list[dict[str, Any]] = [
+            {"role": each.role, "name": each.name, "time": each.ts, "content": masked(each.content[:most])}
+            for each in messages
+        ]
+        return msgspec.json.encode(shown).decode()
+
+    def _memories(
+        self, chat: str, answer: ModelAnswer, origin: Extraction, report: ExtractionReport
+    ) -> list[Event]:
+        room = max(0, self._rules.max_per_session - self._decide(lambda db: _of_session(db, chat)))
+        events: list[Event] = []
+        new: list[Text] = []
+        for entry in sorted(answer.memories, key=lambda each: -each.importance):
+            text = Text(entry.content)
+            if entry.importance < self._rules.threshold or len(events) >= room:
+                report.below += 1
+            elif any(similarity(known, text) is not None for known in new):
+                report.known += 1
+            else:
+                new.append(text)
+                events += self._saved(chat, entry, origin, report)
+        return events
+
+    def _saved(
+        self, chat: str, entry: Distilled, origin: Extraction, report: ExtractionReport
+    ) -> list[Event]:
+        event = MemorySaved(
+            content=entry.content,
+            kind=entry.kind,
+            importance=entry.importance,
+            source=SOURCE,
+            chat_id=chat,
+        )
+        try:
+            draft(event)
+        except BadInput:
+            report.refused += 1
+            return []
+        if kinds_in(entry.content):  # the model was given none, and may make one up
+            report.refused += 1
+            return []
+        found = self._decide(lambda db: decided(db, self._path / LOG, event, False))
+        if not isinstance(found.event, MemorySaved | MemoryUpdated):
+            report.known += 1
+            return []
+        report.saved += found.decision == SAVED
+        report.merged += found.decision != SAVED
+        return [replace(found.event, extraction=origin)]
+
+
+def _size(messages: Sequence[BufferedMessage]) -> int:
+    return sum(tokens(message.content, _COUNTER) for message in messages)
+
+
+def _of_session(db: Connection, chat: str) -> int:
+    """How many memories were distilled in the current session of a chat."""
+    return count_of_session(db, Chat.of(chat), SOURCE)

@@ -1,0 +1,141 @@
+"""Extractions as programs use them: `store.extraction`."""
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from memlog.eventlog.chat import Chat
+from memlog.eventlog.errors import BadInput, MemlogError
+from memlog.eventlog.events import Message
+from memlog.query.buffer import Buffer, buffers
+from memlog.query.window import newest
+from memlog.service.engine import Engine, OperationGroup
+from memlog.service.extraction import prompts
+from memlog.service.extraction.prompts import Prompt
+from memlog.service.operations import operation
+from memlog.service.requests.extraction import DistilExchange, DistilMessages, ListBuffers, ShowPrompt
+
+if TYPE_CHECKING:
+    from memlog.service.extraction.extractor import ExtractionReport, Extractor
+
+_RECENT = 50
+"""The newest messages of a chat among which those of an exchange are looked for."""
+
+
+class DistilRequest(msgspec.Struct, kw_only=True):
+    """What becomes of an exchange.
+
+    appended: messages that the session lacked. waiting: messages in its buffer.
+    """
+
+    session: str
+    appended: int
+    waiting: int
+
+
+class Extractions(OperationGroup):
+    """What a language model distils of conversations. Every result is an event; a replay asks no model."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._background = _Background(self._distil)
+
+    @operation(DistilMessages, effect="append")
+    def run(self, asked: DistilMessages) -> "list[ExtractionReport]":
+        extractor = extractor_of(self._engine, is_patient=True)
+        chat = None if asked.chat is None else Chat.of(asked.chat)
+        return list(
+            extractor.run(chat, asked.mode, lock_timeout=self._engine.lock_timeout, is_due=lambda _: True)
+        )
+
+    @operation(DistilExchange, effect="append")
+    def extract(self, asked: DistilExchange) -> DistilRequest:
+        extractor_of(self._engine)  # refuses where nobody is configured
+        chat = Chat.of(asked.session)
+        given = [("user", asked.user), ("assistant", asked.assistant)]
+        known = self._decide(
+            lambda db: {
+                (each.role, each.content)
+                for each in newest(db, chat, last=_RECENT, tokens=None, across_sessions=False)
+            },
+            creates=True,
+        )
+        missing = [
+            Message(channel=chat.channel, chat_id=chat.chat_id, role=role, content=text)  # type: ignore[arg-type]
+            for role, text in given
+            if text and (role, text) not in known
+        ]
+        if missing:
+            self._append(missing)
+        (waiting,) = self._decide(lambda db: list(buffers(db, chat))) or [Buffer(str(chat), [])]
+        self._background.add(chat, asked.mode)
+        return DistilRequest(session=str(chat), appended=len(missing), waiting=len(waiting.messages))
+
+    @operation(ListBuffers, effect="read")
+    def buffer(self, asked: ListBuffers) -> list[Buffer]:
+        chat = None if asked.chat is None else Chat.of(asked.chat)
+        return self._read(lambda db: list(buffers(db, chat)))
+
+    @operation(ShowPrompt, effect="read")
+    def prompt(self, asked: ShowPrompt) -> Prompt:
+        return prompts.prompt(asked.name)
+
+    def _distil(self, chat: Chat, mode: str | None) -> None:
+        extractor = extractor_of(self._engine)
+        for _ in extractor.run(chat, mode, lock_timeout=self._engine.lock_timeout, is_due=lambda _: True):
+            pass
+
+
+class _Background:
+    """A thread that distils one chat after another, as long as there are some."""
+
+    def __init__(self, distil: Callable[[Chat, str | None], None]) -> None:
+        self._distil = distil
+        self._lock = threading.Lock()
+        self._waiting: dict[Chat, str | None] = {}
+        self._is_running = False
+
+    def add(self, chat: Chat, mode: str | None) -> None:
+        """Have a chat distilled."""
+        with self._lock:
+            self._waiting[chat] = mode
+            if not self._is_running:
+                self._is_running = True
+                threading.Thread(target=self._run, name="memlog-extraction", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._is_running = False
+                    return
+                chat = next(iter(self._waiting))
+                mode = self._waiting.pop(chat)
+            try:
+                self._distil(chat, mode)
+            except MemlogError:
+                # The provider's record has it, and the messages stay in the buffer.
+                continue
+
+
+def extractor_of(engine: Engine, *, is_patient: bool = False) -> "Extractor":
+    """What distils messages of a store. is_patient: see `LanguageModel`.
+
+    Raises:
+        BadInput: no language model is configured.
+    """
+    # Imported here, as in the store: most processes distil nothing.
+    from memlog.service.extraction.extractor import Extractor
+    from memlog.service.providers.language_model import LanguageModel
+    from memlog.service.providers.settings import ExtractionRules
+
+    if engine.language_model is None:
+        raise BadInput(
+            "no language model is configured",
+            hint="choose one with memlog.open(language_model=…)",
+        )
+    model = LanguageModel(engine.language_model, engine.path, is_patient=is_patient)
+    rules = engine.extraction_rules or ExtractionRules()
+    return Extractor(engine.path, engine.append, engine.decide, model, rules)

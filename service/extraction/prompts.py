@@ -1,0 +1,40 @@
+"""The prompts, which are files with a version in their name; a prompt's id is the hash of its text."""
+
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.hashing import sha256
+
+_FOLDER = Path(__file__).parent / "prompts"
+
+EXTRACT = "extract-1"
+"""The prompt that distils a conversation."""
+
+
+class Prompt(msgspec.Struct, frozen=True):
+    """A prompt. id: its name and the beginning of the sha256 of its text: extract-1/3f8a0c1d2b4e."""
+
+    name: str
+    id: str
+    text: str
+
+
+def names() -> list[str]:
+    """The names of all prompts."""
+    return sorted(path.stem for path in _FOLDER.glob("*.md"))
+
+
+@cache
+def prompt(name: str) -> Prompt:
+    """The prompt of a name.
+
+    Raises:
+        BadInput: there is none.
+    """
+    if name not in names():
+        raise BadInput(f"there is no prompt {name!r}", hint=f"one of {', '.join(names())}")
+    text = (_FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    return Prompt(name, f"{name}/{sha256(text.encode()).hexdigest()[:12]}", text)

@@ -1,0 +1,143 @@
+"""Language models over HTTP: OpenAI's chat completions, which many serve, and Anthropic's Messages API.
+
+They answer in JSON of a schema, as far as the server holds them to it.
+"""
+
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from memlog.eventlog.errors import ProviderError
+from memlog.service.providers.breaker import Breaker
+from memlog.service.providers.endpoint import Endpoint
+from memlog.service.providers.settings import LanguageModelProvider
+
+_WAITS = (1.0, 4.0, 15.0)
+"""Seconds before it is asked again after 429, a status from 500 on, or no answer."""
+
+_LONGEST_WAIT = 60.0
+
+
+class Completion(msgspec.Struct, frozen=True):
+    """What a language model answered, and the tokens of the question and of the answer."""
+
+    text: str
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+class _Reply(msgspec.Struct):
+    content: str | None = None
+
+
+class _Choice(msgspec.Struct):
+    message: _Reply
+
+
+class _ChatUsage(msgspec.Struct):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class _ChatAnswer(msgspec.Struct):
+    choices: list[_Choice]
+    usage: _ChatUsage | None = None
+
+
+class _TextBlock(msgspec.Struct):
+    type: str
+    text: str = ""
+
+
+class _MessageUsage(msgspec.Struct):
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class _MessageAnswer(msgspec.Struct):
+    content: list[_TextBlock]
+    usage: _MessageUsage | None = None
+
+
+class LanguageModel:
+    """Asks a provider. https://platform.openai.com/docs/api-reference/chat,
+    https://docs.anthropic.com/en/api/messages
+
+    is_patient: whether it is asked although it rests, as a person wants who gives a command.
+    """
+
+    def __init__(self, provider: LanguageModelProvider, store: Path, *, is_patient: bool = False) -> None:
+        self._provider, self._is_patient = provider, is_patient
+        self._breaker = Breaker(store, "language_model", provider)
+
+    @property
+    def name(self) -> str:
+        """The name of the model; that of the dialect where the server has one model alone."""
+        return self._provider.model or self._provider.type
+
+    def complete(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
+        """What the model answers. schema: the JSON schema that the answer should have.
+
+        Raises:
+            ProviderError: it cannot be reached, refuses, is too slow, or rests.
+        """
+        if not self._is_patient:
+            self._breaker.check()
+        waits = iter(_WAITS)
+        while True:
+            try:
+                completion = self._asked(system, user, schema)
+            except ProviderError as error:
+                wait, asked_for = next(waits, None), error.retry_after or 0.0
+                is_worth_it = error.is_away or error.status == 429 or (error.status or 0) in _RETRIED
+                if wait is None or not is_worth_it or asked_for > _LONGEST_WAIT:
+                    self._breaker.failed(error)
+                    raise
+                time.sleep(max(wait, asked_for))
+            else:
+                self._breaker.worked()
+                return completion
+
+    def failed(self, why: str) -> ProviderError:
+        """The error of an answer that cannot be used; the model rests as after any other."""
+        error = ProviderError(f"{self._provider.base_url}: {why}", hint="try another model", retryable=True)
+        self._breaker.failed(error)
+        return error
+
+    def _asked(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
+        provider = self._provider
+        url = (provider.base_url or "").rstrip("/")
+        has_path = bool(urlsplit(url).path.strip("/"))
+        body: dict[str, Any] = {"max_tokens": provider.max_tokens}
+        if provider.model is not None:
+            body["model"] = provider.model
+        if provider.type == "anthropic":
+            body |= {"system": system, "messages": [{"role": "user", "content": user}]}
+            body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
+            endpoint = Endpoint(
+                f"{url}/messages" if has_path else f"{url}/v1/messages",
+                provider.api_key,
+                key_header="x-api-key",
+                headers={"anthropic-version": "2023-06-01"},
+            )
+            said = endpoint.post(body, _MessageAnswer, provider.timeout)
+            text = "".join(block.text for block in said.content if block.type == "text")
+            used = said.usage or _MessageUsage()
+            return Completion(text, used.input_tokens, used.output_tokens)
+        body["messages"] = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        named = {"name": "answer", "strict": True, "schema": schema}
+        body |= {"temperature": 0, "response_format": {"type": "json_schema", "json_schema": named}}
+        path = "/chat/completions" if has_path else "/v1/chat/completions"
+        answer = Endpoint(url + path, provider.api_key).post(body, _ChatAnswer, provider.timeout)
+        if not answer.choices:
+            raise ProviderError(f"{url}: the answer has no choice")
+        usage = answer.usage or _ChatUsage()
+        text = answer.choices[0].message.content or ""
+        return Completion(text, usage.prompt_tokens, usage.completion_tokens)
+
+
+_RETRIED = (500, 502, 503, 504, 529)
+"""Statuses of a server that is overloaded, or starts; 529 is Anthropic's."""

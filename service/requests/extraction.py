@@ -1,0 +1,58 @@
+"""Requests for extractions: `store.extraction`."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from memlog.query.request import ChatField, Request
+
+Mode = Annotated[
+    str, Meta(max_length=200), "What the conversation is for, such as `support`: shapes the prompt."
+]
+
+
+class DistilMessages(Request, frozen=True):
+    """Have the language model distil messages into memories: those that no extraction covers yet.
+
+    What it answers becomes events, and a replay never asks a model. One request covers messages of one day,
+    up to the tokens of the rules. Where the model fails, the messages stay in the buffer.
+
+    Raises:
+        BadInput: no language model is configured. Busy: another process distils.
+        ProviderError: the model fails; what was distilled before stays.
+    """
+
+    chat: Annotated[ChatField | None, "Only of this conversation."] = None
+    mode: Mode | None = None
+
+
+class ListBuffers(Request, frozen=True):
+    """List the messages that no extraction covers yet, by chat."""
+
+    chat: Annotated[ChatField | None, "Only of this conversation."] = None
+
+
+class DistilExchange(Request, frozen=True):
+    """Distil the buffer of a session in the background, after an answer was stored. Returns at once.
+
+    Messages of these texts that the session lacks are appended first. Where the process ends before the model
+    has answered, the messages stay in the buffer.
+
+    Raises:
+        BadInput: no language model is configured; or as `Store.append`, as Busy and LogError.
+    """
+
+    session: Annotated[ChatField, "The conversation, CHANNEL:CHAT_ID."]
+    user: Annotated[str | None, "What the user said."] = None
+    assistant: Annotated[str | None, "What the assistant answered."] = None
+    mode: Mode | None = None
+
+
+class ShowPrompt(Request, frozen=True):
+    """Show a prompt, by which a language model is asked. Its id is part of what it made.
+
+    Raises:
+        BadInput: there is no such prompt.
+    """
+
+    name: Annotated[str, "The prompt's name, such as extract-1."]
