@@ -10,6 +10,9 @@ from memlog.service.watching.worker import Shared, Worker
 _TICK = 15.0
 """Seconds between two looks: no message has to be distilled at once."""
 
+_UNTIL_THERE = 0.5
+"""Seconds until the next look where there is no read model yet."""
+
 ExtractorBy = Callable[[ReadModel], Extractor]
 """Makes the extractor of the store, with another read model of it."""
 
@@ -22,9 +25,12 @@ class Distilling(Worker):
         self._extractor = extractor_by(self._read_model)
 
     def _work(self) -> None:
-        while not self._shared.stop.wait(_TICK):
-            if self._shared.lock.holds() and self._read_model.projector.generations.current() is not None:
+        pause = 0.0
+        while not self._shared.stop.wait(pause):
+            is_there = self._shared.lock.holds() and self._read_model.projector.generations.current()
+            if is_there:
                 self._try(self._look)
+            pause = _TICK if is_there else _UNTIL_THERE
 
     def _look(self) -> bool:
         done = False

@@ -218,6 +218,28 @@ def test_an_exchange_is_distilled_in_the_background(tmp_path: Path, provider: Pr
     assert "support" in provider.requests[0][1]["messages"][0]["content"]
 
 
+def test_a_watch_distils_what_is_due(tmp_path: Path, provider: Provider) -> None:
+    came = threading.Event()
+
+    def answered(asked: str) -> str:
+        came.set()
+        return answer(("fact", "Anna has a cat.", 0.6))
+
+    provider.answer = answered
+    with opened(tmp_path, provider, quiet_minutes=0) as store:
+        store.append(said("I have a cat"))
+        stop = threading.Event()
+        watching = threading.Thread(target=lambda: store.maintenance.watch(stop=stop))
+        watching.start()
+        assert came.wait(60)
+        stop.set()
+        watching.join(60)
+        assert not watching.is_alive()
+        store.extraction.run()
+        assert [memory.content for memory in store.memories.list()] == ["Anna has a cat."]
+    assert len(provider.asked) == 1
+
+
 def test_twenty_kills_extract_each_message_once(tmp_path: Path, provider: Provider, month: MonthLog) -> None:
     messages = _of_three_days(month)
     asked_now = threading.Semaphore(0)
