@@ -228,6 +228,7 @@ def test_a_watch_distils_what_is_due(tmp_path: Path, provider: Provider) -> None
     provider.answer = answered
     with opened(tmp_path, provider, quiet_minutes=0) as store:
         store.append(said("I have a cat"))
+        store.maintenance.embed()  # a watch that ends leaves a thread that loads a model to itself
         stop = threading.Event()
         watching = threading.Thread(target=lambda: store.maintenance.watch(stop=stop))
         watching.start()
