@@ -3,11 +3,13 @@
 import click
 
 from memlog.cli.answer import Answer, Columns, Done, list_answer
+from memlog.cli.extraction import EXTRACTIONS
 from memlog.cli.param_types import STDIN
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
 from memlog.cli.zone import minute
 from memlog.service.requests.daily import CompressDailyEvents, ListDailyEvents, RecordDailyEvent
+from memlog.service.requests.extraction import DistilDays
 
 _COLUMNS: Columns = {
     "day": "event_date",
@@ -34,6 +36,11 @@ def record(store: Store, asked: RecordDailyEvent) -> Done:
 @request_command(ListDailyEvents, group=daily)
 def list_(store: Store, asked: ListDailyEvents) -> Answer:
     return list_answer("daily_events", store.daily.list(asked), _COLUMNS)
+
+
+@request_command(DistilDays, group=daily)
+def distil(store: Store, asked: DistilDays) -> Answer:
+    return list_answer("extractions", store.extraction.days(asked), EXTRACTIONS, if_empty="nothing to distil")
 
 
 @request_command(CompressDailyEvents, group=daily, arguments=["ids"])

@@ -8,8 +8,9 @@ from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
 from memlog.service.requests.extraction import DistilMessages, ListBuffers, ShowPrompt
 
-_COLUMNS: Columns = {
+EXTRACTIONS: Columns = {
     "chat": "chat",
+    "day": "date",
     "messages": "messages",
     "saved": "saved",
     "merged": "merged",
@@ -23,7 +24,7 @@ _COLUMNS: Columns = {
 
 @request_command(DistilMessages)
 def extract(store: Store, asked: DistilMessages) -> Answer:
-    return list_answer("extractions", store.extraction.run(asked), _COLUMNS, if_empty="nothing to distil")
+    return list_answer("extractions", store.extraction.run(asked), EXTRACTIONS, if_empty="nothing to distil")
 
 
 @request_command(ListBuffers)

@@ -271,7 +271,7 @@ SETTINGS = (
     Setting(
         *_number("extraction.max_per_session", limits.MEMORIES_PER_SESSION),
         "memories",
-        "Memories that are distilled of a session at most.",
+        "Memories that are distilled of a session on a day at most.",
     ),
     Setting(
         "language_model.type",

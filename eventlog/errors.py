@@ -138,7 +138,7 @@ class ProviderError(MemlogError):
 
     status: of HTTP; None without an answer. retry_after: seconds after which it wants to be asked again.
     is_late: whether it took too long. is_away: whether it could not be reached. is_local: whether it was not
-    asked, since something is missing here.
+    asked, since something is missing here. is_of_answer: whether its answer was of no use.
     """
 
     code: ErrorCode = "provider"
@@ -147,6 +147,7 @@ class ProviderError(MemlogError):
     is_late = False
     is_away = False
     is_local = False
+    is_of_answer = False
 
 
 def system_error(error: OSError) -> LogError:

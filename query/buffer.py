@@ -28,21 +28,28 @@ class Buffer(msgspec.Struct):
     messages: list[BufferedMessage]
 
 
+_ORDER = ", ".join(ORDER)
 _PLACE = ", ".join(f"m.{column}" for column in ORDER)
-_LATER = ", ".join(f"x.{column}" for column in ORDER)
+_THROUGH = ", ".join(f"t.{column}" for column in ORDER)
+_BACKWARDS = ", ".join(f"x.{column} DESC" for column in ORDER)
 
-# A message that came late stands before one that another program has distilled; it is in no extraction.
+# `through` has a row per chat that another program distils: its last message that is distilled.
 _WAITING = f"""
+WITH through AS MATERIALIZED (
+    SELECT channel, chat_id, {_ORDER} FROM (
+        SELECT x.channel, x.chat_id, {", ".join(f"x.{column}" for column in ORDER)},
+            row_number() OVER (PARTITION BY x.channel, x.chat_id ORDER BY {_BACKWARDS}) AS nth
+        FROM extractions d JOIN messages x
+            ON x.channel = d.channel AND x.chat_id = d.chat_id AND x.id = d.through_message_id
+    ) WHERE nth = 1
+)
 SELECT m.channel || ':' || m.chat_id, m.id, m.role, m.name, m.content, m.created_at FROM messages m
+LEFT JOIN through t ON t.channel = m.channel AND t.chat_id = m.chat_id
 WHERE m.type <> 'session_break'
 AND NOT EXISTS (
     SELECT 1 FROM extracted_messages e WHERE e.chat_id = m.channel || ':' || m.chat_id AND e.message_id = m.id
 )
-AND NOT EXISTS (
-    SELECT 1 FROM extractions d JOIN messages x
-        ON x.channel = d.channel AND x.chat_id = d.chat_id AND x.id = d.through_message_id
-    WHERE d.channel = m.channel AND d.chat_id = m.chat_id AND ({_LATER}) >= ({_PLACE})
-)
+AND (t.channel IS NULL OR ({_PLACE}) > ({_THROUGH}))
 """
 
 
@@ -53,17 +60,16 @@ def buffers(db: Connection, chat: Chat | None = None) -> Iterator[Buffer]:
     `memories_extracted` covers those that it lists.
     """
     where = "" if chat is None else " AND m.channel = ? AND m.chat_id = ?"
-    order = ", ".join(f"m.{column}" for column in ORDER)
-    rows = db.execute(f"{_WAITING}{where} ORDER BY m.channel, m.chat_id, {order}", [*(chat or ())])
+    rows = db.execute(f"{_WAITING}{where} ORDER BY m.channel, m.chat_id, {_PLACE}", [*(chat or ())])
     for name, of_chat in groupby(rows, key=itemgetter(0)):
         yield Buffer(name, [BufferedMessage(*row) for _, *row in of_chat])
 
 
-def count_of_session(db: Connection, chat: Chat, source: str) -> int:
-    """How many memories of a chat came from a source since its current session began."""
+def count_of_session(db: Connection, chat: Chat, source: str, day: str) -> int:
+    """How many memories of a chat came from a source on a day, since its current session began."""
     (count,) = db.execute(
-        "SELECT count(*) FROM memories WHERE source = ? AND chat_id = ? AND created_at >= coalesce("
-        "(SELECT created_at FROM messages WHERE channel = ? AND chat_id = ? AND id = ?), '')",
-        (source, str(chat), *chat, session_start(db, chat)),
+        "SELECT count(*) FROM memories WHERE source = ? AND chat_id = ? AND created_at >= max(?, coalesce("
+        "(SELECT created_at FROM messages WHERE channel = ? AND chat_id = ? AND id = ?), ''))",
+        (source, str(chat), day, *chat, session_start(db, chat)),
     ).fetchone()
     return int(count)

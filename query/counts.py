@@ -28,7 +28,8 @@ def counters(db: Connection, events_by_type: Counts) -> Counts:
         " WHERE e.type = 'memory_accessed'",
     )
     return {
-        "memory.saved.count": events_by_type.get("memory_saved", 0),
+        "memory.saved.count": events_by_type.get("memory_saved", 0)
+        - count_rows(db, "held_events WHERE event ->> 'type' = 'memory_saved'"),
         "memory.retrieved.count": retrieved,
         "memory.extraction.success": success,
         "memory.extraction.tokens": tokens,

@@ -73,3 +73,9 @@ def events_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
         (as_list(list(memory_ids)),),
     )
     return {(stream, event_id) for stream, event_id in rows}
+
+
+def held_of(db: Connection, memory_id: str) -> set[Key]:
+    """The events of a memory that wait for the end of their extraction."""
+    rows = db.execute("SELECT stream, id FROM held_events WHERE event ->> 'memory_id' = ?", (memory_id,))
+    return {(stream, event_id) for stream, event_id in rows}

@@ -95,6 +95,7 @@ class AsyncExtractions(Awaitable):
     """The methods of `Extractions` as coroutines."""
 
     run = awaited(Extractions.run)
+    days = awaited(Extractions.days)
     extract = awaited(Extractions.extract)
     buffer = awaited(Extractions.buffer)
     prompt = awaited(Extractions.prompt)

@@ -15,6 +15,7 @@ from memlog.eventlog.errors import (
     LogError,
     MemlogError,
     NotFound,
+    ProviderError,
 )
 from memlog.projector.sqlite import NO_ROOM
 from memlog.service.readable import reading_below
@@ -25,6 +26,7 @@ STATUS: dict[type[MemlogError], int] = {
     NotFound: 404,
     Busy: 503,
     EmbeddingError: 503,
+    ProviderError: 502,
     LogError: 507,
     DatabaseError: 500,
 }

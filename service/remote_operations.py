@@ -94,6 +94,7 @@ class RemoteExtractions(Remote):
     """The operations of `Extractions`."""
 
     run = remote(Extractions.run)
+    days = remote(Extractions.days)
     extract = remote(Extractions.extract)
     buffer = remote(Extractions.buffer)
     prompt = remote(Extractions.prompt)

@@ -9,13 +9,22 @@ from typing import Any, cast
 
 import msgspec
 
-from memlog.eventlog.events import DailyEventRecorded, MemoriesExtracted, MemorySaved, MemoryUpdated
+from memlog.eventlog.events import (
+    DailyEventRecorded,
+    DailyEventsCompressed,
+    MemoriesExtracted,
+    MemorySaved,
+    MemoryUpdated,
+)
 from memlog.eventlog.segment import Line
 from memlog.eventlog.streams import SegmentName
 from memlog.projector.handlers.accepted import Placed
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.rows import delete, insert
 from memlog.projector.sqlite import Connection
+
+_CLOSING = (MemoriesExtracted, DailyEventsCompressed)
+"""Of messages, and of daily events."""
 
 _decoder = msgspec.json.Decoder(MemorySaved | MemoryUpdated | DailyEventRecorded)
 
@@ -24,7 +33,7 @@ def that_count(db: Connection, events: Sequence[Placed]) -> list[Placed]:
     """`events` without those that wait for the end of their extraction, which are held; and those that were
     held until now."""
     distilled = [placed for placed in events if _extraction_of(placed) is not None]
-    closing = [placed for placed in events if isinstance(placed.event, MemoriesExtracted)]
+    closing = [placed for placed in events if isinstance(placed.event, _CLOSING)]
     if not distilled and not closing:
         return [*events]
     closed = {placed.id for placed in closing}
@@ -65,7 +74,11 @@ def _is_closed(db: Connection, placed: Placed, closed: set[str]) -> bool:
     name = _extraction_of(placed)
     if name in closed:
         return True
-    found = db.execute("SELECT 1 FROM closed_extractions WHERE (stream, id) = (?, ?)", (placed.stream, name))
+    found = db.execute(
+        "SELECT 1 FROM closed_extractions WHERE (stream, id) = (?1, ?2)"
+        " UNION ALL SELECT 1 FROM daily_distillates WHERE (stream, event_id) = (?1, ?2)",
+        (placed.stream, name),
+    )
     return found.fetchone() is not None
 
 

@@ -165,7 +165,7 @@ def _of_event(db: Connection, log: Path, event_id: str, stream: str | None) -> _
 
 def _of_memory(db: Connection, log: Path, memory_id: str) -> _Selection:
     """Every event that touched a memory."""
-    events = event_index.events_of(db, [memory_id])
+    events = event_index.events_of(db, [memory_id]) | event_index.held_of(db, memory_id)
     if not events:
         raise NotFound(f"no memory {memory_id!r}", hint="store.memories.list()", code="memory_not_found")
     return _Selection(_segments(log, {stream for stream, _ in events}), lambda _: False, events)
@@ -176,7 +176,7 @@ def _of_chat(db: Connection, log: Path, chat: tuple[str, str]) -> _Selection:
     own = segments_about(log, chat=chat)
     others = _segments(log, ("memory", "facts"))
     name = ":".join(chat)
-    of_chat = {entry.key for entry in in_log_order(others) if getattr(entry.event, "chat_id", None) == name}
+    of_chat = {entry.key for entry in in_log_order(others) if _is_of(entry.event, name)}
     if not own and not of_chat:
         raise NotFound(
             f"no chat {name}", hint="store.conversations.sessions() lists the chats", code="session_not_found"
@@ -186,6 +186,12 @@ def _of_chat(db: Connection, log: Path, chat: tuple[str, str]) -> _Selection:
     return _Selection(
         [*own, *others], lambda entry: entry.segment.stream in streams, of_chat | touched, streams
     )
+
+
+def _is_of(event: object, chat: str) -> bool:
+    """Whether an event is of a chat, or was distilled from it."""
+    extraction = getattr(event, "extraction", None)
+    return chat in (getattr(event, "chat_id", None), extraction and extraction.chat_id)
 
 
 def _segments(log: Path, streams: Container[str]) -> list[Segment]:

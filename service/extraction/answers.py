@@ -62,15 +62,18 @@ class ModelAnswer(msgspec.Struct):
 def read_answer(text: str) -> ModelAnswer | None:
     """What is usable of an answer; None where no JSON of the kind stands in it.
 
-    The object may stand in prose or between fences, or be the list of memories alone.
+    The object may stand in prose, behind a draft, or between fences, or be the list of memories alone: of
+    several, that with the most memories is meant.
     """
-    for value in _values(text):
-        if isinstance(value, dict) and isinstance(value.get("memories"), list):
-            summary = _text(value.get("summary"))
-            return _answer(value["memories"], summary or "")
-        if isinstance(value, list) and all(isinstance(each, dict) for each in value):
-            return _answer(value, "")
-    return None
+    found = [answer for value in _values(text) if (answer := _read(value)) is not None]
+    return max(found, key=lambda answer: (len(answer.memories), answer.summary != ""), default=None)
+
+
+def _read(value: Any) -> ModelAnswer | None:  # noqa: ANN401 - what a model said
+    if isinstance(value, list):
+        return _answer(value, None) if value and all(isinstance(each, dict) for each in value) else None
+    memories = value.get("memories")
+    return _answer(memories, value.get("summary")) if isinstance(memories, list) else None
 
 
 def _values(text: str) -> Iterator[Any]:
@@ -90,10 +93,13 @@ def _values(text: str) -> Iterator[Any]:
         yield value
 
 
-def _answer(entries: list[Any], summary: str) -> ModelAnswer:
+def _answer(entries: list[Any], summary: object) -> ModelAnswer:
     read = [_entry(each) for each in entries]
     memories = [each for each in read if each is not None]
-    return ModelAnswer(memories, summary, len(read) - len(memories))
+    shortened = summary[:_LONGEST] if isinstance(summary, str) else ""
+    text = _text(shortened)
+    refused = len(read) - len(memories) + (text is None and bool(shortened.strip()))
+    return ModelAnswer(memories, text or "", refused)
 
 
 def _entry(given: Any) -> Distilled | None:  # noqa: ANN401 - what a model said

@@ -17,9 +17,10 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.chat import Chat
 from memlog.eventlog.encode import draft, new_id
-from memlog.eventlog.errors import BadInput
+from memlog.eventlog.errors import BadInput, LogError, ProviderError
 from memlog.eventlog.events import (
     DailyEventRecorded,
+    DailyEventsCompressed,
     Event,
     MemoriesExtracted,
     MemorySaved,
@@ -32,8 +33,9 @@ from memlog.eventlog.secrets import kinds_in, masked
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Buffer, BufferedMessage, buffers, count_of_session
 from memlog.query.context.token_counters import Counter, tokens
+from memlog.query.daily_events import DailyEvent, daily_events
 from memlog.service.extraction.answers import SCHEMA, Distilled, ModelAnswer, read_answer
-from memlog.service.extraction.prompts import EXTRACT, prompt
+from memlog.service.extraction.prompts import COMPRESS, EXTRACT, prompt
 from memlog.service.memories.compared_text import Text
 from memlog.service.memories.deduplication import decided
 from memlog.service.memories.near_duplicates import similarity
@@ -47,17 +49,21 @@ SOURCE = "extraction"
 
 _COUNTER: Counter = "model"
 
+_CHARACTERS = 4
+"""Of a token, at most: so long a message is cut for several requests."""
+
 
 class ExtractionReport(msgspec.Struct, kw_only=True):
-    """What became of some messages of a chat.
+    """What became of some messages of a chat, or of the daily events of a day.
 
-    extraction_id: of the `memories_extracted` that closes it. messages: that were distilled.
+    extraction_id: of the event that closes it. messages: how many of either were distilled.
     saved, merged: memories. known: entries that memories said before. below: the importance threshold, or too
         many. refused: entries of another form.
     tokens_in, tokens_out: as the provider counts them.
     """
 
-    chat: str
+    chat: str | None
+    date: str
     extraction_id: str
     messages: int
     saved: int = 0
@@ -86,6 +92,9 @@ class Extractor:
     ) -> None:
         self._path, self._append, self._decide = path, append, decide
         self._model, self._rules = model, rules
+        self._unusable: dict[str, str] = {}
+        """By chat, the newest message of those for which the model gave no usable answer: it is not paid for
+        the same ones again, unless asked."""
 
     def run(
         self, chat: Chat | None, mode: str | None, *, lock_timeout: float, is_due: Callable[[Buffer], bool]
@@ -98,13 +107,67 @@ class Extractor:
             Busy: another one does. ProviderError: the model fails; what is left stays in the buffer.
         """
         with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
-            for buffer in self._decide(lambda db: list(buffers(db, chat))):
-                if is_due(buffer):
-                    for part in self._parts(buffer.messages):
-                        yield self._distil(buffer.chat, part, mode)
+            failed: ProviderError | None = None
+            for name in [buffer.chat for buffer in self._buffers(chat) if is_due(buffer)]:
+                try:
+                    yield from self._of_chat(name, mode)
+                except ProviderError as error:
+                    if not error.is_of_answer:
+                        raise
+                    failed = error  # of these messages: others may be distilled
+            if failed is not None:
+                raise failed
+
+    def _buffers(self, chat: Chat | None) -> list[Buffer]:
+        return self._decide(lambda db: list(buffers(db, chat)))
+
+    def _of_chat(self, name: str, mode: str | None) -> Iterator[ExtractionReport]:
+        # Read now: another chat may have been forgotten while the model worked on one.
+        for buffer in self._buffers(Chat.of(name)):
+            last = buffer.messages[-1].id
+            try:
+                for part in self._parts(buffer.messages):
+                    report = self._distil(name, part, mode)
+                    if report is not None:
+                        yield report
+            except ProviderError as error:
+                if error.is_of_answer:
+                    self._unusable[name] = last
+                raise
+
+    def run_days(self, until: str, *, lock_timeout: float) -> Iterator[ExtractionReport]:
+        """Distil the daily events up to a day that nobody has distilled, and report after each day.
+
+        Raises:
+            Busy: another process distils. ProviderError: the model fails; what is left is not marked.
+        """
+        with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
+            found = self._decide(lambda db: daily_events(db, until=until, uncompressed=True))
+            for date, of_day in groupby(found, key=lambda event: event.event_date):
+                yield self._compress(date, list(of_day))
+
+    def _compress(self, date: str, days: list[DailyEvent]) -> ExtractionReport:
+        used = prompt(COMPRESS)
+        shown = [
+            {"date": each.event_date, "channel": each.channel, "summary": masked(each.summary)}
+            for each in days
+        ]
+        answer, completions = self._answered(used.text, msgspec.json.encode(shown).decode())
+        origin = Extraction(new_id(), self._model.name, used.id)
+        report = _report(None, date, origin, len(days), answer, completions)
+        memories = self._memories(None, answer, origin, report)
+        closing = DailyEventsCompressed(
+            id=origin.id,
+            ids=[each.id for each in days],
+            memory_ids=[str(event.memory_id) for event in memories],
+        )
+        self._appended([*memories, closing])
+        return report
 
     def is_due(self, buffer: Buffer) -> bool:
         """Whether a buffer is distilled unasked: after a quiet gap, at so many tokens, or on another day."""
+        if self._unusable.get(buffer.chat) == buffer.messages[-1].id:
+            return False
         now = datetime.now(UTC)
         quiet_since = timestamps.as_text(now - timedelta(minutes=self._rules.quiet_minutes))
         is_of_before = buffer.messages[0].ts[:10] < timestamps.as_text(now)[:10]
@@ -125,20 +188,20 @@ class Extractor:
                 room -= needed
             yield part
 
-    def _distil(self, chat: str, messages: list[BufferedMessage], mode: str | None) -> ExtractionReport:
+    def _distil(
+        self, chat: str, messages: list[BufferedMessage], mode: str | None
+    ) -> ExtractionReport | None:
+        """What became of messages; None if some were forgotten or distilled meanwhile."""
         used = prompt(EXTRACT)
         system = used.text if mode is None else f"{used.text}\nThe conversation is of the mode: {mode}\n"
-        answer, completions = self._answered(system, self._shown(messages))
-        origin = Extraction(new_id(), self._model.name, used.id, [message.id for message in messages])
-        report = ExtractionReport(
-            chat=chat,
-            extraction_id=origin.id,
-            messages=len(messages),
-            refused=answer.refused,
-            tokens_in=sum(each.tokens_in for each in completions),
-            tokens_out=sum(each.tokens_out for each in completions),
-        )
-        events = self._memories(chat, answer, origin, report)
+        answer, completions = self._answered(system, *self._shown(messages))
+        ids = [message.id for message in messages]
+        waiting = {message.id for buffer in self._buffers(Chat.of(chat)) for message in buffer.messages}
+        if not waiting.issuperset(ids):
+            return None
+        origin = Extraction(new_id(), self._model.name, used.id, ids, chat)
+        report = _report(chat, messages[-1].ts[:10], origin, len(messages), answer, completions)
+        events: list[Event] = [*self._memories(chat, answer, origin, report)]
         if answer.summary:
             channel, _, _ = chat.partition(":")
             report.summary = answer.summary
@@ -161,38 +224,61 @@ class Extractor:
             tokens_out=report.tokens_out,
             refused=report.refused,
         )
-        self._append([*events, closing])
+        self._appended([*events, closing])
         return report
 
-    def _answered(self, system: str, user: str) -> tuple[ModelAnswer, list[Completion]]:
-        """What is usable of the answer; asked once more where it is none."""
-        completions = [self._model.complete(system, user, SCHEMA)]
-        answer = read_answer(completions[0].text)
-        if answer is None:
-            again = (
-                f"{user}\n\nThe last answer was not the JSON object. ModelAnswer with the JSON object alone."
-            )
-            completions.append(self._model.complete(system, again, SCHEMA))
-            answer = read_answer(completions[1].text)
-        if answer is None:
-            raise self._model.failed("it answered twice with something else than the JSON object")
-        return answer, completions
+    def _appended(self, events: Sequence[Event]) -> None:
+        """Append an extraction. Where that fails, the model rests, too: it was paid for nothing."""
+        try:
+            self._append(events)
+        except (BadInput, LogError) as error:
+            self._model.failed(f"its answer could not be stored: {error.message}")
+            raise
+        self._model.worked()
 
-    def _shown(self, messages: list[BufferedMessage]) -> str:
-        """The messages as the model is given them: as data, without keys."""
-        # A token is four characters at least in no language, so this is no more than the tokens allow.
-        most = self._rules.tokens * 4
-        shown: list[dict[str, Any]] = [
-            {"role": each.role, "name": each.name, "time": each.ts, "content": masked(each.content[:most])}
-            for each in messages
-        ]
-        return msgspec.json.encode(shown).decode()
+    def _answered(self, system: str, *asked: str) -> tuple[ModelAnswer, list[Completion]]:
+        """What is usable of the answers to all that is asked; each is asked once more where nothing is."""
+        completions: list[Completion] = []
+        whole = ModelAnswer([])
+        for user in asked:
+            completions.append(self._model.complete(system, user, SCHEMA))
+            answer = read_answer(completions[-1].text)
+            if answer is None:
+                again = (
+                    f"{user}\n\nThe last answer was not the JSON object. Answer with the JSON object alone."
+                )
+                completions.append(self._model.complete(system, again, SCHEMA))
+                answer = read_answer(completions[-1].text)
+            if answer is None:
+                raise self._model.failed("it answered twice with something else than the JSON object")
+            whole.memories += answer.memories
+            whole.summary = f"{whole.summary} {answer.summary}".strip()
+            whole.refused += answer.refused
+        if kinds_in(whole.summary):
+            whole.summary, whole.refused = "", whole.refused + 1
+        return whole, completions
+
+    def _shown(self, messages: list[BufferedMessage]) -> list[str]:
+        """The messages as the model is given them: as data, without keys. A message that is longer than a
+        request may be is given in parts."""
+        most = self._rules.tokens * _CHARACTERS
+        parts: list[list[dict[str, Any]]] = [[]]
+        for each in messages:
+            content = masked(each.content)
+            for start in range(0, max(1, len(content)), most):
+                if start:
+                    parts.append([])
+                name = None if each.name is None else masked(each.name)
+                piece = content[start : start + most]
+                parts[-1].append({"role": each.role, "name": name, "time": each.ts, "content": piece})
+        return [msgspec.json.encode(part).decode() for part in parts]
 
     def _memories(
-        self, chat: str, answer: ModelAnswer, origin: Extraction, report: ExtractionReport
-    ) -> list[Event]:
-        room = max(0, self._rules.max_per_session - self._decide(lambda db: _of_session(db, chat)))
-        events: list[Event] = []
+        self, chat: str | None, answer: ModelAnswer, origin: Extraction, report: ExtractionReport
+    ) -> list[MemorySaved | MemoryUpdated]:
+        before = 0 if chat is None else self._decide(lambda db: _of_session(db, chat))
+        room = max(0, self._rules.max_per_session - before)
+        events: list[MemorySaved | MemoryUpdated] = []
         new: list[Text] = []
         for entry in sorted(answer.memories, key=lambda each: -each.importance):
             text = Text(entry.content)
@@ -206,8 +292,8 @@ class Extractor:
         return events
 
     def _saved(
-        self, chat: str, entry: Distilled, origin: Extraction, report: ExtractionReport
-    ) -> list[Event]:
+        self, chat: str | None, entry: Distilled, origin: Extraction, report: ExtractionReport
+    ) -> list[MemorySaved | MemoryUpdated]:
         event = MemorySaved(
             content=entry.content,
             kind=entry.kind,
@@ -223,7 +309,8 @@ class Extractor:
         if kinds_in(entry.content):  # the model was given none, and may make one up
             report.refused += 1
             return []
-        found = self._decide(lambda db: decided(db, self._path / LOG, event, False))
+        # What happened on a day may be known from the chat in which it was said.
+        found = self._decide(lambda db: decided(db, self._path / LOG, event, any_chat=chat is None))
         if not isinstance(found.event, MemorySaved | MemoryUpdated):
             report.known += 1
             return []
@@ -232,10 +319,29 @@ class Extractor:
         return [replace(found.event, extraction=origin)]
 
 
+def _report(
+    chat: str | None,
+    date: str,
+    origin: Extraction,
+    count: int,
+    answer: ModelAnswer,
+    completions: list[Completion],
+) -> ExtractionReport:
+    return ExtractionReport(
+        chat=chat,
+        date=date,
+        extraction_id=origin.id,
+        messages=count,
+        refused=answer.refused,
+        tokens_in=sum(each.tokens_in for each in completions),
+        tokens_out=sum(each.tokens_out for each in completions),
+    )
+
+
 def _size(messages: Sequence[BufferedMessage]) -> int:
     return sum(tokens(message.content, _COUNTER) for message in messages)
 
 
 def _of_session(db: Connection, chat: str) -> int:
     """How many memories were distilled in the current session of a chat."""
-    return count_of_session(db, Chat.of(chat), SOURCE)
+    return count_of_session(db, Chat.of(chat), SOURCE, timestamps.today())

@@ -2,23 +2,35 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from memlog.eventlog import timestamps
 from memlog.eventlog.chat import Chat
-from memlog.eventlog.errors import BadInput, MemlogError
+from memlog.eventlog.errors import BadInput, MemlogError, NotFound
 from memlog.eventlog.events import Message
+from memlog.eventlog.forks import SplitByFork
+from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Buffer, buffers
 from memlog.query.window import newest
 from memlog.service.engine import Engine, OperationGroup
 from memlog.service.extraction import prompts
 from memlog.service.extraction.prompts import Prompt
 from memlog.service.operations import operation
-from memlog.service.requests.extraction import DistilExchange, DistilMessages, ListBuffers, ShowPrompt
+from memlog.service.requests.extraction import (
+    DistilDays,
+    DistilExchange,
+    DistilMessages,
+    ListBuffers,
+    ShowPrompt,
+)
 
 if TYPE_CHECKING:
     from memlog.service.extraction.extractor import ExtractionReport, Extractor
+
+_DAY = 24 * 60 * 60 * 1000
 
 _RECENT = 50
 """The newest messages of a chat among which those of an exchange are looked for."""
@@ -50,18 +62,18 @@ class Extractions(OperationGroup):
             extractor.run(chat, asked.mode, lock_timeout=self._engine.lock_timeout, is_due=lambda _: True)
         )
 
+    @operation(DistilDays, effect="append")
+    def days(self, asked: DistilDays) -> "list[ExtractionReport]":
+        extractor = extractor_of(self._engine, is_patient=True)
+        until = str(asked.until) if asked.until else timestamps.shifted(timestamps.now(), -_DAY)[:10]
+        return list(extractor.run_days(until, lock_timeout=self._engine.lock_timeout))
+
     @operation(DistilExchange, effect="append")
     def extract(self, asked: DistilExchange) -> DistilRequest:
         extractor_of(self._engine)  # refuses where nobody is configured
         chat = Chat.of(asked.session)
         given = [("user", asked.user), ("assistant", asked.assistant)]
-        known = self._decide(
-            lambda db: {
-                (each.role, each.content)
-                for each in newest(db, chat, last=_RECENT, tokens=None, across_sessions=False)
-            },
-            creates=True,
-        )
+        known = self._decide(lambda db: _recent(db, chat), creates=True)
         missing = [
             Message(channel=chat.channel, chat_id=chat.chat_id, role=role, content=text)  # type: ignore[arg-type]
             for role, text in given
@@ -88,11 +100,27 @@ class Extractions(OperationGroup):
             pass
 
 
-class _Background:
+def _recent(db: Connection, chat: Chat) -> set[tuple[str, str]]:
+    """Role and content of the newest messages of a chat; none of one that is new."""
+    with suppress(NotFound):
+        messages = newest(db, chat, last=_RECENT, tokens=None, across_sessions=False)
+        return {(each.role, each.content) for each in messages}
+    return set()
+
+
+class _Background(SplitByFork):
     """A thread that distils one chat after another, as long as there are some."""
 
     def __init__(self, distil: Callable[[Chat, str | None], None]) -> None:
+        super().__init__()
         self._distil = distil
+        self._begin()
+
+    def after_fork_in_child(self) -> None:
+        """The thread is the parent's, and so are its chats."""
+        self._begin()
+
+    def _begin(self) -> None:
         self._lock = threading.Lock()
         self._waiting: dict[Chat, str | None] = {}
         self._is_running = False
@@ -113,11 +141,14 @@ class _Background:
                     return
                 chat = next(iter(self._waiting))
                 mode = self._waiting.pop(chat)
+            # What fails stays in the buffer, and the provider's record has it. What is no error of memlog's
+            # ends the thread, with a traceback; the next call begins another one.
             try:
-                self._distil(chat, mode)
-            except MemlogError:
-                # The provider's record has it, and the messages stay in the buffer.
-                continue
+                with suppress(MemlogError):
+                    self._distil(chat, mode)
+            except BaseException:
+                self._is_running = False
+                raise
 
 
 def extractor_of(engine: Engine, *, is_patient: bool = False) -> "Extractor":

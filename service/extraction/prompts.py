@@ -13,6 +13,9 @@ _FOLDER = Path(__file__).parent / "prompts"
 EXTRACT = "extract-1"
 """The prompt that distils a conversation."""
 
+COMPRESS = "compress-1"
+"""The prompt that distils the daily events of a day."""
+
 
 class Prompt(msgspec.Struct, frozen=True):
     """A prompt. id: its name and the beginning of the sha256 of its text: extract-1/3f8a0c1d2b4e."""

@@ -98,12 +98,18 @@ class LanguageModel:
                     raise
                 time.sleep(max(wait, asked_for))
             else:
-                self._breaker.worked()
                 return completion
+
+    def worked(self) -> None:
+        """Note that an answer could be used."""
+        self._breaker.worked()
 
     def failed(self, why: str) -> ProviderError:
         """The error of an answer that cannot be used; the model rests as after any other."""
-        error = ProviderError(f"{self._provider.base_url}: {why}", hint="try another model", retryable=True)
+        error = ProviderError(
+            f"{self._provider.base_url}: {why}", hint="try another model, or a greater max_tokens"
+        )
+        error.is_of_answer = True
         self._breaker.failed(error)
         return error
 
@@ -126,7 +132,7 @@ class LanguageModel:
             said = endpoint.post(body, _MessageAnswer, provider.timeout)
             text = "".join(block.text for block in said.content if block.type == "text")
             used = said.usage or _MessageUsage()
-            return Completion(text, used.input_tokens, used.output_tokens)
+            return Completion(text, _count(used.input_tokens), _count(used.output_tokens))
         body["messages"] = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         named = {"name": "answer", "strict": True, "schema": schema}
         body |= {"temperature": 0, "response_format": {"type": "json_schema", "json_schema": named}}
@@ -136,7 +142,12 @@ class LanguageModel:
             raise ProviderError(f"{url}: the answer has no choice")
         usage = answer.usage or _ChatUsage()
         text = answer.choices[0].message.content or ""
-        return Completion(text, usage.prompt_tokens, usage.completion_tokens)
+        return Completion(text, _count(usage.prompt_tokens), _count(usage.completion_tokens))
+
+
+def _count(given: int) -> int:
+    """Tokens as an event can hold them, whatever a provider says."""
+    return min(max(given, 0), 2**53)
 
 
 _RETRIED = (500, 502, 503, 504, 529)

@@ -136,7 +136,8 @@ class ExtractionRules(msgspec.Struct, frozen=True, kw_only=True):
 
     quiet_minutes: without a message, after which a chat is distilled. tokens: of its buffer, from which on it
         is distilled at once; also of the messages of one request.
-    threshold: the least importance of a memory. max_per_session: memories of an answer at most.
+    threshold: the least importance of a memory. max_per_session: memories of a session on a day at
+        most.
 
     Raises:
         BadInput: a number is out of bounds.

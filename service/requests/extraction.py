@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from memlog.query.request import ChatField, Request
+from memlog.query.request import ChatField, Day, Request
 
 Mode = Annotated[
     str, Meta(max_length=200), "What the conversation is for, such as `support`: shapes the prompt."
@@ -24,6 +24,20 @@ class DistilMessages(Request, frozen=True):
 
     chat: Annotated[ChatField | None, "Only of this conversation."] = None
     mode: Mode | None = None
+
+
+class DistilDays(Request, frozen=True):
+    """Have the language model distil daily events into memories, a day at a time: those that nobody has yet.
+
+    A day's memories and the mark that it is distilled count together. Without `until`, today is left out: it
+    is not over.
+
+    Raises:
+        BadInput: no language model is configured. Busy: another process distils.
+        ProviderError: the model fails; what was distilled before stays.
+    """
+
+    until: Annotated[Day | None, "The last day (2026-02-24); yesterday, in UTC, where not given."] = None
 
 
 class ListBuffers(Request, frozen=True):

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable
 
+from memlog.eventlog import timestamps
 from memlog.eventlog.errors import Busy
 from memlog.service.extraction.extractor import Extractor
 from memlog.service.read_model import ReadModel
 from memlog.service.watching.worker import Shared, Worker
+
+_DAY = 24 * 60 * 60 * 1000
 
 _TICK = 15.0
 """Seconds between two looks: no message has to be distilled at once."""
@@ -36,6 +39,10 @@ class Distilling(Worker):
         done = False
         try:
             for _ in self._extractor.run(None, None, lock_timeout=0.0, is_due=self._extractor.is_due):
+                done = True
+                self._go_on()
+            yesterday = timestamps.shifted(timestamps.now(), -_DAY)[:10]
+            for _ in self._extractor.run_days(yesterday, lock_timeout=0.0):
                 done = True
                 self._go_on()
         except Busy:  # another process distils

@@ -47,6 +47,7 @@ OTHERS = {
         *("docs add", "docs show"),
         "doctor",
         "extract",
+        "daily distil",
         "fact extract",
         "forget",
         "gate",

@@ -36,6 +36,7 @@ NEEDS_NONE: set[Words] = {
     ("mcp",),
     ("prompts", "show"),
     ("extract",),
+    ("daily", "distil"),
     ("serve",),
 }
 """Commands that look at no store."""

@@ -55,6 +55,7 @@ CALLS = {
     "embed": [],
     "buffer": [],
     "extract": [],
+    "daily distil": [],
     "prompts show": ["extract-1"],
     "query": ["harbour"],
     "context": ["harbour"],
@@ -122,7 +123,7 @@ CALLS = {
 }
 """Every command, in an order in which each has something to do."""
 
-REFUSED = {"projects show", "projects remove", "serve", "extract"}
+REFUSED = {"projects show", "projects remove", "serve", "extract", "daily distil"}
 """The first two name a project that does not exist; the server refuses an address that others reach; no
 language model is configured."""
 

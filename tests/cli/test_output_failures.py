@@ -112,6 +112,7 @@ def test_every_command_that_may_append_is_tried() -> None:
             "completion",
             "config",
             "extract",
+            "daily distil",
             "prompts show",
             "core get",
             "daily list",

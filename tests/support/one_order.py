@@ -116,7 +116,8 @@ def _content(event):
 
 def that_count(events):
     """Events without those of extractions that no line closes."""
-    closed = {event["id"] for event in events if event["type"] == "memories_extracted"}
+    closing = ("memories_extracted", "daily_events_compressed")
+    closed = {event["id"] for event in events if event["type"] in closing}
     return [event for event in events if (event.get("extraction") or {}).get("id") in (None, *closed)]
 
 

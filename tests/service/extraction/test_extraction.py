@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 import memlog
+from memlog.service.extraction.answers import read_answer
+from memlog.service.extraction.facade import extractor_of
 from tests.support.month_log import MonthLog
 from tests.support.provider import FAULTS, Provider
 
@@ -215,6 +217,7 @@ def test_an_exchange_is_distilled_in_the_background(tmp_path: Path, provider: Pr
         assert came.wait(60)
         assert store.extraction.run() == []  # waits for the other thread's lock
         assert [each.content for each in store.memories.list()] == ["Anna has a cat."]
+        assert store.extraction.extract("new:1", user="I have a dog").appended == 1
     assert "support" in provider.requests[0][1]["messages"][0]["content"]
 
 
@@ -303,3 +306,91 @@ def _closings(store: Path) -> Iterator[dict[str, Any]]:
         for line in segment.read_bytes().splitlines():
             if b'"memories_extracted"' in line:
                 yield json.loads(line)
+
+
+def test_daily_events_become_memories_and_are_marked_together(tmp_path: Path, provider: Provider) -> None:
+    provider.answer = lambda asked: answer(
+        ("fact", f"Of {json.loads(asked)[0]['date']}: the oven works.", 0.6)
+    )
+    with opened(tmp_path, provider) as store:
+        for day in ("2026-02-24", "2026-02-25", "2026-02-25"):
+            store.daily.record(f"The oven was repaired on {day}", date=day)
+        store.daily.record("Today")
+        assert [(each.date, each.messages, each.saved) for each in store.extraction.days()] == [
+            ("2026-02-24", 1, 1),
+            ("2026-02-25", 2, 1),
+        ]
+        (first, *_, today) = store.daily.list()
+        memory_ids = {memory.memory_id for memory in store.memories.list()}
+        assert (set(first.memory_ids) < memory_ids, today.compressed_at) == (True, None)
+        assert store.extraction.days() == []
+        digest = store.maintenance.digest()
+        store.maintenance.project(from_scratch=True)
+        assert store.maintenance.digest() == digest
+        # The events of a day that nothing marks do not count.
+        half = {"id": "none", "model": "m", "prompt": "p"}
+        store.append([{"type": "memory_saved", "content": "half a day", "extraction": half}])
+        assert len(store.memories.list()) == 2
+        store.append([{"type": "daily_events_compressed", "id": "none", "ids": ["e1"]}])
+        assert len(store.memories.list()) == 3
+
+
+def test_what_is_forgotten_while_the_model_works_does_not_come_back(
+    tmp_path: Path, provider: Provider
+) -> None:
+    with opened(tmp_path, provider) as store:
+        store.append([*said("my number is 5551234"), *said("their number is 5551234", chat="2")])
+
+        def forgotten(_: str) -> str:
+            with memlog.open(tmp_path) as other:
+                for chat in ("cli:1", "cli:2"):
+                    with suppress(memlog.NotFound):
+                        other.erasure.forget(chat=chat)
+            return answer(("fact", "Anna's number is 5551234.", 0.9), summary="Anna told 5551234.")
+
+        provider.answer = forgotten
+        assert store.extraction.run() == []
+        assert (store.memories.list(), store.daily.list(), len(provider.asked)) == ([], [], 1)
+
+
+def test_a_forgotten_chat_takes_what_was_distilled_from_it(tmp_path: Path, provider: Provider) -> None:
+    provider.answer = lambda _: answer(("fact", "Anna's code is 4711.", 0.9), summary="Anna told 4711.")
+    with opened(tmp_path, provider) as store:
+        store.append(said("4711"))
+        store.extraction.run()
+        store.erasure.forget(chat="cli:1")
+        store.erasure.scrub()
+        assert store.erasure.prove("4711").found == []
+
+
+def test_a_watch_does_not_pay_again_for_what_the_model_cannot_distil(
+    tmp_path: Path, provider: Provider
+) -> None:
+    provider.answer = lambda asked: "no" if "strange" in asked else answer(("fact", "Anna has a cat.", 0.9))
+    with opened(tmp_path, provider, quiet_minutes=0) as store:
+        store.append([*said("strange"), *said("I have a cat", chat="2")])
+        extractor = extractor_of(store._engine, is_patient=True)
+        for _ in range(3):
+            with suppress(memlog.ProviderError):
+                list(extractor.run(None, None, lock_timeout=1, is_due=extractor.is_due))
+        assert len(provider.asked) == 3  # twice for the first chat, once for the second
+        assert [memory.content for memory in store.memories.list()] == ["Anna has a cat."]
+        provider.answer = lambda asked: answer(("fact", "This is strange.", 0.9))
+        assert len(store.extraction.run()) == 1
+
+
+def test_a_long_message_is_sent_whole_and_without_its_key(tmp_path: Path, provider: Provider) -> None:
+    key = "ghp_" + "a1B2c3D4e5" * 4
+    with opened(tmp_path, provider, tokens=100) as store:
+        store.append(said("b" * 380 + f" {key} " + "and the end is here"))
+        assert len(store.extraction.run()) == 1
+    assert "and the end is here" in "".join(provider.asked)
+    assert not any(key[:20] in asked for asked in provider.asked)
+    assert len(provider.asked) > 1
+
+
+@pytest.mark.parametrize("draft", ["no tags: [] and so: ", '<think>{"memories": [], "summary": ""}</think>'])
+def test_the_answer_behind_a_draft_is_meant(draft: str) -> None:
+    found = read_answer(draft + answer(("fact", "Anna has a cat.", 0.9)))
+    assert found is not None
+    assert [each.content for each in found.memories] == ["Anna has a cat."]
