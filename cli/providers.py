@@ -116,7 +116,7 @@ def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
 
 
 def _is_configured(settings: Settings, section: str) -> bool:
-    """Whether a provider is chosen: whoever names its type or model means one, and may forget its address."""
+    """Whether a provider is chosen: a type or a model without an address is a mistake, which is reported."""
     names = (f"{section}.{name}" for name in ("base_url", "type", "model"))
     return any(settings.value(name) != BY_NAME[name].default for name in names)
 

@@ -1,4 +1,4 @@
-"""Reads what a language model answered: anything may stand there, and nothing of it is fatal."""
+"""Reads the answer of a language model, whatever it contains."""
 
 import json
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ class ModelAnswer(msgspec.Struct):
 
 
 def read_answer(text: str) -> ModelAnswer | None:
-    """What is usable of an answer; None where no JSON of the kind stands in it.
+    """What is usable of an answer; None where it has no such JSON.
 
     The object may stand in prose, behind a draft, or between fences, or be the list of memories alone: of
     several, that with the most memories is meant.

@@ -9,7 +9,7 @@ import memlog
 from tests.support.provider import FAULTS, Provider
 
 LIMIT = 1.0
-SLACK = 5.0
+SLACK = 59.0
 CONTENTS = ("tea tea tea shop", "The tea is hot and green", "We drink tea at noon", "tea and tea")
 QUESTION = "tea at what time"
 
