@@ -128,9 +128,13 @@ class DatabaseError(MemlogError):
 
 
 class EmbeddingError(MemlogError):
-    """The embedding model cannot be loaded or returned no usable vector."""
+    """The embedding model cannot be loaded or returned no usable vector.
+
+    refused: the texts that a provider embeds neither whole nor in parts, where it embedded others.
+    """
 
     code: ErrorCode = "embedding"
+    refused: frozenset[str] = frozenset()
 
 
 class ProviderError(MemlogError):

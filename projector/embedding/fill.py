@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from memlog.eventlog.categories import PRIVATE_CATEGORIES
-from memlog.eventlog.errors import Busy, DatabaseError
+from memlog.eventlog.errors import Busy, DatabaseError, EmbeddingError
 from memlog.eventlog.layout import EMBEDDINGS
 from memlog.eventlog.secrets import kinds_in
 from memlog.projector.catchup import Progress, Turn
@@ -84,7 +84,8 @@ class _VectorFill(NamedTuple):
         # Of few, those that were appended last: a question is more often about them.
         for shelf, found in index.waiting(db, self.batch, newest_first=self.limit is not None):
             passages, withheld = self._sorted(shelf, found)
-            known, computed = self._vectors(passages)
+            known, computed, refused = self._vectors(passages)
+            passages, withheld = _without(refused, passages, withheld)
             with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
                 if vectors.model_of(db) != self.embedder.id:
                     return  # another process has put those of its model there
@@ -106,7 +107,8 @@ class _VectorFill(NamedTuple):
         for shelf in index.SHELVES:
             while found := index.all_after(self.db, shelf, upto[shelf.vectors], self.batch):
                 passages, withheld = self._sorted(shelf, found)
-                known, computed = self._vectors(passages)
+                known, computed, refused = self._vectors(passages)
+                passages, withheld = _without(refused, passages, withheld)
                 ready = sum(passage.text in known for passage in passages)
                 if ready == len(passages):
                     upto[shelf.vectors] = found[-1].chunk_no
@@ -144,20 +146,36 @@ class _VectorFill(NamedTuple):
         ]
         return [each for each in passages if each not in withheld], withheld
 
-    def _vectors(self, passages: list[Pending]) -> tuple[dict[str, bytes], dict[str, bytes]]:
-        """The vectors by text, as far as `limit` allows, and those of them that were computed."""
+    def _vectors(self, passages: list[Pending]) -> tuple[dict[str, bytes], dict[str, bytes], frozenset[str]]:
+        """The vectors by text, as far as `limit` allows, those of them that were computed, and the texts that
+        the provider refuses."""
         with closing(VectorCache(self.store, self.embedder.id)) as cache:
             cached = cache.find([passage.text for passage in passages])
         missing = dict.fromkeys(passage.text for passage in passages if passage.text not in cached)
         room = None if self.limit is None else max(0, self.limit - self.counts.computed)
+        wanted = list(missing)[:room]
         # The cache is closed meanwhile: other threads may read the files of the store.
-        computed = _compute(self.embedder, list(missing)[:room])
-        return cached | computed, computed
+        try:
+            computed, refused = _compute(self.embedder, wanted), frozenset[str]()
+        except EmbeddingError as error:
+            if not error.refused:
+                raise
+            refused = error.refused
+            computed = _compute(self.embedder, [text for text in wanted if text not in refused])
+        return cached | computed, computed, refused
 
     def _count(self, ready: int, computed: int, withheld: int) -> None:
         self.counts.computed += computed
         self.counts.cached += ready - computed
         self.counts.withheld += withheld
+
+
+def _without(
+    refused: frozenset[str], passages: list[Pending], withheld: list[Pending]
+) -> tuple[list[Pending], list[Pending]]:
+    """The passages without those that a provider refuses, which are withheld, too."""
+    more = [each for each in passages if each.text in refused]
+    return [each for each in passages if each.text not in refused], [*withheld, *more]
 
 
 def _keep(cache: VectorCache, computed: dict[str, bytes], texts: set[str]) -> None:

@@ -93,8 +93,8 @@ class Extractor:
         self._path, self._append, self._decide = path, append, decide
         self._model, self._rules = model, rules
         self._unusable: dict[str, str] = {}
-        """By chat, the newest message of those for which the model gave no usable answer: it is not paid for
-        the same ones again, unless asked."""
+        """By chat or day, the newest message or daily event of those for which the model gave no usable
+        answer: it is not paid for the same ones again, unless asked."""
 
     def run(
         self, chat: Chat | None, mode: str | None, *, lock_timeout: float, is_due: Callable[[Buffer], bool]
@@ -135,8 +135,10 @@ class Extractor:
                     self._unusable[name] = last
                 raise
 
-    def run_days(self, until: str, *, lock_timeout: float) -> Iterator[ExtractionReport]:
+    def run_days(self, until: str, *, lock_timeout: float, is_asked: bool) -> Iterator[ExtractionReport]:
         """Distil the daily events up to a day that nobody has distilled, and report after each day.
+
+        is_asked: whether a person wants it, also of a day for which the model gave no usable answer before.
 
         Raises:
             Busy: another process distils. ProviderError: the model fails; what is left is not marked.
@@ -144,7 +146,15 @@ class Extractor:
         with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
             found = self._decide(lambda db: daily_events(db, until=until, uncompressed=True))
             for date, of_day in groupby(found, key=lambda event: event.event_date):
-                yield self._compress(date, list(of_day))
+                events = list(of_day)
+                if not is_asked and self._unusable.get(date) == events[-1].id:
+                    continue
+                try:
+                    yield self._compress(date, events)
+                except ProviderError as error:
+                    if error.is_of_answer:
+                        self._unusable[date] = events[-1].id
+                    raise
 
     def _compress(self, date: str, days: list[DailyEvent]) -> ExtractionReport:
         used = prompt(COMPRESS)

@@ -66,7 +66,7 @@ class Extractions(OperationGroup):
     def days(self, asked: DistilDays) -> "list[ExtractionReport]":
         extractor = extractor_of(self._engine, is_patient=True)
         until = str(asked.until) if asked.until else timestamps.shifted(timestamps.now(), -_DAY)[:10]
-        return list(extractor.run_days(until, lock_timeout=self._engine.lock_timeout))
+        return list(extractor.run_days(until, lock_timeout=self._engine.lock_timeout, is_asked=True))
 
     @operation(DistilExchange, effect="append")
     def extract(self, asked: DistilExchange) -> DistilRequest:

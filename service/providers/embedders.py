@@ -114,23 +114,49 @@ class RemoteEmbedder:
         prefix = self._prefixes[kind == "passage"]
         size = self._provider.batch
         vectors: list[NDArray[np.float32]] = []
+        refused: dict[str, EmbeddingError] = {}
         for start in range(0, len(texts), size):
-            vectors += self._embedded([prefix + text for text in texts[start : start + size]])
+            vectors += self._embedded(texts[start : start + size], prefix, refused)
+        if refused:
+            error = next(iter(refused.values()))
+            if len(refused) < len(set(texts)):
+                error.refused = frozenset(refused)
+            else:  # a provider that refuses all texts is asked for something that it does not have
+                self._breaker.failed(ProviderError(error.message, hint=error.hint))
+            raise error
         return normalised(vectors)
 
-    def _embedded(self, texts: list[str]) -> "list[NDArray[np.float32]]":
-        """A vector for each text. A text that the provider finds too long has the mean of its halves."""
+    def _embedded(
+        self, texts: Sequence[str], prefix: str, refused: dict[str, EmbeddingError]
+    ) -> "list[NDArray[np.float32]]":
+        """A vector for each text. One that the provider finds too long has the mean of its halves; one that
+        it refuses all the same is noted."""
         import numpy as np
 
         try:
-            return [np.array(vector, dtype=np.float32) for vector in self._answered(texts)]
+            answered = self._answered([prefix + text for text in texts])
+            return [np.array(vector, dtype=np.float32) for vector in answered]
         except ProviderError as error:
+            if len(texts) > 1 and error.status in _REFUSES_A_TEXT:
+                return [vector for text in texts for vector in self._embedded([text], prefix, refused)]
+            failure = EmbeddingError(error.message, hint=error.hint, retryable=error.retryable)
             if not _is_too_long(error, texts):
-                raise EmbeddingError(error.message, hint=error.hint, retryable=error.retryable) from error
+                if error.status in _REFUSES_A_TEXT:
+                    refused[texts[0]] = failure
+                    return []
+                raise failure from error
         if len(texts) > 1:
-            return [vector for text in texts for vector in self._embedded([text])]
+            return [vector for text in texts for vector in self._embedded([text], prefix, refused)]
         middle = len(texts[0]) // 2
-        halves = self._embedded([texts[0][:middle]]) + self._embedded([texts[0][middle:]])
+        parts: dict[str, EmbeddingError] = {}
+        halves = [
+            vector
+            for half in (texts[0][:middle], texts[0][middle:])
+            for vector in self._embedded([half], prefix, parts)
+        ]
+        if parts:
+            refused[texts[0]] = next(iter(parts.values()))
+            return []
         return [np.mean(halves, axis=0)]
 
     def _answered(self, texts: list[str]) -> Vectors:
@@ -145,7 +171,7 @@ class RemoteEmbedder:
                 wait, asked_for = next(waits, None), error.retry_after or 0.0
                 is_worth_it = error.is_away or error.status in (429, 503)
                 if wait is None or not is_worth_it or asked_for > _LONGEST_WAIT:
-                    if not _is_too_long(error, texts):
+                    if error.status not in _REFUSES_A_TEXT and not _is_too_long(error, texts):
                         self._breaker.failed(error)
                     raise
                 time.sleep(max(wait, asked_for))

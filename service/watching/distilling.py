@@ -42,7 +42,7 @@ class Distilling(Worker):
                 done = True
                 self._go_on()
             yesterday = timestamps.shifted(timestamps.now(), -_DAY)[:10]
-            for _ in self._extractor.run_days(yesterday, lock_timeout=0.0):
+            for _ in self._extractor.run_days(yesterday, lock_timeout=0.0, is_asked=False):
                 done = True
                 self._go_on()
         except Busy:  # another process distils

@@ -28,6 +28,7 @@ class Provider(ThreadingHTTPServer):
         self.answer: Callable[[str], str] = lambda _: '{"memories": [], "summary": ""}'
         self.is_old_ollama = False
         self.longest = 1_000_000
+        self.refused = "\0"
         self.over = threading.Event()
 
     @property
@@ -72,6 +73,9 @@ class _Handler(BaseHTTPRequestHandler):
         answer = _ANSWERS.get(self.path)
         if answer is None or (self.server.is_old_ollama and self.path == "/api/embed"):
             self._send(404, b"404 page not found", {"content-type": "text/plain"})
+            return
+        if any(self.server.refused in text for text in _listed(body.get("input", []))):
+            self._send(400, b'{"error":{"message":"the text is filtered"}}')
             return
         if any(len(text) > self.server.longest for text in _listed(body.get("input", []))):
             self._send(

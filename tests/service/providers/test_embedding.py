@@ -214,3 +214,20 @@ def test_no_error_shows_the_key(tmp_path: Path, provider: Provider, key: str) ->
         texts = [store.search("tea").silent["vector"], repr(store.maintenance.status()), repr(embedding)]
     texts.append((tmp_path / "cache/providers.json").read_text() if key.endswith(" ") else "")
     assert not any("of-the-test" in text for text in texts)
+
+
+def test_a_text_that_the_provider_refuses_keeps_no_other_one_waiting(
+    tmp_path: Path, provider: Provider
+) -> None:
+    provider.refused = "filtered"
+    with opened(tmp_path, provider, "api") as store:
+        store.append(said("I like green tea", "this is filtered " + "and long " * 60, "The dog is ill"))
+        report = store.maintenance.embed()
+        assert (report.computed, report.withheld, report.pending) == (2, 1, 0)
+        assert store.search("a hot drink", mode="vector").hits[0].content == "I like green tea"
+        assert store.maintenance.status().providers[0].failures == 0
+        provider.refused = ""
+        store.append(said("Oolong"))
+        with pytest.raises(memlog.EmbeddingError):
+            store.maintenance.embed()
+        assert store.maintenance.status().vectors_pending == 1
