@@ -106,9 +106,9 @@ from memlog.service.erasure.reports import (
     ForgetReport as ForgetReport,
     ScrubReport as ScrubReport,
 )
-from memlog.service.extraction.extractor import ExtractionReport as ExtractionReport
 from memlog.service.extraction.facade import DistilRequest as DistilRequest, Extractions as Extractions
 from memlog.service.extraction.prompts import Prompt as Prompt
+from memlog.service.extraction.reports import ExtractionReport as ExtractionReport
 from memlog.service.facts.facade import (
     FactExtraction as FactExtraction,
     Facts as Facts,

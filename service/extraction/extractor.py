@@ -36,6 +36,7 @@ from memlog.query.context.token_counters import Counter, tokens
 from memlog.query.daily_events import DailyEvent, daily_events
 from memlog.service.extraction.answers import SCHEMA, Distilled, ModelAnswer, read_answer
 from memlog.service.extraction.prompts import COMPRESS, EXTRACT, prompt
+from memlog.service.extraction.reports import ExtractionReport, report_of
 from memlog.service.memories.compared_text import Text
 from memlog.service.memories.deduplication import decided
 from memlog.service.memories.near_duplicates import similarity
@@ -51,29 +52,6 @@ _COUNTER: Counter = "model"
 
 _CHARACTERS = 4
 """Of a token, at most: so long a message is cut for several requests."""
-
-
-class ExtractionReport(msgspec.Struct, kw_only=True):
-    """What became of some messages of a chat, or of the daily events of a day.
-
-    extraction_id: of the event that closes it. messages: how many of either were distilled.
-    saved, merged: memories. known: entries that memories said before. below: the importance threshold, or too
-        many. refused: entries of another form.
-    tokens_in, tokens_out: as the provider counts them.
-    """
-
-    chat: str | None
-    date: str
-    extraction_id: str
-    messages: int
-    saved: int = 0
-    merged: int = 0
-    known: int = 0
-    below: int = 0
-    refused: int = 0
-    summary: str | None = None
-    tokens_in: int = 0
-    tokens_out: int = 0
 
 
 class Extractor:
@@ -164,7 +142,7 @@ class Extractor:
         ]
         answer, completions = self._answered(used.text, msgspec.json.encode(shown).decode())
         origin = Extraction(new_id(), self._model.name, used.id)
-        report = _report(None, date, origin, len(days), answer, completions)
+        report = report_of(None, date, origin, len(days), answer, completions)
         memories = self._memories(None, answer, origin, report)
         closing = DailyEventsCompressed(
             id=origin.id,
@@ -210,7 +188,7 @@ class Extractor:
         if not waiting.issuperset(ids):
             return None
         origin = Extraction(new_id(), self._model.name, used.id, ids, chat)
-        report = _report(chat, messages[-1].ts[:10], origin, len(messages), answer, completions)
+        report = report_of(chat, messages[-1].ts[:10], origin, len(messages), answer, completions)
         events: list[Event] = [*self._memories(chat, answer, origin, report)]
         if answer.summary:
             channel, _, _ = chat.partition(":")
@@ -327,25 +305,6 @@ class Extractor:
         report.saved += found.decision == SAVED
         report.merged += found.decision != SAVED
         return [replace(found.event, extraction=origin)]
-
-
-def _report(
-    chat: str | None,
-    date: str,
-    origin: Extraction,
-    count: int,
-    answer: ModelAnswer,
-    completions: list[Completion],
-) -> ExtractionReport:
-    return ExtractionReport(
-        chat=chat,
-        date=date,
-        extraction_id=origin.id,
-        messages=count,
-        refused=answer.refused,
-        tokens_in=sum(each.tokens_in for each in completions),
-        tokens_out=sum(each.tokens_out for each in completions),
-    )
 
 
 def _size(messages: Sequence[BufferedMessage]) -> int:

@@ -1,7 +1,7 @@
 """Extractions as programs use them: `store.extraction`."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,10 @@ from memlog.eventlog.chat import Chat
 from memlog.eventlog.errors import BadInput, MemlogError, NotFound
 from memlog.eventlog.events import Message
 from memlog.eventlog.forks import SplitByFork
+from memlog.projector.catchup import Progress
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Buffer, buffers
+from memlog.query.daily_events import daily_events
 from memlog.query.window import newest
 from memlog.service.engine import Engine, OperationGroup
 from memlog.service.extraction import prompts
@@ -28,7 +30,8 @@ from memlog.service.requests.extraction import (
 )
 
 if TYPE_CHECKING:
-    from memlog.service.extraction.extractor import ExtractionReport, Extractor
+    from memlog.service.extraction.extractor import Extractor
+    from memlog.service.extraction.reports import ExtractionReport
 
 _DAY = 24 * 60 * 60 * 1000
 
@@ -58,15 +61,18 @@ class Extractions(OperationGroup):
     def run(self, asked: DistilMessages) -> "list[ExtractionReport]":
         extractor = extractor_of(self._engine, is_patient=True)
         chat = None if asked.chat is None else Chat.of(asked.chat)
-        return list(
-            extractor.run(chat, asked.mode, lock_timeout=self._engine.lock_timeout, is_due=lambda _: True)
-        )
+        waiting = self._decide(lambda db: sum(len(buffer.messages) for buffer in buffers(db, chat)))
+        timeout = self._engine.lock_timeout
+        reports = extractor.run(chat, asked.mode, lock_timeout=timeout, is_due=lambda _: True)
+        return _told(reports, "messages distilled", waiting, asked.progress)
 
     @operation(DistilDays, effect="append")
     def days(self, asked: DistilDays) -> "list[ExtractionReport]":
         extractor = extractor_of(self._engine, is_patient=True)
         until = str(asked.until) if asked.until else timestamps.shifted(timestamps.now(), -_DAY)[:10]
-        return list(extractor.run_days(until, lock_timeout=self._engine.lock_timeout, is_asked=True))
+        found = self._decide(lambda db: len(daily_events(db, until=until, uncompressed=True)))
+        reports = extractor.run_days(until, lock_timeout=self._engine.lock_timeout, is_asked=True)
+        return _told(reports, "daily events distilled", found, asked.progress)
 
     @operation(DistilExchange, effect="append")
     def extract(self, asked: DistilExchange) -> DistilRequest:
@@ -98,6 +104,19 @@ class Extractions(OperationGroup):
         extractor = extractor_of(self._engine)
         for _ in extractor.run(chat, mode, lock_timeout=self._engine.lock_timeout, is_due=lambda _: True):
             pass
+
+
+def _told(
+    reports: "Iterable[ExtractionReport]", what: str, total: int, progress: Progress | None
+) -> "list[ExtractionReport]":
+    """All reports; of each, `progress` is told when it comes."""
+    told, done = [], 0
+    for report in reports:
+        told.append(report)
+        done += report.messages
+        if progress is not None:
+            progress(what, done, total)
+    return told
 
 
 def _recent(db: Connection, chat: Chat) -> set[tuple[str, str]]:

@@ -73,6 +73,10 @@ def _is_too_long(error: ProviderError, texts: Sequence[str]) -> bool:
     return bool(is_refused) and max(map(len, texts)) >= _SHORTEST_PART
 
 
+def _as_embedding_error(error: ProviderError) -> EmbeddingError:
+    return EmbeddingError(error.message, hint=error.hint, retryable=error.retryable)
+
+
 class RemoteEmbedder:
     """Embeds by a provider. https://github.com/ollama/ollama/blob/main/docs/api.md#generate-embeddings,
     https://platform.openai.com/docs/api-reference/embeddings
@@ -118,13 +122,16 @@ class RemoteEmbedder:
         for start in range(0, len(texts), size):
             vectors += self._embedded(texts[start : start + size], prefix, refused)
         if refused:
-            error = next(iter(refused.values()))
-            if len(refused) < len(set(texts)):
-                error.refused = frozenset(refused)
-            else:  # a provider that refuses all texts is asked for something that it does not have
-                self._breaker.failed(ProviderError(error.message, hint=error.hint))
-            raise error
+            raise self._refusal(refused, texts)
         return normalised(vectors)
+
+    def _refusal(self, refused: dict[str, EmbeddingError], texts: Sequence[str]) -> EmbeddingError:
+        error = next(iter(refused.values()))
+        if len(refused) < len(set(texts)):
+            error.refused = frozenset(refused)
+        else:  # a provider that refuses all texts is asked for something that it does not have
+            self._breaker.failed(ProviderError(error.message, hint=error.hint))
+        return error
 
     def _embedded(
         self, texts: Sequence[str], prefix: str, refused: dict[str, EmbeddingError]
@@ -139,12 +146,11 @@ class RemoteEmbedder:
         except ProviderError as error:
             if len(texts) > 1 and error.status in _REFUSES_A_TEXT:
                 return [vector for text in texts for vector in self._embedded([text], prefix, refused)]
-            failure = EmbeddingError(error.message, hint=error.hint, retryable=error.retryable)
             if not _is_too_long(error, texts):
-                if error.status in _REFUSES_A_TEXT:
-                    refused[texts[0]] = failure
-                    return []
-                raise failure from error
+                if error.status not in _REFUSES_A_TEXT:
+                    raise _as_embedding_error(error) from error
+                refused[texts[0]] = _as_embedding_error(error)
+                return []
         if len(texts) > 1:
             return [vector for text in texts for vector in self._embedded([text], prefix, refused)]
         middle = len(texts[0]) // 2

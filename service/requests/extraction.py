@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from memlog.query.request import ChatField, Day, Request
+from memlog.service.requests.scope import ProgressField
 
 Mode = Annotated[
     str, Meta(max_length=200), "What the conversation is for, such as `support`: shapes the prompt."
@@ -24,6 +25,7 @@ class DistilMessages(Request, frozen=True):
 
     chat: Annotated[ChatField | None, "Only of this conversation."] = None
     mode: Mode | None = None
+    progress: ProgressField = None
 
 
 class DistilDays(Request, frozen=True):
@@ -38,6 +40,7 @@ class DistilDays(Request, frozen=True):
     """
 
     until: Annotated[Day | None, "The last day (2026-02-24); yesterday, in UTC, where not given."] = None
+    progress: ProgressField = None
 
 
 class ListBuffers(Request, frozen=True):

@@ -51,7 +51,9 @@ def test_an_answer_becomes_memories_and_a_replay_asks_nobody(
     )
     with opened(tmp_path, provider, kind) as store:
         store.append(said("I like green tea", "Noted"))
-        (report,) = store.extraction.run()
+        shown: list[tuple[str, int, int]] = []
+        (report,) = store.extraction.run(progress=lambda *step: shown.append(step))
+        assert shown == [("messages distilled", 2, 2)]
         assert (report.messages, report.saved, report.summary) == (2, 1, "Anna told of tea.")
         (memory,) = store.memories.list()
         assert (memory.content, memory.kind, memory.source) == (

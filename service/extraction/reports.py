@@ -1,0 +1,50 @@
+"""What became of what a language model was asked to distil."""
+
+import msgspec
+
+from memlog.eventlog.extraction import Extraction
+from memlog.service.extraction.answers import ModelAnswer
+from memlog.service.providers.language_model import Completion
+
+
+class ExtractionReport(msgspec.Struct, kw_only=True):
+    """What became of some messages of a chat, or of the daily events of a day.
+
+    extraction_id: of the event that closes it. messages: how many of either were distilled.
+    saved, merged: memories. known: entries that memories said before. below: the importance threshold, or too
+        many. refused: entries of another form.
+    tokens_in, tokens_out: as the provider counts them.
+    """
+
+    chat: str | None
+    date: str
+    extraction_id: str
+    messages: int
+    saved: int = 0
+    merged: int = 0
+    known: int = 0
+    below: int = 0
+    refused: int = 0
+    summary: str | None = None
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+def report_of(
+    chat: str | None,
+    date: str,
+    origin: Extraction,
+    count: int,
+    answer: ModelAnswer,
+    completions: list[Completion],
+) -> ExtractionReport:
+    """The beginning of a report: what was asked, and what it took."""
+    return ExtractionReport(
+        chat=chat,
+        date=date,
+        extraction_id=origin.id,
+        messages=count,
+        refused=answer.refused,
+        tokens_in=sum(each.tokens_in for each in completions),
+        tokens_out=sum(each.tokens_out for each in completions),
+    )
