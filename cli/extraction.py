@@ -42,7 +42,7 @@ def buffer(store: Store, asked: ListBuffers) -> Answer:
 
 @click.group(cls=Group)
 def prompts() -> None:
-    """Show the prompts by which a language model is asked."""
+    """Show the prompts of the language model."""
 
 
 @request_command(ShowPrompt, group=prompts, arguments=["name"])

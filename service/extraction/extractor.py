@@ -71,8 +71,8 @@ class Extractor:
         self._path, self._append, self._decide = path, append, decide
         self._model, self._rules = model, rules
         self._unusable: dict[str, str] = {}
-        """By chat or day, the newest message or daily event of those for which the model gave no usable
-        answer: it is not paid for the same ones again, unless asked."""
+        """By chat or day, the newest message or daily event for which the model gave no usable answer. A
+        watch does not pay for the same ones again."""
 
     def run(
         self, chat: Chat | None, mode: str | None, *, lock_timeout: float, is_due: Callable[[Buffer], bool]
@@ -225,7 +225,7 @@ class Extractor:
         self._model.worked()
 
     def _answered(self, system: str, *asked: str) -> tuple[ModelAnswer, list[Completion]]:
-        """What is usable of the answers to all that is asked; each is asked once more where nothing is."""
+        """The usable parts of all answers. A question without a usable answer is asked once more."""
         completions: list[Completion] = []
         whole = ModelAnswer([])
         for user in asked:

@@ -1,4 +1,4 @@
-"""What became of what a language model was asked to distil."""
+"""Reports of extractions."""
 
 import msgspec
 

@@ -66,7 +66,7 @@ class DistilExchange(Request, frozen=True):
 
 
 class ShowPrompt(Request, frozen=True):
-    """Show a prompt, by which a language model is asked. Its id is part of what it made.
+    """Show a prompt of the language model. Each event that was made with it names its id.
 
     Raises:
         BadInput: there is no such prompt.

@@ -7,11 +7,14 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
 
 from memlog.projector.embedding.models import load_embedder
+
+T = TypeVar("T")
 
 
 class Provider(ThreadingHTTPServer):
@@ -48,6 +51,13 @@ class Provider(ThreadingHTTPServer):
                 value = body.get(name, [])
                 found += [value] if isinstance(value, str) else value
         return found
+
+
+def in_a_minute(call: Callable[[], T]) -> T:
+    """What `call` returns; a fault that it waits for would last for ever."""
+    outcome: Future[T] = Future()
+    threading.Thread(target=lambda: outcome.set_result(call()), daemon=True).start()
+    return outcome.result(60)
 
 
 @contextmanager
