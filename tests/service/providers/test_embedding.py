@@ -139,7 +139,7 @@ def test_a_new_store_asks_a_provider_that_hangs_once(tmp_path: Path, provider: P
     provider.always = "hang"
     with opened(tmp_path, provider, "ollama", timeout=LIMIT) as store:
         store.append(said("I like green tea"))
-        assert "no answer within 1 s" in store.search("green tea").silent["vector"]
+        assert "no answer within" in store.search("green tea").silent["vector"]
         assert store.search("green tea").hits
         assert len(provider.requests) == 1
         (model,) = [each for each in store.maintenance.examine() if each.check == "model"]
