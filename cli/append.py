@@ -21,7 +21,8 @@ from memlog.cli.standard_options import Command
 from memlog.cli.stdin import stdin, stdin_text
 from memlog.cli.stored_events import STORED
 from memlog.eventlog.append_lines import NumberedLine, RefusedLine, append_lines
-from memlog.eventlog.events import TYPES, Event
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.events import TYPES
 from memlog.eventlog.quarantine import MAX_LINE
 from memlog.eventlog.writer import Log
 

@@ -7,24 +7,25 @@ import msgspec
 
 from memlog.cli.field_options import option_of
 from memlog.cli.param_types import CHAT, TEXT
-from memlog.eventlog.events import Change, Event, tag_of
+from memlog.eventlog.envelope import Change, Event, tag_of
 from memlog.eventlog.struct_fields import Field, fields_of
 
 _ENVELOPE = Change.__struct_fields__
-_WITHOUT_OPTION = ("target_ids", "extraction")
+_WITHOUT_OPTION = ("target_ids", "extraction", "decisions", "steps")
 """Members without an option: `memlog forget` names many events, `append redacted` one; what a model distilled
-is appended with the line that closes its extraction."""
+is appended with the line that closes its extraction; and memlog alone decides and runs jobs."""
 _NEEDED = ("target_id",)
 
 _CHAT_HELP = "The conversation, CHANNEL:CHAT_ID, split at the first colon."
 
-_OPTIONS = {"ids": "--daily-event", "message_ids": "--message-id"}
+_OPTIONS = {"ids": "--daily-event", "message_ids": "--message-id", "event_ids": "--event-id"}
 """Options of another name than their member: --id is the event's own."""
 
 _HELP = {
     "category": "Its category, which decides how fast it fades.",
     "channel": "The channel that it came from.",
     "content": "The text; - reads it from stdin.",
+    "event_ids": "The id of an event with the content of a memory; repeatable.",
     "event_date": "The day, such as 2026-02-24; the day of --ts by default.",
     "exclude": "A glob pattern of files to leave out; repeatable.",
     "file": "Its path below the source's root, with / between names.",
@@ -33,6 +34,7 @@ _HELP = {
     "ids": "The id of a daily event; repeatable.",
     "importance": "Its importance, from 0 to 1.",
     "include": "A glob pattern of files to index; repeatable.",
+    "job": "The job: daily or weekly.",
     "key": "The key.",
     "kind": "Its kind.",
     "memory_id": "The memory's id; memory_saved derives it from chat and content by default.",
@@ -42,6 +44,7 @@ _HELP = {
     "model": "The model of the new session.",
     "mtime": "When the file was last changed (RFC 3339).",
     "name": "The speaker's name; searches find it, too.",
+    "period": "The local day for which it was due.",
     "prompt": "The id of the prompt.",
     "rank": "Its rank in a list, from 1.",
     "rates": "A JSON object with a factor from 0 to 1 for each category.",

@@ -62,6 +62,7 @@ _COMMANDS = {
         "doctor": "Check the store and the installation, and suggest repairs.",
         "embed": "Compute missing embeddings.",
         "help": "Show the help of a command, or describe every command as JSON.",
+        "jobs": "List and run what memlog does by itself, by day and by week.",
         "mcp": "Serve the tools of the store to an agent, over MCP.",
         "project": "Replay the log into the read model.",
         "projects": "List, show and remove projects.",

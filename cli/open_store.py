@@ -8,7 +8,7 @@ import click
 
 import memlog
 from memlog.cli.output import note
-from memlog.cli.providers import embedding_of, extraction_rules_of, language_model_of, rerank_of
+from memlog.cli.providers import embedding_of, extraction_rules_of, job_rules_of, language_model_of, rerank_of
 from memlog.cli.settings import Settings
 from memlog.cli.stored_events import STORED
 
@@ -46,6 +46,7 @@ def _opened(
         rerank=rerank_of(settings),
         language_model=language_model,
         extraction=None if language_model is None else extraction_rules_of(settings),
+        jobs=job_rules_of(settings),
         memory=settings.value("memory.enabled"),
         durability=settings.value("durability"),
         lock_timeout=settings.value("lock_timeout"),

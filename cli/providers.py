@@ -96,6 +96,21 @@ def extraction_rules_of(settings: Settings) -> "memlog.ExtractionRules":
     )
 
 
+def job_rules_of(settings: Settings) -> "memlog.JobRules | None":
+    """When jobs run; None for the hours by default.
+
+    Raises:
+        BadInput: a setting has an invalid value.
+    """
+    names = {"daily": "jobs.daily", "weekly": "jobs.weekly", "timezone": "timezone"}
+    given = {key: settings.value(name) for key, name in names.items()}
+    if all(given[key] == BY_NAME[name].default for key, name in names.items()):
+        return None  # no import of what most commands do not need
+    from memlog import JobRules
+
+    return JobRules(**given)
+
+
 def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
     """Which texts are sent to whom.
 

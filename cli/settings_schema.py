@@ -1,5 +1,6 @@
 """Every setting: its type, bounds, default, unit and meaning."""
 
+from functools import partial
 from typing import Annotated, Any, get_args
 
 import click
@@ -110,6 +111,14 @@ def _mode(text: str) -> str:
         return text
     note(f"retrieval.mode: there is no mode {text!r}; classic is used, which asks no provider")
     return "classic"
+
+
+def _time_of_job(text: str, *, has_day: bool) -> str:
+    # Imported here: most commands set no time.
+    from memlog.service.jobs.schedule import schedule_of
+
+    schedule_of(text, has_day=has_day)
+    return text
 
 
 def _of_provider(section: str, asked: str, timeout: Limit[float]) -> tuple[Setting, ...]:
@@ -282,6 +291,20 @@ SETTINGS = (
     ),
     *_of_provider("language_model", "conversations are sent to be distilled", limits.LANGUAGE_MODEL_TIMEOUT),
     Setting(*_number("language_model.max_tokens", limits.ANSWER_TOKENS), "tokens", "Of an answer at most."),
+    Setting(
+        "jobs.daily",
+        limits.DAILY,
+        TextType("time", partial(_time_of_job, has_day=False)),
+        "time",
+        "When the job of a day runs, in the zone of timezone; off: never by itself.",
+    ),
+    Setting(
+        "jobs.weekly",
+        limits.WEEKLY,
+        TextType("time", partial(_time_of_job, has_day=True)),
+        "time",
+        "When the job of a week runs: a weekday and a time; off: never by itself.",
+    ),
 )
 
 BY_NAME = {setting.name: setting for setting in SETTINGS}

@@ -3,7 +3,7 @@
 import re
 
 from memlog.eventlog.decode import canonical
-from memlog.eventlog.events import Event
+from memlog.eventlog.envelope import Event
 from memlog.eventlog.hashing import sha256, short_sha256
 from memlog.eventlog.text import nfkc, pieces
 

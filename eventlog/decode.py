@@ -11,7 +11,8 @@ import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.encoding import CRC_LENGTH, encoded_buffer, has_its_crc
-from memlog.eventlog.events import TYPES, Change, Event
+from memlog.eventlog.envelope import Change, Event
+from memlog.eventlog.events import TYPES
 from memlog.eventlog.quarantine import BadLine, check_text, why_not_json
 from memlog.eventlog.streams import belongs_in, stream_of
 from memlog.eventlog.strict_json import check_members, is_as_short_as_can_be, shortened

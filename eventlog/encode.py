@@ -24,8 +24,10 @@ from memlog.eventlog.decode import (
     without_bom,
 )
 from memlog.eventlog.encoding import encoded, with_crc
+from memlog.eventlog.envelope import Change, Event, tag_of
 from memlog.eventlog.errors import BadInput, MemlogError
-from memlog.eventlog.events import MAX_TARGETS, TYPES, Change, Event, MemorySaved, Redacted, tag_of
+from memlog.eventlog.event_fields import MAX_TARGETS
+from memlog.eventlog.events import TYPES, MemorySaved, Redacted
 from memlog.eventlog.input_warnings import input_warnings
 from memlog.eventlog.quarantine import HINTS, BadLine, check_length, check_text
 from memlog.eventlog.streams import stream_of

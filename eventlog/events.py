@@ -4,83 +4,27 @@ Unknown members stay in the log and are ignored. Types and members are added her
 `memlog.projector.handlers`. docs/storage/jsonl-format.md has a table of all types.
 """
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from memlog.eventlog.extraction import Extraction
-
-MAX_TARGETS = 1000
-"""Targets of one redaction: its line stays below 1 MB."""
-
-MAX_LEVELS = 100
-"""Levels of a document's path: parsers and printers of a tree of them recurse."""
-
-Text = Annotated[str, msgspec.Meta(min_length=1)]
-
-Id = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00-\x1f\x7f]+\Z", max_length=512)]
-"""An event's id, without control characters."""
-
-Channel = Annotated[str, msgspec.Meta(pattern=r"\A[^:]+\Z")]
-"""A channel's name, without `:`: a chat's name is `<channel>:<chat_id>`."""
-
-Topic = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
-"""The shared key of facts about one subject: `favorite_colors`."""
-
-SourceId = Annotated[str, msgspec.Meta(pattern=r"\A[^/\x00-\x1f\x7f]+\Z", max_length=255)]
-"""A source's name, without `/`: a document's name is `<source_id>/<file>`."""
-
-Day = Annotated[str, msgspec.Meta(pattern=r"\A\d{4}-\d\d-\d\d\Z")]
-"""A date: 2026-02-24."""
-
-Ids = Annotated[list[Text], msgspec.Meta(min_length=1)]
-
-Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-"""A number of things that SQLite can store."""
-
-Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
-"""A number from 0 to 1."""
-
-Role = Literal["user", "assistant", "system", "tool"]
-MemoryKind = Literal["fact", "preference", "insight"]
-FactKind = Literal["ranked", "single"]
-SourceKind = Literal["memory", "docs"]
-
-
-class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="type"):
-    """The envelope of every event.
-
-    id: unique in its stream; a UUIDv7 if the caller gives none.
-    ts: when it happened; the time of appending if the caller gives none.
-    at: when memlog appended it; None in a foreign line.
-    v: version of the type's schema.
-    """
-
-    VERSION: ClassVar[int] = 1
-
-    id: Id | None = None
-    ts: str | None = None
-    at: str | None = None
-    v: Annotated[int, msgspec.Meta(ge=1)] = 1
-
-
-class Change(Event, kw_only=True):
-    """An event that sets, changes or removes something with one value at a time.
-
-    wins: its precedence: of two changes of one thing the greater wins. Set by memlog; None in a foreign line
-        or one of an older memlog. See `memlog.eventlog.precedence`.
-    highest_wins: the stream's highest precedence, if that is above `wins`.
-    """
-
-    wins: str | None = None
-    highest_wins: str | None = None
-
-
-class ConversationEvent(Event):
-    """An event of a conversation's stream."""
-
-    channel: Channel
-    chat_id: Text
+from memlog.eventlog.envelope import Change, ConversationEvent, Event, tag_of
+from memlog.eventlog.event_fields import (
+    MAX_TARGETS,
+    Count,
+    Day,
+    FactKind,
+    Id,
+    Ids,
+    MemoryKind,
+    Role,
+    SourceId,
+    SourceKind,
+    Text,
+    Topic,
+    Unit,
+)
+from memlog.eventlog.extraction import Extraction, JobStep, MergeDecision
 
 
 class Message(ConversationEvent, tag="message"):
@@ -108,6 +52,7 @@ class SummaryWritten(ConversationEvent, tag="summary_written"):
     content: Text
     from_message_id: str | None = None
     to_message_id: str | None = None
+    extraction: Extraction | None = None
 
 
 class ExtractionCompleted(ConversationEvent, tag="extraction_completed"):
@@ -171,10 +116,44 @@ class MemoriesExtracted(Change, tag="memories_extracted"):
     refused: Count = 0
 
 
+class MemoriesMerged(Change, tag="memories_merged"):
+    """Memories of one partition were compared. Written by memlog behind the events that it made of the
+    answer, which count from now on; the memories are not compared again before one of them changes.
+
+    chat_id, topic, category: theirs. event_ids: of the events with their contents.
+    model, prompt: None where none was asked.
+    """
+
+    event_ids: Ids
+    chat_id: str | None = None
+    topic: str | None = None
+    category: Text = "other"
+    decisions: list[MergeDecision] = []
+    model: str | None = None
+    prompt: str | None = None
+    tokens_in: Count = 0
+    tokens_out: Count = 0
+    refused: Count = 0
+
+
+class JobCompleted(Change, tag="job_completed"):
+    """A job has run. Written by memlog; it does not run again for this period.
+
+    job: `daily` or `weekly`. period: the local day for which it was due.
+    """
+
+    job: Text
+    period: Day
+    steps: list[JobStep] = []
+
+
 class MemoryArchived(Change, tag="memory_archived"):
-    """A memory was archived. Written by agents, people and pruning; it is kept, but no longer searched."""
+    """A memory was archived. Written by agents, people, pruning and merging; it is kept, but no longer
+    searched.
+    """
 
     memory_id: Text
+    extraction: Extraction | None = None
 
 
 class MemoryDeleted(Change, tag="memory_deleted"):
@@ -225,11 +204,31 @@ class DailyEventsCompressed(Change, tag="daily_events_compressed"):
 
 
 class CoreMemoryUpdated(Change, tag="core_memory_updated"):
-    """A value of the core memory, which an agent always sees. Written by agents; sets one key."""
+    """A value of the core memory, which an agent always sees. Written by agents; sets one key.
+
+    source: `profile` where memlog wrote it, from memories.
+    """
 
     section: Literal["user", "agent"]
     key: Text
     value: str
+    source: Text = "manual"
+    extraction: Extraction | None = None
+
+
+class ProfileRefreshed(Change, tag="profile_refreshed"):
+    """The core memory was brought up to the memories. Written by memlog behind the values that it made of the
+    answer, which count from now on.
+
+    event_ids: of the events with the contents of those memories.
+    """
+
+    event_ids: Ids
+    model: Text
+    prompt: Text
+    tokens_in: Count = 0
+    tokens_out: Count = 0
+    refused: Count = 0
 
 
 class CoreMemoryDeleted(Change, tag="core_memory_deleted"):
@@ -336,11 +335,6 @@ class Redacted(Event, tag="redacted"):
     def targets(self) -> list[str]:
         """All target ids."""
         return self.target_ids if self.target_id is None else [self.target_id]
-
-
-def tag_of(event: Event | type[Event]) -> str:
-    """The name of an event's type in the log."""
-    return str(event.__struct_config__.tag)
 
 
 _KINDS: list[type[Event]] = [*ConversationEvent.__subclasses__(), *Change.__subclasses__(), Redacted]

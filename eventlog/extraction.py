@@ -1,8 +1,10 @@
-"""Where a language model distilled an event from."""
+"""Where a language model distilled an event from, and what it and a job decided."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
+
+from memlog.eventlog.event_fields import Count
 
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 
@@ -10,9 +12,10 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 class Extraction(msgspec.Struct, frozen=True, omit_defaults=True):
     """Where a language model distilled an event from.
 
-    id: of the `memories_extracted`, or the `daily_events_compressed`, that closes the extraction; without it
-        the event does not count.
+    id: of the event that closes the extraction, such as `memories_extracted`; without it the event does not
+        count. A summary closes itself.
     model: its name. prompt: the id of the prompt. message_ids: the messages that it was distilled from.
+    memory_ids: the memories that it was merged from.
     chat_id: `<channel>:<chat_id>`, theirs.
     """
 
@@ -20,4 +23,29 @@ class Extraction(msgspec.Struct, frozen=True, omit_defaults=True):
     model: Name
     prompt: Name
     message_ids: list[Name] = []
+    memory_ids: list[Name] = []
     chat_id: str | None = None
+
+
+class MergeDecision(msgspec.Struct, frozen=True):
+    """What memories that mean the same have to do with each other.
+
+    relation: `same`: they say the same; `update`: they say more of one thing; `contradiction`: not all can
+        hold.
+    memory_ids: of them, the oldest first. memory_id: of the one that stands for all; None where a person is
+        to decide. content: what it says, or would say.
+    """
+
+    relation: Literal["same", "update", "contradiction"]
+    memory_ids: list[Name]
+    memory_id: Name | None = None
+    content: str | None = None
+
+
+class JobStep(msgspec.Struct, frozen=True):
+    """A step of a job: what became of it, how many things it changed, and why it did nothing."""
+
+    name: Name
+    outcome: Literal["done", "skipped", "failed"]
+    count: Count = 0
+    why: str | None = None

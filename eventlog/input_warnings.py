@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from memlog.eventlog.acknowledgements import AppendWarning
-from memlog.eventlog.events import Event, tag_of
+from memlog.eventlog.envelope import Event, tag_of
 
 _OF_ANY_LINE = ("type", "at", "crc", "client")
 _MEANT = {

@@ -14,6 +14,7 @@ WATERMARKS = "watermarks.jsonl"  # what was read; see memlog.eventlog.watermark_
 PROJECTOR_LOCK = "projector.lock"  # held while the read model is written
 SCRUB_LOCK = "scrub.lock"  # held while bytes of the log are overwritten
 EXTRACT_LOCK = "extract.lock"  # held while messages are distilled
+JOBS_LOCK = "jobs.lock"  # held while a job runs
 WATCH_LOCK = "watch.lock"  # held as long as a process watches the store
 
 MODEL = "model"
@@ -31,10 +32,13 @@ SOURCE_RECORDS = "cache/documents"
 GITIGNORE = ".gitignore"
 GITATTRIBUTES = ".gitattributes"
 
-PRIVATE = (LOG, MODEL, CACHE, WRITERS, PROJECTOR_LOCK, SCRUB_LOCK, WATCH_LOCK, EXTRACT_LOCK)
+LOCKS = (PROJECTOR_LOCK, SCRUB_LOCK, WATCH_LOCK, EXTRACT_LOCK, JOBS_LOCK)
+"""Lock files: a process holds each for a while; the files stay."""
+
+PRIVATE = (LOG, MODEL, CACHE, WRITERS, *LOCKS)
 """Paths that only the owner may read, with all below them."""
 
-DISPOSABLE = (MODEL, CACHE, WRITERS, WATERMARKS, PROJECTOR_LOCK, SCRUB_LOCK, WATCH_LOCK, EXTRACT_LOCK)
+DISPOSABLE = (MODEL, CACHE, WRITERS, WATERMARKS, *LOCKS)
 """What is made anew when it is missing."""
 
 TOP = (*PRIVATE, SETTINGS, WATERMARKS, GITIGNORE, GITATTRIBUTES)

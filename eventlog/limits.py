@@ -88,3 +88,9 @@ BUFFER_TOKENS = Limit(4000, 1, 1_000_000)
 EXTRACTION_THRESHOLD = Limit(0.3, 0, 1)
 MEMORIES_PER_SESSION = Limit(50, 1, 1000)
 """See `ExtractionRules`."""
+
+DAILY = "03:00"
+"""When the job of a day runs: the hours of the tiered engine, whose jobs these are."""
+
+WEEKLY = "monday 04:00"
+"""When the job of a week runs."""

@@ -5,7 +5,7 @@ clock (Kulkarni et al., "Logical Physical Clocks and Consistent Snapshots in Glo
 """
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.events import Change, Event
+from memlog.eventlog.envelope import Change, Event
 from memlog.eventlog.streams import SegmentName
 
 CAP = 5 * 60 * 1000

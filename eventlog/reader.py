@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from memlog.eventlog.content_ids import content_hash
 from memlog.eventlog.decode import decode, envelope_of, is_blank, raw_members, without_bom
-from memlog.eventlog.events import Change, Event, Redacted, tag_of
+from memlog.eventlog.envelope import Change, Event, tag_of
+from memlog.eventlog.events import Redacted
 from memlog.eventlog.precedence import precedence
 from memlog.eventlog.quarantine import BadLine, check_length
 from memlog.eventlog.segment import Line, line_at, opened, read_lines

@@ -16,8 +16,9 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog import disk
+from memlog.eventlog.envelope import ConversationEvent, Event
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import TYPES, ConversationEvent, Event, Redacted
+from memlog.eventlog.events import TYPES, Redacted
 from memlog.eventlog.file_io import missing_or, status_at
 from memlog.eventlog.layout import CONVERSATIONS, FORMAT, WRITER, is_seals_file
 from memlog.eventlog.quarantine import BadLine
@@ -85,8 +86,9 @@ def chat_of_stream(stream: str) -> tuple[str, str] | None:
 
 _STREAMS = {
     "memory": "memory_saved memory_updated memory_archived memory_deleted memory_accessed salience_decayed"
-    " daily_event_recorded daily_events_compressed memories_extracted",
-    "core": "core_memory_updated core_memory_deleted",
+    " daily_event_recorded daily_events_compressed memories_extracted"
+    " memories_merged job_completed",
+    "core": "core_memory_updated core_memory_deleted profile_refreshed",
     "facts": "fact_stored fact_removed",
     "documents": "source_registered source_removed document_indexed document_removed",
 }

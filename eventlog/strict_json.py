@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from memlog.eventlog.events import Event
+from memlog.eventlog.envelope import Event
 from memlog.eventlog.quarantine import BadLine
 
 INTEGERS = range(-(2**63), 2**63)

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.events import TYPES, ConversationEvent
+from memlog.eventlog.envelope import ConversationEvent
+from memlog.eventlog.events import TYPES
 from memlog.eventlog.streams import SegmentName, chat_of_stream
 
 VERSION = 3

@@ -16,8 +16,8 @@ from memlog.eventlog.acknowledgements import LookUp, OnStored, compared
 from memlog.eventlog.acknowledgements import Position as Position
 from memlog.eventlog.clock import Clock
 from memlog.eventlog.encode import Draft, FindStream, draft, redactions_of
+from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import Busy, LogError
-from memlog.eventlog.events import Event
 from memlog.eventlog.file_io import write_lines
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.precedence import next_precedence

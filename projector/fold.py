@@ -4,7 +4,8 @@ from collections.abc import Collection, Container, Generator, Iterable, Iterator
 from typing import Literal
 
 from memlog.eventlog import disk
-from memlog.eventlog.events import Event, Redacted, tag_of
+from memlog.eventlog.envelope import Event, tag_of
+from memlog.eventlog.events import Redacted
 from memlog.eventlog.hashing import sha256
 from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.reader import LogEntry, entry_of

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from memlog.eventlog import events as ev
+from memlog.eventlog.envelope import Event
 
 LONGEST_STRUCTURED = 500_000
 """Characters. Longer texts of an event are indexed by their words alone, in windows that ignore their form.
@@ -59,7 +60,7 @@ def entries(said: ev.FactStored) -> list[str]:
     return [said.value, *(said.rest or ())][:most]
 
 
-def why_plain(event: ev.Event) -> Reason | None:
+def why_plain(event: Event) -> Reason | None:
     """Why the texts of an event are indexed plainly, or a list in part, if they are."""
     if not isinstance(event, _SEARCHED):
         return None
@@ -71,5 +72,5 @@ def why_plain(event: ev.Event) -> Reason | None:
     return None if have_room(*_members(event, _NAMES)) else "long_names"
 
 
-def _members(event: ev.Event, names: Sequence[str]) -> list[str]:
+def _members(event: Event, names: Sequence[str]) -> list[str]:
     return [value for name in names if (value := getattr(event, name, None))]

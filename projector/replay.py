@@ -3,7 +3,8 @@
 from contextlib import closing
 
 from memlog.eventlog import disk
-from memlog.eventlog.events import Redacted, tag_of
+from memlog.eventlog.envelope import tag_of
+from memlog.eventlog.events import Redacted
 from memlog.eventlog.reader import redactions_in
 from memlog.eventlog.streams import Segment
 from memlog.projector import checkpoints, handlers

@@ -214,13 +214,15 @@ CREATE TABLE extractions (
     PRIMARY KEY (stream, id)
 ) WITHOUT ROWID;
 
--- A row per memories_extracted.
+-- A row per event that closes what a language model distilled: memories_extracted, memories_merged,
+-- profile_refreshed.
 CREATE TABLE closed_extractions (
     stream      TEXT NOT NULL,
     id          TEXT NOT NULL,
-    chat_id     TEXT NOT NULL,      -- channel:chat_id
-    model       TEXT NOT NULL,
-    prompt      TEXT NOT NULL,
+    type        TEXT NOT NULL,
+    chat_id     TEXT,               -- channel:chat_id
+    model       TEXT,
+    prompt      TEXT,
     tokens_in   INTEGER NOT NULL,
     tokens_out  INTEGER NOT NULL,
     refused     INTEGER NOT NULL,
@@ -228,7 +230,39 @@ CREATE TABLE closed_extractions (
     PRIMARY KEY (stream, id)
 ) WITHOUT ROWID;
 
--- A row per message that one of them covers: all other messages of a chat are its buffer.
+-- A row per content of a memory that was compared with others, or went into the profile.
+CREATE TABLE compared_contents (
+    stream         TEXT NOT NULL,
+    event_id       TEXT NOT NULL,   -- of the event with the content
+    extraction_id  TEXT NOT NULL,
+    PRIMARY KEY (stream, event_id, extraction_id)
+) WITHOUT ROWID;
+
+-- A row per decision of a memories_merged.
+CREATE TABLE merge_decisions (
+    stream         TEXT NOT NULL,
+    extraction_id  TEXT NOT NULL,
+    number         INTEGER NOT NULL,
+    relation       TEXT NOT NULL,
+    memory_ids     TEXT NOT NULL,   -- a JSON list, the oldest first
+    memory_id      TEXT,            -- of the one that stands for all; null where a person is to decide
+    content        TEXT,
+    ts             TEXT NOT NULL,
+    PRIMARY KEY (stream, extraction_id, number)
+) WITHOUT ROWID;
+
+-- A row per job_completed.
+CREATE TABLE job_runs (
+    stream  TEXT NOT NULL,
+    id      TEXT NOT NULL,
+    job     TEXT NOT NULL,
+    period  TEXT NOT NULL,          -- the local day for which it was due
+    steps   TEXT NOT NULL,          -- JSON
+    ts      TEXT NOT NULL,
+    PRIMARY KEY (stream, id)
+) WITHOUT ROWID;
+
+-- A row per message that an extraction covers: all other messages of a chat are its buffer.
 CREATE TABLE extracted_messages (
     chat_id        TEXT NOT NULL,
     message_id     TEXT NOT NULL,
@@ -354,6 +388,7 @@ CREATE TABLE core_memory (
     stream      TEXT NOT NULL,
     event_id    TEXT NOT NULL,
     value       TEXT NOT NULL,
+    source      TEXT NOT NULL,
     updated_at  TEXT NOT NULL,
     precedence  TEXT NOT NULL,
     PRIMARY KEY (section, key)

@@ -20,7 +20,8 @@ def counters(db: Connection, events_by_type: Counts) -> Counts:
     memory.extraction.tokens: what they took.
     """
     success, tokens = db.execute(
-        "SELECT count(*), coalesce(sum(tokens_in + tokens_out), 0) FROM closed_extractions"
+        "SELECT coalesce(sum(type = 'memories_extracted'), 0), coalesce(sum(tokens_in + tokens_out), 0)"
+        " FROM closed_extractions"
     ).fetchone()
     retrieved = count_rows(
         db,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from memlog.eventlog.events import MAX_LEVELS, SourceKind
+from memlog.eventlog.event_fields import MAX_LEVELS, SourceKind
 from memlog.projector.sqlite import Connection
 from memlog.query.rows import record
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.events import MemoryKind
+from memlog.eventlog.event_fields import MemoryKind
 from memlog.projector.sqlite import Connection
 from memlog.query.event_index import LinePosition
 from memlog.query.filters import in_any_form, of_categories

@@ -9,6 +9,7 @@ from memlog.service.documents.workspaces import Workspaces
 from memlog.service.erasure.facade import Erasure
 from memlog.service.extraction.facade import Extractions
 from memlog.service.facts.facade import Facts
+from memlog.service.jobs.facade import Jobs
 from memlog.service.maintenance.facade import Maintenance
 from memlog.service.memories.facade import Memories
 from memlog.service.store import Store
@@ -101,6 +102,14 @@ class AsyncExtractions(Awaitable):
     prompt = awaited(Extractions.prompt)
 
 
+class AsyncJobs(Awaitable):
+    """The methods of `Jobs` as coroutines."""
+
+    list = awaited(Jobs.list)
+    run = awaited(Jobs.run)
+    log = awaited(Jobs.log)
+
+
 class AsyncErasure(Awaitable):
     """The methods of `Erasure` as coroutines."""
 
@@ -148,6 +157,7 @@ class AsyncOperations(Awaitable):
     documents: AsyncDocuments
     workspaces: AsyncWorkspaces
     extraction: AsyncExtractions
+    jobs: AsyncJobs
     erasure: AsyncErasure
     maintenance: AsyncMaintenance
     tools: AsyncTools

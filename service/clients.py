@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote
 
 import msgspec
 
-from memlog.eventlog.events import Event
+from memlog.eventlog.envelope import Event
 
 EventLike = Event | dict[str, Any] | bytes
 

@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 
 from memlog.eventlog import disk
 from memlog.eventlog.acknowledgements import Durability, OnStored, Position
-from memlog.eventlog.events import Event
+from memlog.eventlog.envelope import Event
 from memlog.eventlog.layout import LOG
 from memlog.query.request import Request
 from memlog.service.clients import EventLike, marked
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from memlog.eventlog.encode import FindStream
     from memlog.eventlog.writer import Log
     from memlog.service.documents.readers import Readers
+    from memlog.service.jobs.schedule import JobRules
     from memlog.service.known_ids import KnownIds
     from memlog.service.providers.settings import ExtractionRules, LanguageModelProvider
 
@@ -34,6 +35,7 @@ class Engine:
     redact: whether what looks like a key is masked in what is appended.
     document_seconds: of the processor that reading one document may take.
     language_model: who distils conversations, by the `extraction_rules`; None for nobody.
+    job_rules: when jobs run; None for the hours by default.
     read: queries the read model, caught up if that takes little time. decide: caught up, or raises Busy.
     """
 
@@ -49,6 +51,7 @@ class Engine:
         document_seconds: int,
         language_model: "LanguageModelProvider | None",
         extraction_rules: "ExtractionRules | None",
+        job_rules: "JobRules | None",
         on_stored: OnStored | None,
     ) -> None:
         self.path = path
@@ -63,6 +66,7 @@ class Engine:
         self.read, self.decide = self.reads.read, self.reads.decide
         self._document_seconds = document_seconds
         self.language_model, self.extraction_rules = language_model, extraction_rules
+        self.job_rules = job_rules
         self._on_wait: Callable[[], None] = lambda: None
 
     def for_thread(self, read_model: ReadModel, on_wait: Callable[[], None]) -> "Engine":

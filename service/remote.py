@@ -11,8 +11,8 @@ import msgspec
 
 from memlog.eventlog.chat import Chat
 from memlog.eventlog.encode import as_json
+from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, DatabaseError, LogError, MemlogError, NotFound, shown_value
-from memlog.eventlog.events import Event
 from memlog.eventlog.struct_fields import fields_of
 from memlog.query.request import Request
 from memlog.service.clients import client_header

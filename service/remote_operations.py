@@ -8,6 +8,7 @@ from memlog.service.documents.workspaces import Workspaces
 from memlog.service.erasure.facade import Erasure
 from memlog.service.extraction.facade import Extractions
 from memlog.service.facts.facade import Facts
+from memlog.service.jobs.facade import Jobs
 from memlog.service.maintenance.facade import Maintenance
 from memlog.service.memories.facade import Memories
 from memlog.service.remote import Remote, remote
@@ -100,6 +101,14 @@ class RemoteExtractions(Remote):
     prompt = remote(Extractions.prompt)
 
 
+class RemoteJobs(Remote):
+    """The operations of `Jobs`."""
+
+    list = remote(Jobs.list)
+    run = remote(Jobs.run)
+    log = remote(Jobs.log)
+
+
 class RemoteErasure(Remote):
     """The operations of `Erasure`."""
 
@@ -146,6 +155,7 @@ class RemoteOperations(Remote):
     documents: RemoteDocuments
     workspaces: RemoteWorkspaces
     extraction: RemoteExtractions
+    jobs: RemoteJobs
     erasure: RemoteErasure
     maintenance: RemoteMaintenance
     tools: RemoteTools

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from memlog.eventlog.events import FactKind, Role
+from memlog.eventlog.event_fields import FactKind, Role
 from memlog.eventlog.limits import HITS
 from memlog.query.request import Request
 from memlog.service.remote import Connected, ServerConnection

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from memlog.service.erasure.facade import Erasure
     from memlog.service.extraction.facade import Extractions
     from memlog.service.facts.facade import Facts
+    from memlog.service.jobs.facade import Jobs
+    from memlog.service.jobs.schedule import JobRules
     from memlog.service.maintenance.facade import Maintenance
     from memlog.service.memories.facade import Memories
     from memlog.service.pre_route import PreRoute
@@ -87,6 +89,7 @@ class Store:
     model: a folder with `model.onnx` and `tokenizer.json`; None for the model that memlog ships with.
     embedding: who embeds texts, where it is not that model. rerank: who ranks hits anew.
     language_model: who distils conversations; None for nobody. extraction: the rules of that.
+    jobs: when the jobs of a day and of a week run; None for 03:00 and Monday at 04:00.
     memory: False to have searches and contexts give nothing; what is appended is kept.
     durability: `fsync`, or `os`: an acknowledged event then survives the process but not a power cut.
     lock_timeout: seconds to wait for other writers and projectors.
@@ -111,6 +114,7 @@ class Store:
         rerank: "RerankProvider | None" = None,
         language_model: "LanguageModelProvider | None" = None,
         extraction: "ExtractionRules | None" = None,
+        jobs: "JobRules | None" = None,
         memory: bool = True,
         durability: Durability = "fsync",
         lock_timeout: float = LOCK_TIMEOUT.default,
@@ -123,7 +127,11 @@ class Store:
         _check(
             ("create", create, isinstance(create, bool), "True or False"),
             *_of_providers(
-                embedding=embedding, rerank=rerank, language_model=language_model, extraction=extraction
+                embedding=embedding,
+                rerank=rerank,
+                language_model=language_model,
+                extraction=extraction,
+                jobs=jobs,
             ),
             ("memory", memory, isinstance(memory, bool), "True or False"),
             ("durability", durability, durability in get_args(Durability), "'fsync' or 'os'"),
@@ -162,6 +170,7 @@ class Store:
             document_seconds=document_seconds,
             language_model=language_model,
             extraction_rules=extraction,
+            job_rules=jobs,
             on_stored=on_stored,
         )
 
@@ -173,6 +182,7 @@ class Store:
     documents: LazyGroup["Documents"] = LazyGroup("documents.facade:Documents")
     workspaces: LazyGroup["Workspaces"] = LazyGroup("documents.workspaces:Workspaces")
     extraction: LazyGroup["Extractions"] = LazyGroup("extraction.facade:Extractions")
+    jobs: LazyGroup["Jobs"] = LazyGroup("jobs.facade:Jobs")
     erasure: LazyGroup["Erasure"] = LazyGroup("erasure.facade:Erasure")
     maintenance: LazyGroup["Maintenance"] = LazyGroup("maintenance.facade:Maintenance")
     tools: LazyGroup["Tools"] = LazyGroup("tools:Tools")
@@ -275,6 +285,7 @@ def _of_providers(**given: object) -> Iterator[tuple[str, object, bool, str]]:
     """What `_check` takes. Imports nothing where none is given, as in most programs."""
     if not any(given.values()):
         return
+    from memlog.service.jobs.schedule import JobRules
     from memlog.service.providers import settings
 
     kinds = {
@@ -282,6 +293,7 @@ def _of_providers(**given: object) -> Iterator[tuple[str, object, bool, str]]:
         "rerank": settings.RerankProvider,
         "language_model": settings.LanguageModelProvider,
         "extraction": settings.ExtractionRules,
+        "jobs": JobRules,
     }
     for name, value in given.items():
         yield (

@@ -47,6 +47,8 @@ TABLE = {
         "--chat cli:1 --message-id m1 --model small --prompt extract-1",
         "closed_extractions extracted_messages",
     ),
+    "memories_merged": Told("--event-id tea1", "closed_extractions compared_contents"),
+    "job_completed": Told("--job daily --period 2026-11-26", "job_runs"),
     "memory_archived": Told("--memory-id tea", "versions memory_events memories memory_chunks"),
     "memory_deleted": Told("--memory-id tea", "versions tombstones memory_events memories memory_chunks"),
     "memory_accessed": Told("--memory-id tea", "memory_events memories"),
@@ -56,6 +58,9 @@ TABLE = {
         "--daily-event e1 --memory-id tea", "daily_compressions daily_distillates"
     ),
     "core_memory_updated": Told("--section user --key name --value Dmitri", "core_memory"),
+    "profile_refreshed": Told(
+        "--event-id tea1 --model small --prompt profile-1", "closed_extractions compared_contents"
+    ),
     "core_memory_deleted": Told("--section user --key name", "core_memory tombstones"),
     "fact_stored": Told("--topic-key teas --rank 1 --value sencha", "facts memory_chunks"),
     "fact_removed": Told("--topic-key city", "facts memory_chunks tombstones"),

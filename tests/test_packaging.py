@@ -88,7 +88,9 @@ def test_imports_follow_the_arrow():
         assert folder == "cli" or names & {"memlog", *FACADE} == set(), module
 
 
-ERRORS_AND_EVENTS = ("memlog.eventlog.errors", "memlog.eventlog.events")
+ERRORS_AND_EVENTS = tuple(
+    f"memlog.eventlog.{name}" for name in ("errors", "envelope", "event_fields", "events")
+)
 STARTS_FAST = tuple(
     f"memlog.eventlog.{name}"
     for name in (
@@ -101,7 +103,7 @@ ADAPTERS = {
     "memlog.cli": ("memlog.service", *ERRORS_AND_EVENTS, *STARTS_FAST),
     "memlog.service.http": ("memlog.service", *ERRORS_AND_EVENTS),
     "memlog.service.mcp": ("memlog.service", *ERRORS_AND_EVENTS),
-    "memlog.service.exchange.importers": ("memlog.eventlog.events",),
+    "memlog.service.exchange.importers": ERRORS_AND_EVENTS[1:],
 }
 """By package: what it may import of memlog beside itself and, but for importers, the public names."""
 

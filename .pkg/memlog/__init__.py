@@ -21,13 +21,14 @@ _NAMES = {
     "eventlog.acknowledgements": "AppendWarning IdHolder Position RefusedLine",
     "eventlog.chat": "Chat",
     "eventlog.errors": "BadInput Busy DatabaseError EmbeddingError LogError MemlogError NotFound ProviderError",
+    "eventlog.envelope": "Event",
     "eventlog.events": (
         "CoreMemoryDeleted CoreMemoryUpdated DailyEventRecorded DailyEventsCompressed DocumentIndexed "
-        "DocumentRemoved Event ExtractionCompleted FactRemoved FactStored MemoryAccessed "
-        "MemoriesExtracted MemoryArchived MemoryDeleted MemorySaved MemoryUpdated Message Redacted SalienceDecayed "
+        "DocumentRemoved ExtractionCompleted FactRemoved FactStored MemoryAccessed "
+        "JobCompleted MemoriesExtracted MemoriesMerged MemoryArchived MemoryDeleted MemorySaved MemoryUpdated Message ProfileRefreshed Redacted SalienceDecayed "
         "SessionBreak SourceRegistered SourceRemoved SummaryWritten"
     ),
-    "eventlog.extraction": "Extraction",
+    "eventlog.extraction": "Extraction JobStep MergeDecision",
     "eventlog.seals.format": "Seal",
     "projector.passages.chunking": "ChunkSizes",
     "projector.verify": "NulRun Verification",
@@ -41,6 +42,7 @@ _NAMES = {
     "query.facts.current": "Fact",
     "query.filters": "Filters",
     "query.gate.rules": "Gate should_retrieve",
+    "query.jobs": "JobRun",
     "query.memories": "Memory",
     "query.provenance": "QuarantinedLine StoredEvent",
     "query.search.hits": "Evidence Hit",
@@ -51,7 +53,7 @@ _NAMES = {
     "query.surroundings": "Surroundings",
     "query.window": "Window WindowMessage",
     "service.async_operations": (
-        "AsyncConversations AsyncCore AsyncDailyEvents AsyncDocuments AsyncErasure AsyncExtractions AsyncFacts "
+        "AsyncConversations AsyncCore AsyncDailyEvents AsyncDocuments AsyncErasure AsyncExtractions AsyncFacts AsyncJobs "
         "AsyncMaintenance AsyncMemories AsyncTools AsyncWorkspaces"
     ),
     "service.async_store": "AsyncStore open_async",
@@ -69,6 +71,9 @@ _NAMES = {
     "service.erasure.reports": "DoomedLine ForgetReport ScrubReport",
     "query.buffer": "Buffer BufferedMessage",
     "service.extraction.facade": "DistilRequest Extractions",
+    "service.jobs.facade": "Job Jobs",
+    "service.jobs.runner": "JobReport",
+    "service.jobs.schedule": "JobRules",
     "service.extraction.prompts": "Prompt",
     "service.extraction.reports": "ExtractionReport",
     "service.facts.facade": "FactExtraction Facts FactUpdate",

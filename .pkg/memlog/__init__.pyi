@@ -7,6 +7,7 @@ from memlog.eventlog.acknowledgements import (
     RefusedLine as RefusedLine,
 )
 from memlog.eventlog.chat import Chat as Chat
+from memlog.eventlog.envelope import Event as Event
 from memlog.eventlog.errors import (
     BadInput as BadInput,
     Busy as Busy,
@@ -24,17 +25,19 @@ from memlog.eventlog.events import (
     DailyEventsCompressed as DailyEventsCompressed,
     DocumentIndexed as DocumentIndexed,
     DocumentRemoved as DocumentRemoved,
-    Event as Event,
     ExtractionCompleted as ExtractionCompleted,
     FactRemoved as FactRemoved,
     FactStored as FactStored,
+    JobCompleted as JobCompleted,
     MemoriesExtracted as MemoriesExtracted,
+    MemoriesMerged as MemoriesMerged,
     MemoryAccessed as MemoryAccessed,
     MemoryArchived as MemoryArchived,
     MemoryDeleted as MemoryDeleted,
     MemorySaved as MemorySaved,
     MemoryUpdated as MemoryUpdated,
     Message as Message,
+    ProfileRefreshed as ProfileRefreshed,
     Redacted as Redacted,
     SalienceDecayed as SalienceDecayed,
     SessionBreak as SessionBreak,
@@ -42,7 +45,11 @@ from memlog.eventlog.events import (
     SourceRemoved as SourceRemoved,
     SummaryWritten as SummaryWritten,
 )
-from memlog.eventlog.extraction import Extraction as Extraction
+from memlog.eventlog.extraction import (
+    Extraction as Extraction,
+    JobStep as JobStep,
+    MergeDecision as MergeDecision,
+)
 from memlog.eventlog.seals.format import Seal as Seal
 from memlog.projector.passages.chunking import ChunkSizes as ChunkSizes
 from memlog.projector.verify import NulRun as NulRun, Verification as Verification
@@ -63,6 +70,7 @@ from memlog.query.facts.answers import FactAnswer as FactAnswer, Route as Route
 from memlog.query.facts.current import Fact as Fact
 from memlog.query.filters import Filters as Filters
 from memlog.query.gate.rules import Gate as Gate, should_retrieve as should_retrieve
+from memlog.query.jobs import JobRun as JobRun
 from memlog.query.memories import Memory as Memory
 from memlog.query.provenance import QuarantinedLine as QuarantinedLine, StoredEvent as StoredEvent
 from memlog.query.search.hits import Evidence as Evidence, Hit as Hit
@@ -80,6 +88,7 @@ from memlog.service.async_operations import (
     AsyncErasure as AsyncErasure,
     AsyncExtractions as AsyncExtractions,
     AsyncFacts as AsyncFacts,
+    AsyncJobs as AsyncJobs,
     AsyncMaintenance as AsyncMaintenance,
     AsyncMemories as AsyncMemories,
     AsyncTools as AsyncTools,
@@ -114,6 +123,9 @@ from memlog.service.facts.facade import (
     Facts as Facts,
     FactUpdate as FactUpdate,
 )
+from memlog.service.jobs.facade import Job as Job, Jobs as Jobs
+from memlog.service.jobs.runner import JobReport as JobReport
+from memlog.service.jobs.schedule import JobRules as JobRules
 from memlog.service.maintenance.facade import Maintenance as Maintenance
 from memlog.service.maintenance.findings import Finding as Finding
 from memlog.service.maintenance.project import EmbedReport as EmbedReport, ProjectReport as ProjectReport

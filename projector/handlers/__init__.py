@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Sequence
 
 from memlog.eventlog import events as ev
-from memlog.eventlog.events import Event
+from memlog.eventlog.envelope import Event
 from memlog.eventlog.layout import CONVERSATIONS
 from memlog.projector import limits, schema
 from memlog.projector.handlers import (
@@ -19,6 +19,7 @@ from memlog.projector.handlers import (
     documents,
     extractions,
     facts,
+    jobs,
     memories,
 )
 from memlog.projector.handlers.accepted import Placed
@@ -27,7 +28,7 @@ from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.rows import delete, insert
 from memlog.projector.sqlite import Connection
 
-VERSION = 10
+VERSION = 11
 """Changes with any change to the rows that a handler makes; part of the projection id."""
 
 Handler = Callable[[Connection, Sequence[Placed], ChunkSizes], None]
@@ -44,7 +45,8 @@ _HANDLERS: dict[Handler, tuple[type[Event], ...]] = {
         ev.MemoryAccessed,
         ev.SalienceDecayed,
     ),
-    extractions.close: (ev.MemoriesExtracted,),
+    extractions.close: (ev.MemoriesExtracted, ev.MemoriesMerged, ev.ProfileRefreshed),
+    jobs.add_runs: (ev.JobCompleted,),
     daily_events.fold: (ev.DailyEventRecorded, ev.DailyEventsCompressed),
     core_memory.fold: (ev.CoreMemoryUpdated, ev.CoreMemoryDeleted),
     facts.fold: (ev.FactStored, ev.FactRemoved),

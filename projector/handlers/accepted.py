@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from memlog.eventlog.events import Event
+from memlog.eventlog.envelope import Event
 from memlog.eventlog.precedence import precedence
 from memlog.eventlog.segment import Line
 from memlog.eventlog.streams import SegmentName

@@ -20,5 +20,5 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  
             older = (said.section, said.key, placed.precedence)
             delete(db, "core_memory", "section = ? AND key = ? AND precedence < ?", older)
         elif placed.precedence > buried(db, placed.stream, thing):
-            row = placed.row("section", "key", "value", updated_at=placed.ts)
+            row = placed.row("section", "key", "value", "source", updated_at=placed.ts)
             upsert(db, "core_memory", ("section", "key"), row, newer_by="precedence")

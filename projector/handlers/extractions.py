@@ -9,24 +9,28 @@ from typing import Any, cast
 
 import msgspec
 
+from memlog.eventlog.envelope import tag_of
 from memlog.eventlog.events import (
+    CoreMemoryUpdated,
     DailyEventRecorded,
     DailyEventsCompressed,
     MemoriesExtracted,
+    MemoriesMerged,
+    MemoryArchived,
     MemorySaved,
     MemoryUpdated,
+    ProfileRefreshed,
 )
 from memlog.eventlog.segment import Line
 from memlog.eventlog.streams import SegmentName
-from memlog.projector.handlers.accepted import Placed
+from memlog.projector.handlers.accepted import Placed, as_json
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.rows import delete, insert
 from memlog.projector.sqlite import Connection
 
-_CLOSING = (MemoriesExtracted, DailyEventsCompressed)
-"""Of messages, and of daily events."""
-
-_decoder = msgspec.json.Decoder(MemorySaved | MemoryUpdated | DailyEventRecorded)
+_DISTILLED = MemorySaved | MemoryUpdated | MemoryArchived | DailyEventRecorded | CoreMemoryUpdated
+_CLOSING = MemoriesExtracted | DailyEventsCompressed | MemoriesMerged | ProfileRefreshed
+_decoder = msgspec.json.Decoder(_DISTILLED)
 
 
 def that_count(db: Connection, events: Sequence[Placed]) -> list[Placed]:
@@ -46,22 +50,33 @@ def that_count(db: Connection, events: Sequence[Placed]) -> list[Placed]:
 
 
 def close(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
-    """Note extractions and the messages that they cover."""
-    rows, covered = [], []
+    """Note extractions with what they cover, and what was decided."""
+    rows, covered, compared, decided = [], [], [], []
     for placed in events:
-        said = cast(MemoriesExtracted, placed.event)
+        said = cast(MemoriesExtracted | MemoriesMerged | ProfileRefreshed, placed.event)
+        stream, name, ts = placed.stream, placed.id, placed.ts
+        chat = None if isinstance(said, ProfileRefreshed) else said.chat_id
         of_model = (said.model, said.prompt, said.tokens_in, said.tokens_out, said.refused)
-        rows.append((placed.stream, placed.id, said.chat_id, *of_model, placed.ts))
-        ids = dict.fromkeys(said.message_ids)
-        covered += [(said.chat_id, message_id, placed.stream, placed.id) for message_id in ids]
-    columns = "stream, id, chat_id, model, prompt, tokens_in, tokens_out, refused, ts"
+        rows.append((stream, name, tag_of(said), chat, *of_model, ts))
+        if isinstance(said, MemoriesExtracted):
+            covered += [(chat, message_id, stream, name) for message_id in dict.fromkeys(said.message_ids)]
+            continue
+        compared += [(stream, event_id, name) for event_id in dict.fromkeys(said.event_ids)]
+        if isinstance(said, MemoriesMerged):
+            for number, each in enumerate(said.decisions):
+                of_one = (each.relation, as_json(each.memory_ids), each.memory_id, each.content)
+                decided.append((stream, name, number, *of_one, ts))
+    columns = "stream, id, type, chat_id, model, prompt, tokens_in, tokens_out, refused, ts"
     insert(db, "closed_extractions", columns, rows)
     insert(db, "extracted_messages", "chat_id, message_id, stream, extraction_id", covered)
+    insert(db, "compared_contents", "stream, event_id, extraction_id", compared)
+    columns = "stream, extraction_id, number, relation, memory_ids, memory_id, content, ts"
+    insert(db, "merge_decisions", columns, decided)
 
 
 def _extraction_of(placed: Placed) -> str | None:
     event = placed.event
-    if isinstance(event, MemorySaved | MemoryUpdated | DailyEventRecorded) and event.extraction is not None:
+    if isinstance(event, _DISTILLED) and event.extraction is not None:
         return event.extraction.id
     return None
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from memlog.eventlog.events import FactKind
+from memlog.eventlog.event_fields import FactKind
 from memlog.projector.sqlite import Connection
 from memlog.query.event_index import LinePosition
 from memlog.query.facts.topic_keys import compared, same_key

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, overload
 import msgspec
 
 from memlog.eventlog.acknowledgements import Position
-from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Event
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated
 from memlog.eventlog.hashing import short_sha256
 from memlog.eventlog.text import nfc
 from memlog.query.core_memory import CoreMemory, core_memory

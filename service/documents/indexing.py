@@ -10,7 +10,8 @@ import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.acknowledgements import Position
-from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, Event
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.events import DocumentIndexed, DocumentRemoved
 from memlog.eventlog.quarantine import MAX_LINE
 from memlog.eventlog.secrets import masked
 from memlog.eventlog.writer import in_batches

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import msgspec
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import SourceId, SourceKind, SourceRegistered
+from memlog.eventlog.event_fields import SourceId, SourceKind
+from memlog.eventlog.events import SourceRegistered
 from memlog.eventlog.streams import shown
 from memlog.query.documents import Registered
 from memlog.service.documents.folder import Patterns

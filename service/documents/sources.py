@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from memlog.eventlog.events import DocumentRemoved, Event, SourceRegistered
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.events import DocumentRemoved, SourceRegistered
 from memlog.query.documents import Registered
 from memlog.service.core.facade import CoreImportReport
 from memlog.service.documents.folder import SkippedFile

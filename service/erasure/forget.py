@@ -16,8 +16,10 @@ import msgspec
 
 from memlog.eventlog.chat import Chat
 from memlog.eventlog.decode import ENVELOPE, envelope_of, without_bom
+from memlog.eventlog.envelope import tag_of
 from memlog.eventlog.errors import BadInput, Busy, NotFound
-from memlog.eventlog.events import Id, Redacted, tag_of
+from memlog.eventlog.event_fields import Id
+from memlog.eventlog.events import Redacted
 from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.reader import Key, LogEntry, in_log_order, redacted_keys, segments_about
 from memlog.eventlog.secrets import masked, texts_within

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from memlog.eventlog.events import MemoryKind, Unit
+from memlog.eventlog.event_fields import MemoryKind, Unit
 
 _LONGEST = 2000
 """Characters of a memory or a summary: one or two sentences, with a wide margin."""

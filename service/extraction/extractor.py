@@ -17,11 +17,11 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.chat import Chat
 from memlog.eventlog.encode import draft, new_id
+from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, LogError, ProviderError
 from memlog.eventlog.events import (
     DailyEventRecorded,
     DailyEventsCompressed,
-    Event,
     MemoriesExtracted,
     MemorySaved,
     MemoryUpdated,
@@ -187,7 +187,7 @@ class Extractor:
         waiting = {message.id for buffer in self._buffers(Chat.of(chat)) for message in buffer.messages}
         if not waiting.issuperset(ids):
             return None
-        origin = Extraction(new_id(), self._model.name, used.id, ids, chat)
+        origin = Extraction(new_id(), self._model.name, used.id, message_ids=ids, chat_id=chat)
         report = report_of(chat, messages[-1].ts[:10], origin, len(messages), answer, completions)
         events: list[Event] = [*self._memories(chat, answer, origin, report)]
         if answer.summary:

@@ -32,6 +32,7 @@ from memlog.service.requests.extraction import (
 if TYPE_CHECKING:
     from memlog.service.extraction.extractor import Extractor
     from memlog.service.extraction.reports import ExtractionReport
+    from memlog.service.providers.settings import ExtractionRules
 
 _DAY = 24 * 60 * 60 * 1000
 
@@ -179,7 +180,6 @@ def extractor_of(engine: Engine, *, is_patient: bool = False) -> "Extractor":
     # Imported here, as in the store: most processes distil nothing.
     from memlog.service.extraction.extractor import Extractor
     from memlog.service.providers.language_model import LanguageModel
-    from memlog.service.providers.settings import ExtractionRules
 
     if engine.language_model is None:
         raise BadInput(
@@ -187,5 +187,11 @@ def extractor_of(engine: Engine, *, is_patient: bool = False) -> "Extractor":
             hint="choose one with memlog.open(language_model=…)",
         )
     model = LanguageModel(engine.language_model, engine.path, is_patient=is_patient)
-    rules = engine.extraction_rules or ExtractionRules()
-    return Extractor(engine.path, engine.append, engine.decide, model, rules)
+    return Extractor(engine.path, engine.append, engine.decide, model, rules_of(engine))
+
+
+def rules_of(engine: Engine) -> "ExtractionRules":
+    """When messages are distilled, and what is kept."""
+    from memlog.service.providers.settings import ExtractionRules
+
+    return engine.extraction_rules or ExtractionRules()

@@ -8,8 +8,10 @@ import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog.acknowledgements import Position
+from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, NotFound
-from memlog.eventlog.events import Event, FactKind, FactRemoved, FactStored
+from memlog.eventlog.event_fields import FactKind
+from memlog.eventlog.events import FactRemoved, FactStored
 from memlog.query.facts.answers import FactAnswer, by_key, no_rank, where
 from memlog.query.facts.ask import ask
 from memlog.query.facts.current import Fact, Topic, all_topics, exactly, topics

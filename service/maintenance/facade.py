@@ -8,7 +8,7 @@ from memlog.eventlog.folders import check_store
 from memlog.projector.digest import digest
 from memlog.query import provenance
 from memlog.query.provenance import QuarantinedLine
-from memlog.service.engine import Engine, OperationGroup
+from memlog.service.engine import OperationGroup
 from memlog.service.maintenance.project import EmbedReport, ProjectReport, embed, project
 from memlog.service.maintenance.stats import Stats, stats_of
 from memlog.service.maintenance.status import Status, status_of
@@ -29,15 +29,8 @@ from memlog.service.requests.maintenance import (
 
 if TYPE_CHECKING:
     from memlog.projector.verify import Verification
-    from memlog.service.extraction.extractor import Extractor
     from memlog.service.maintenance.findings import Finding
     from memlog.service.maintenance.seal import SealReport
-
-
-def _extractor_of(engine: Engine, read_model: ReadModel) -> "Extractor":
-    from memlog.service.extraction.facade import extractor_of
-
-    return extractor_of(engine.for_thread(read_model, lambda: None))
 
 
 # What only some calls need is imported by them: a process that asks one thing pays for that alone.
@@ -57,6 +50,7 @@ class Maintenance(OperationGroup):
     @operation(Watch, effect="maintain", is_endless=True)
     def watch(self, asked: Watch) -> None:
         from memlog.service.documents.facade import Documents
+        from memlog.service.jobs.facade import runner_of
         from memlog.service.watching.threads import bring_up, watch
 
         engine, tell = self._engine, asked.tell or (lambda _: None)
@@ -67,7 +61,7 @@ class Maintenance(OperationGroup):
         watch(
             engine.read_model,
             lambda read_model, on_wait: Documents(engine.for_thread(read_model, on_wait)),
-            None if engine.language_model is None else partial(_extractor_of, engine),
+            lambda read_model, go_on: runner_of(engine.for_thread(read_model, lambda: None), go_on),
             stop=asked.stop or threading.Event(),
             tell=tell,
             progress=asked.progress,

@@ -15,8 +15,9 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.categories import read_as
 from memlog.eventlog.content_ids import derived_memory_id, folded
 from memlog.eventlog.encode import draft
+from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import Event, MemoryAccessed, MemorySaved, MemoryUpdated
+from memlog.eventlog.events import MemoryAccessed, MemorySaved, MemoryUpdated
 from memlog.eventlog.secrets import masked
 from memlog.projector.sqlite import Connection
 from memlog.query import memories, provenance

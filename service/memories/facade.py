@@ -4,15 +4,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 from memlog.eventlog.acknowledgements import Position
+from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import (
-    Event,
-    MemoryAccessed,
-    MemoryArchived,
-    MemoryDeleted,
-    MemorySaved,
-    MemoryUpdated,
-)
+from memlog.eventlog.events import MemoryAccessed, MemoryArchived, MemoryDeleted, MemorySaved, MemoryUpdated
 from memlog.query import ids, memories
 from memlog.query.memories import Memory
 from memlog.query.provenance import StoredEvent

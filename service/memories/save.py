@@ -9,7 +9,8 @@ import msgspec
 
 from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.content_ids import derived_memory_id
-from memlog.eventlog.events import Event, MemorySaved
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.events import MemorySaved
 
 Append = Callable[[Sequence[Event | bytes]], list[Position]]
 """Makes events, or lines, durable and returns their positions; raises BadInput, Busy and LogError."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Annotated, Any
 
+from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, shown_value
-from memlog.eventlog.events import Event
 from memlog.eventlog.struct_fields import Reads
 from memlog.query.request import Request
 

@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from memlog.eventlog.categories import CATEGORIES, known_category
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import MemoryKind
+from memlog.eventlog.event_fields import MemoryKind
 from memlog.eventlog.limits import MOST
 from memlog.eventlog.struct_fields import Reads
 from memlog.query.request import Request, Unit, one_by_one

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import msgspec
 
 from memlog.eventlog.chat import Chat, ChatName
-from memlog.eventlog.events import Change
+from memlog.eventlog.envelope import Change
 from memlog.eventlog.struct_fields import Local, Reads
 from memlog.query.request import Request, written_time
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from memlog.eventlog.events import FactKind, MemoryKind, Role
+from memlog.eventlog.event_fields import FactKind, MemoryKind, Role
 from memlog.eventlog.limits import HITS
 from memlog.query.request import Request, Unit
 

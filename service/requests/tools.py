@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from memlog.eventlog.events import MemoryKind
+from memlog.eventlog.event_fields import MemoryKind
 from memlog.query.request import ChatField, End, Request, Time, Unit
 from memlog.service.requests.core import SectionField
 from memlog.service.requests.memories import CategoryField

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 from queue import Empty
-from typing import TYPE_CHECKING
 
 from memlog.projector.catchup import Progress
 from memlog.service.documents.facade import Documents
@@ -19,11 +18,9 @@ from memlog.service.read_model import ReadModel
 from memlog.service.requests.maintenance import Replay
 from memlog.service.watching.catch_up import Rows, Vectors
 from memlog.service.watching.folders import DocumentsBy, Folders, links_of, problems_of
+from memlog.service.watching.jobs import DueJobs, RunnerBy
 from memlog.service.watching.lock import WatchLock
 from memlog.service.watching.worker import Shared, WatchStep, Worker
-
-if TYPE_CHECKING:
-    from memlog.service.watching.distilling import ExtractorBy
 
 Tell = Callable[[WatchStep], None]
 _PATIENCE = 0.3
@@ -35,7 +32,7 @@ _TICK = 0.2
 def watch(
     read_model: ReadModel,
     documents_by: DocumentsBy,
-    extractor_by: "ExtractorBy | None",
+    runner_by: RunnerBy,
     *,
     stop: threading.Event,
     tell: Tell,
@@ -49,12 +46,8 @@ def watch(
             Rows(shared, read_model),
             Vectors(shared, read_model),
             Folders(shared, read_model, documents_by),
+            DueJobs(shared, read_model, runner_by),
         ]
-        if extractor_by is not None:
-            # Imported here: most stores have no language model.
-            from memlog.service.watching.distilling import Distilling
-
-            workers.append(Distilling(shared, read_model, extractor_by))
         threads = [threading.Thread(target=worker.run, daemon=True) for worker in workers]
         try:
             for thread in threads:

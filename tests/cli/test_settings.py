@@ -99,6 +99,7 @@ def test_each_default_is_that_of_the_library() -> None:
         "rerank.enabled": True,
         **_provider("embedding", package.EmbeddingProvider()),
         "extraction.enabled": True,
+        **{f"jobs.{name}": getattr(package.JobRules(), name) for name in ("daily", "weekly")},
         **{f"extraction.{name}": value for name, value in asdict(package.ExtractionRules()).items()},
         **_provider("language_model", package.LanguageModelProvider(base_url="http://127.0.0.1"))
         | {"language_model.base_url": None},
@@ -340,6 +341,10 @@ def _another_value(setting: Any, folder: Path) -> str:
         return "http://127.0.0.1:9"
     if setting.name == "retrieval.mode":
         return "classic"
+    if setting.name == "timezone":
+        return "Asia/Tokyo"
+    if setting.name.startswith("jobs."):
+        return "off"
     if isinstance(setting.default, bool):
         return str(not setting.default).lower()
     if isinstance(setting.type, click.IntRange | click.FloatRange):

@@ -16,15 +16,9 @@ from hypothesis import strategies as st
 from memlog.eventlog.content_ids import content_hash
 from memlog.eventlog.decode import decode, is_blank
 from memlog.eventlog.encode import draft, new_id
+from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import (
-    CoreMemoryDeleted,
-    CoreMemoryUpdated,
-    Event,
-    MemorySaved,
-    Message,
-    SessionBreak,
-)
+from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, MemorySaved, Message, SessionBreak
 from memlog.eventlog.quarantine import DAMAGE, HINTS, MAX_DEPTH, MAX_LINE, BadLine
 from memlog.eventlog.streams import SegmentName, stream_of
 from memlog.eventlog.upcast import Place

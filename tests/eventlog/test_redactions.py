@@ -5,7 +5,8 @@ import pytest
 
 from memlog.eventlog.encode import draft, redactions_of
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import MAX_TARGETS, Redacted
+from memlog.eventlog.event_fields import MAX_TARGETS
+from memlog.eventlog.events import Redacted
 from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.upcast import Place, place_of
 

@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memlog.eventlog import streams
+from memlog.eventlog.envelope import tag_of
 from memlog.eventlog.events import (
     TYPES,
     CoreMemoryDeleted,
@@ -19,7 +20,6 @@ from memlog.eventlog.events import (
     Message,
     Redacted,
     SessionBreak,
-    tag_of,
 )
 from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.streams import (

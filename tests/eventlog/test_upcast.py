@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from memlog.eventlog.decode import decode
-from memlog.eventlog.events import Event, Message, SessionBreak
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.events import Message, SessionBreak
 from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.upcast import Place, upcast

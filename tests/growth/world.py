@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import memlog
-from memlog.eventlog.events import Event
+from memlog.eventlog.envelope import Event
 from memlog.eventlog.seals.index import SealIndex
 from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.upcast import Place

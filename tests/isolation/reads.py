@@ -69,6 +69,7 @@ WRITES = {
         "extraction.days",
         "extraction.extract",
         "extraction.prompt",
+        *("jobs.list", "jobs.run", "jobs.log"),
     ),
     *("documents.add", "documents.add_all", "documents.refresh", "documents.remove"),
     *("workspaces.add", "workspaces.remove"),

@@ -6,7 +6,8 @@ import pytest
 
 import memlog
 from memlog.eventlog.encode import draft
-from memlog.eventlog.events import CoreMemoryUpdated, Event
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.events import CoreMemoryUpdated
 from memlog.eventlog.seals.close import seal_all
 from memlog.eventlog.segment import Line
 from memlog.eventlog.streams import SegmentName

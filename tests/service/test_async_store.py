@@ -34,6 +34,7 @@ GROUPS = {
     "documents": (Documents, memlog.AsyncDocuments),
     "workspaces": (Workspaces, memlog.AsyncWorkspaces),
     "extraction": (memlog.Extractions, memlog.AsyncExtractions),
+    "jobs": (memlog.Jobs, memlog.AsyncJobs),
     "tools": (memlog.Tools, memlog.AsyncTools),
 }
 NOT_AWAITED = {"close", "is_of_another_copy", "end_watches"}

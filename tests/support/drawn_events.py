@@ -78,7 +78,9 @@ updated = event(
 memories = [
     saved,
     updated,
-    event("memory_archived", **a_memory),
+    event("memory_archived", **a_memory, extraction=of_a_model),
+    event("memories_merged", event_ids=st.lists(ids, min_size=1, max_size=2)),
+    event("job_completed", job=st.just("daily"), period=st.sampled_from(DAYS)),
     event("memory_deleted", **a_memory),
     event("memory_accessed", memory_ids=some_memories),
     event("salience_decayed", rates=st.dictionaries(categories, units, max_size=2)),
@@ -97,7 +99,16 @@ memories = [
     ),
     event("daily_events_compressed", ids=st.lists(ids, min_size=1, max_size=2), memory_ids=some_memories),
 ]
-core = [event("core_memory_updated", **keys, value=texts), event("core_memory_deleted", **keys)]
+core = [
+    event("core_memory_updated", **keys, value=texts, extraction=of_a_model),
+    event("core_memory_deleted", **keys),
+    event(
+        "profile_refreshed",
+        event_ids=st.lists(ids, min_size=1, max_size=2),
+        model=st.just("small"),
+        prompt=st.just("profile-1"),
+    ),
+]
 facts = [
     event("fact_stored", **a_topic, value=texts, source_message_id=st.sampled_from([None, "m1", "m2"])),
     event("fact_stored", **a_topic, value=texts, kind=st.just("ranked"), rank=st.integers(1, 2)),

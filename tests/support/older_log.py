@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from memlog.eventlog.encode import draft
-from memlog.eventlog.events import Event
+from memlog.eventlog.envelope import Event
 from memlog.eventlog.seals.format import FIRST, Seal, blanked, encoded, link
 
 

@@ -116,7 +116,7 @@ def _content(event):
 
 def that_count(events):
     """Events without those of extractions that no line closes."""
-    closing = ("memories_extracted", "daily_events_compressed")
+    closing = ("memories_extracted", "daily_events_compressed", "memories_merged", "profile_refreshed")
     closed = {event["id"] for event in events if event["type"] in closing}
     return [event for event in events if (event.get("extraction") or {}).get("id") in (None, *closed)]
 
@@ -190,7 +190,7 @@ def core_memory(events):
         key = event.get("section"), event.get("key")
         if event["type"] == "core_memory_updated":
             values[key] = event["value"]
-        else:
+        elif event["type"] == "core_memory_deleted":
             values.pop(key, None)
     return values
 

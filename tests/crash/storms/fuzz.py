@@ -16,8 +16,8 @@ from typing import Any
 import memlog
 from memlog.eventlog.decode import canonical, decode
 from memlog.eventlog.encode import draft
+from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import Event
 from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.streams import SegmentName
 from memlog.eventlog.upcast import Place

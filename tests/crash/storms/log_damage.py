@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import memlog
 from memlog.eventlog.decode import decode, is_blank
-from memlog.eventlog.events import Event
+from memlog.eventlog.envelope import Event
 from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.segment import opened, read_lines
 from memlog.eventlog.streams import SegmentName

@@ -1,0 +1,96 @@
+"""Jobs as programs use them: `store.jobs`."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.extraction import JobStep
+from memlog.eventlog.folders import check_store
+from memlog.query.jobs import JobRun, job_runs, last_extraction
+from memlog.service.engine import Engine, OperationGroup
+from memlog.service.operations import operation
+from memlog.service.requests.jobs import ListJobRuns, ListJobs, RunJobs
+
+if TYPE_CHECKING:
+    from memlog.service.jobs.runner import JobReport, JobRunner
+    from memlog.service.jobs.schedule import JobRules, Schedule
+
+_Jobs = list["Job"]
+"""Within the class `list` is its method."""
+_Runs = list[JobRun]
+_Reports = list["JobReport"]
+
+
+class Job(msgspec.Struct, kw_only=True):
+    """A job of a store.
+
+    due: when it runs, in words. next: the next time; None for one that has no hours, or is off.
+    last: when it ran last; None if it never has. period: the local day for which that was.
+    steps: of that run.
+    """
+
+    name: str
+    due: str
+    next: str | None = None
+    last: str | None = None
+    period: str | None = None
+    steps: list[JobStep] = []
+
+
+class Jobs(OperationGroup):
+    """What memlog does with a store by itself, by day and by week: `store.jobs`."""
+
+    @operation(ListJobs, effect="read")
+    def list(self, _: ListJobs) -> _Jobs:
+        from memlog.service.extraction.facade import rules_of
+
+        rules, now = rules_of(self._engine), timestamps.now()
+        extraction = Job(
+            name="extraction",
+            due=f"{rules.quiet_minutes:g} minutes after the last message, at {rules.tokens:,} tokens, the"
+            " next day",
+            last=self._read(last_extraction),
+        )
+        schedules = _rules(self._engine).schedules().items()
+        return [extraction, *(self._scheduled(name, schedule, now) for name, schedule in schedules)]
+
+    @operation(RunJobs, effect="append")
+    def run(self, asked: RunJobs) -> _Reports:
+        check_store(self._engine.path)
+        runner, timeout = runner_of(self._engine, is_patient=True), self._engine.lock_timeout
+        if asked.job is None:
+            return [*runner.run_due(lock_timeout=timeout)]
+        return [runner.run(asked.job, lock_timeout=timeout)]
+
+    @operation(ListJobRuns, effect="read")
+    def log(self, asked: ListJobRuns) -> _Runs:
+        return self._query(job_runs, asked)
+
+    def _scheduled(self, name: str, schedule: "Schedule | None", now: str) -> Job:
+        last = next(iter(self._read(lambda db: job_runs(db, job=name, limit=1))), None)
+        job = Job(name=name, due="off")
+        if schedule is not None:
+            job.due, job.next = schedule.words, schedule.next(now).ts
+        if last is not None:
+            job.last, job.period, job.steps = last.ts, last.period, last.steps
+        return job
+
+
+def runner_of(
+    engine: Engine, go_on: Callable[[], None] = lambda: None, *, is_patient: bool = False
+) -> "JobRunner":
+    """What runs the jobs of a store. is_patient: see `LanguageModel`."""
+    # Imported here, as in the store: most processes run no job.
+    from memlog.service.extraction.facade import extractor_of
+    from memlog.service.jobs.runner import JobRunner
+
+    extractor = None if engine.language_model is None else extractor_of(engine, is_patient=is_patient)
+    return JobRunner(engine, _rules(engine), extractor, go_on)
+
+
+def _rules(engine: Engine) -> "JobRules":
+    from memlog.service.jobs.schedule import JobRules
+
+    return engine.job_rules or JobRules()
