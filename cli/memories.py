@@ -20,6 +20,7 @@ from memlog.service.requests.memories import (
     ArchiveMemory,
     DeleteMemory,
     GetMemory,
+    ListConflicts,
     ListMemories,
     SaveMemory,
     ShowHistory,
@@ -49,6 +50,17 @@ COLUMNS: Columns = {
     "title": "title",
 }
 """Of a list of memories."""
+
+
+_CONFLICTS: Columns = {
+    "state": lambda conflict: f"{conflict.state} {conflict.decided_by or ''}".rstrip(),
+    "found": lambda conflict: minute(conflict.ts),
+    "id": "id",
+    "holds": "memory_id",
+    "memories": lambda conflict: " | ".join(
+        f"{each.memory_id}: {one_line(each.content or '(forgotten)')}" for each in conflict.memories
+    ),
+}
 
 
 class _MemoryCommands(Group):
@@ -113,6 +125,21 @@ def history(store: Store, asked: ShowHistory) -> Answer:
     document = {"memory_id": asked.memory_id, "events": events}
     text = [line for event in events for line in _event_lines(event)]
     return records_answer(document, events, columns, text=text)
+
+
+@request_command(
+    ListConflicts, group=memory, adds="\nWith --resolve and --keep it decides one, and shows that alone."
+)
+@click.option("--resolve", metavar="CONFLICT", help="Decide this conflict.")
+@click.option("--keep", metavar="ID", multiple=True, help="A memory that holds; the others are archived.")
+def conflicts(store: Store, asked: ListConflicts, *, resolve: str | None, keep: tuple[str, ...]) -> Answer:
+    if (resolve is None) != (not keep):
+        raise click.UsageError("--resolve and --keep go together: which conflict, and what holds")
+    if resolve is None:
+        found = store.memories.conflicts(asked)
+    else:
+        found = [store.memories.resolve(resolve, keep=list(keep))]
+    return list_answer("conflicts", found, _CONFLICTS, if_empty="no memories contradict each other")
 
 
 @request_command(UpdateMemory, group=memory, arguments=["memory_id"], types=_TYPES)

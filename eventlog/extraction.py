@@ -31,15 +31,15 @@ class MergeDecision(msgspec.Struct, frozen=True):
     """What memories that mean the same have to do with each other.
 
     relation: `same`: they say the same; `update`: they say more of one thing; `contradiction`: not all can
-        hold.
-    memory_ids: of them, the oldest first. memory_id: of the one that stands for all; None where a person is
-        to decide. content: what it says, or would say.
+        hold; `different`: a person says that all do.
+    memory_ids: of them, the oldest first. event_ids: of the events with the contents that were compared.
+    memory_id: of the one that stands for all; None where a person is to decide, or all hold.
     """
 
-    relation: Literal["same", "update", "contradiction"]
+    relation: Literal["same", "update", "contradiction", "different"]
     memory_ids: list[Name]
+    event_ids: list[Name]
     memory_id: Name | None = None
-    content: str | None = None
 
 
 class JobStep(msgspec.Struct, frozen=True):

@@ -189,6 +189,7 @@ CREATE TABLE summaries (
     from_message_id  TEXT,              -- the first message that it is about
     to_message_id    TEXT,              -- the last one
     content          TEXT NOT NULL,
+    is_distilled     INTEGER NOT NULL,  -- whether a language model wrote it
     position         TEXT NOT NULL,     -- of its line: 2026-11-23.k7f3qz.jsonl:1042
     created_at       TEXT NOT NULL,
     day              TEXT NOT NULL,
@@ -245,8 +246,8 @@ CREATE TABLE merge_decisions (
     number         INTEGER NOT NULL,
     relation       TEXT NOT NULL,
     memory_ids     TEXT NOT NULL,   -- a JSON list, the oldest first
+    event_ids      TEXT NOT NULL,   -- a JSON list: of the events with the contents that were compared
     memory_id      TEXT,            -- of the one that stands for all; null where a person is to decide
-    content        TEXT,
     ts             TEXT NOT NULL,
     PRIMARY KEY (stream, extraction_id, number)
 ) WITHOUT ROWID;

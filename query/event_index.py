@@ -75,6 +75,16 @@ def events_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
     return {(stream, event_id) for stream, event_id in rows}
 
 
+def merged_into(db: Connection, memory_id: str) -> list[str]:
+    """A memory, and all that it was ever merged from."""
+    rows = db.execute(
+        "WITH RECURSIVE sources(id) AS (VALUES (?) UNION SELECT v.value FROM sources s"
+        " JOIN merge_decisions d ON d.memory_id = s.id, json_each(d.memory_ids) v) SELECT id FROM sources",
+        (memory_id,),
+    )
+    return [name for (name,) in rows]
+
+
 def held_of(db: Connection, memory_id: str) -> set[Key]:
     """The events of a memory that wait for the end of their extraction."""
     rows = db.execute("SELECT stream, id FROM held_events WHERE event ->> 'memory_id' = ?", (memory_id,))

@@ -46,6 +46,12 @@ def last_extraction(db: Connection) -> str | None:
     return None if last is None else str(last)
 
 
+def last_summary(db: Connection) -> str | None:
+    """When a language model summarised a conversation last; None if never."""
+    (last,) = db.execute("SELECT max(created_at) FROM summaries WHERE is_distilled").fetchone()
+    return None if last is None else str(last)
+
+
 def began_before(db: Connection, ts: str) -> bool:
     """Whether anything had happened before a time."""
     return db.execute("SELECT 1 FROM events WHERE ts < ? LIMIT 1", (ts,)).fetchone() is not None

@@ -31,6 +31,8 @@ class AsyncMemories(Awaitable):
     save = awaited(Memories.save)
     get = awaited(Memories.get)
     history = awaited(Memories.history)
+    conflicts = awaited(Memories.conflicts)
+    resolve = awaited(Memories.resolve)
     update = awaited(Memories.update)
     archive = awaited(Memories.archive)
     archive_all = awaited(Memories.archive_all)

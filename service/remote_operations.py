@@ -31,6 +31,8 @@ class RemoteMemories(Remote):
     save = remote(Memories.save)
     get = remote(Memories.get)
     history = remote(Memories.history)
+    conflicts = remote(Memories.conflicts)
+    resolve = remote(Memories.resolve)
     update = remote(Memories.update)
     archive = remote(Memories.archive)
     archive_all = remote(Memories.archive_all)

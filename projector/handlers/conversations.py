@@ -46,9 +46,10 @@ def add_summaries(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -
         said = cast(SummaryWritten, placed.event)
         position = f"{placed.segment.filename}:{placed.line.offset}"
         row = (placed.stream, said.id, said.channel, said.chat_id, said.from_message_id, said.to_message_id)
-        rows.append((*row, said.content, position, placed.ts, *placed.place))
+        is_distilled = said.extraction is not None
+        rows.append((*row, said.content, is_distilled, position, placed.ts, *placed.place))
         wholes.append(_whole(placed, said, "summary"))
-    columns = f"{_EVENT}, from_message_id, to_message_id, content, position, {_PLACE}"
+    columns = f"{_EVENT}, from_message_id, to_message_id, content, is_distilled, position, {_PLACE}"
     insert(db, "summaries", columns, rows)
     index.add(db, "summary_id", wholes, sizes)
 

@@ -166,8 +166,11 @@ def _of_event(db: Connection, log: Path, event_id: str, stream: str | None) -> _
 
 
 def _of_memory(db: Connection, log: Path, memory_id: str) -> _Selection:
-    """Every event that touched a memory."""
-    events = event_index.events_of(db, [memory_id]) | event_index.held_of(db, memory_id)
+    """Every event that touched a memory or those that it was merged from, and what it gave the profile."""
+    names = event_index.merged_into(db, memory_id)
+    events = event_index.events_of(db, names) | event_index.held_of(db, memory_id)
+    of_profile = in_log_order(_segments(log, ("core",)))
+    events |= {entry.key for entry in of_profile if not _sources(entry.event).isdisjoint(names)}
     if not events:
         raise NotFound(f"no memory {memory_id!r}", hint="store.memories.list()", code="memory_not_found")
     return _Selection(_segments(log, {stream for stream, _ in events}), lambda _: False, events)
@@ -194,6 +197,12 @@ def _is_of(event: object, chat: str) -> bool:
     """Whether an event is of a chat, or was distilled from it."""
     extraction = getattr(event, "extraction", None)
     return chat in (getattr(event, "chat_id", None), extraction and extraction.chat_id)
+
+
+def _sources(event: object) -> set[str]:
+    """The memories that a language model made an event of."""
+    extraction = getattr(event, "extraction", None)
+    return set() if extraction is None else {*extraction.memory_ids}
 
 
 def _segments(log: Path, streams: Container[str]) -> list[Segment]:

@@ -2,13 +2,16 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any, get_args
+from contextlib import suppress
+from typing import Any, Generic, TypeVar, get_args
 
 import msgspec
 
 from memlog.eventlog.event_fields import MemoryKind, Unit
 
-_LONGEST = 2000
+T = TypeVar("T")
+
+LONGEST = 2000
 """Characters of a memory or a summary: one or two sentences, with a wide margin."""
 
 _STARTS = 20
@@ -96,8 +99,8 @@ def _values(text: str) -> Iterator[Any]:
 def _answer(entries: list[Any], summary: object) -> ModelAnswer:
     read = [_entry(each) for each in entries]
     memories = [each for each in read if each is not None]
-    shortened = summary[:_LONGEST] if isinstance(summary, str) else ""
-    text = _text(shortened)
+    shortened = summary[:LONGEST] if isinstance(summary, str) else ""
+    text = usable_text(shortened)
     refused = len(read) - len(memories) + (text is None and bool(shortened.strip()))
     return ModelAnswer(memories, text or "", refused)
 
@@ -107,14 +110,41 @@ def _entry(given: Any) -> Distilled | None:  # noqa: ANN401 - what a model said
         entry = msgspec.convert(given, _Entry)
     except msgspec.ValidationError:
         return None
-    content = _text(entry.content)
+    content = usable_text(entry.content)
     return None if content is None else Distilled(entry.type, content, entry.importance)
 
 
-def _text(given: Any) -> str | None:  # noqa: ANN401 - what a model said
+def usable_text(given: Any) -> str | None:  # noqa: ANN401 - what a model said
     """A text that an event can hold; None for anything else."""
-    if not isinstance(given, str) or len(given) > _LONGEST:
+    if not isinstance(given, str) or len(given) > LONGEST:
         return None
     # JSON may escape half of a pair of surrogates, which is no character.
     is_unicode = given.encode(errors="ignore").decode() == given
     return given.strip() or None if is_unicode else None
+
+
+class Listed(msgspec.Struct, Generic[T]):
+    """What is usable of a list. refused: entries that are none, by their form."""
+
+    entries: list[T]
+    refused: int
+
+
+def listed(text: str, *, member: str, kind: type[T]) -> Listed[T] | None:
+    """The list that is a member of an answer, or the answer itself; None where it has no such JSON."""
+    for value in _values(text):
+        given = value.get(member) if isinstance(value, dict) else value
+        if not isinstance(given, list):
+            continue
+        entries: list[T] = []
+        for each in given:
+            with suppress(msgspec.ValidationError):
+                entries.append(msgspec.convert(each, kind))
+        return Listed(entries, len(given) - len(entries))
+    return None
+
+
+def read_summary(text: str) -> str | None:
+    """The summary of an answer; None where it has none."""
+    texts = (usable_text(value.get("summary")) for value in _values(text) if isinstance(value, dict))
+    return next((found for found in texts if found is not None), None)

@@ -14,11 +14,10 @@ import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.chat import Chat
 from memlog.eventlog.encode import draft, new_id
 from memlog.eventlog.envelope import Event
-from memlog.eventlog.errors import BadInput, LogError, ProviderError
+from memlog.eventlog.errors import BadInput, ProviderError
 from memlog.eventlog.events import (
     DailyEventRecorded,
     DailyEventsCompressed,
@@ -36,12 +35,13 @@ from memlog.query.context.token_counters import Counter, tokens
 from memlog.query.daily_events import DailyEvent, daily_events
 from memlog.service.extraction.answers import SCHEMA, Distilled, ModelAnswer, read_answer
 from memlog.service.extraction.prompts import COMPRESS, EXTRACT, prompt
+from memlog.service.extraction.questions import Questions
 from memlog.service.extraction.reports import ExtractionReport, report_of
 from memlog.service.memories.compared_text import Text
 from memlog.service.memories.deduplication import decided
 from memlog.service.memories.near_duplicates import similarity
 from memlog.service.memories.save import SAVED
-from memlog.service.providers.language_model import Completion, LanguageModel
+from memlog.service.providers.language_model import Completion
 from memlog.service.providers.settings import ExtractionRules
 from memlog.service.read_model import Deciding
 
@@ -57,19 +57,18 @@ _CHARACTERS = 4
 class Extractor:
     """Distils messages of the store at `path`.
 
-    append: makes events durable. decide: reads the read model of the log as it is now.
+    decide: reads the read model of the log as it is now. questions: to the language model.
     """
 
     def __init__(
         self,
         path: Path,
-        append: Callable[[Sequence[Event]], list[Position]],
         decide: Deciding,
-        model: LanguageModel,
+        questions: Questions,
         rules: ExtractionRules,
     ) -> None:
-        self._path, self._append, self._decide = path, append, decide
-        self._model, self._rules = model, rules
+        self._path, self._decide, self._rules = path, decide, rules
+        self._questions = questions
         self._unusable: dict[str, str] = {}
         """By chat or day, the newest message or daily event for which the model gave no usable answer. A
         watch does not pay for the same ones again."""
@@ -141,7 +140,7 @@ class Extractor:
             for each in days
         ]
         answer, completions = self._answered(used.text, msgspec.json.encode(shown).decode())
-        origin = Extraction(new_id(), self._model.name, used.id)
+        origin = Extraction(new_id(), self._questions.model, used.id)
         report = report_of(None, date, origin, len(days), answer, completions)
         memories = self._memories(None, answer, origin, report)
         closing = DailyEventsCompressed(
@@ -149,7 +148,7 @@ class Extractor:
             ids=[each.id for each in days],
             memory_ids=[str(event.memory_id) for event in memories],
         )
-        self._appended([*memories, closing])
+        self._questions.append([*memories, closing])
         return report
 
     def is_due(self, buffer: Buffer) -> bool:
@@ -187,7 +186,7 @@ class Extractor:
         waiting = {message.id for buffer in self._buffers(Chat.of(chat)) for message in buffer.messages}
         if not waiting.issuperset(ids):
             return None
-        origin = Extraction(new_id(), self._model.name, used.id, message_ids=ids, chat_id=chat)
+        origin = Extraction(new_id(), self._questions.model, used.id, message_ids=ids, chat_id=chat)
         report = report_of(chat, messages[-1].ts[:10], origin, len(messages), answer, completions)
         events: list[Event] = [*self._memories(chat, answer, origin, report)]
         if answer.summary:
@@ -212,33 +211,16 @@ class Extractor:
             tokens_out=report.tokens_out,
             refused=report.refused,
         )
-        self._appended([*events, closing])
+        self._questions.append([*events, closing])
         return report
-
-    def _appended(self, events: Sequence[Event]) -> None:
-        """Append an extraction. Where that fails, the model rests, too: it was paid for nothing."""
-        try:
-            self._append(events)
-        except (BadInput, LogError) as error:
-            self._model.failed(f"its answer could not be stored: {error.message}")
-            raise
-        self._model.worked()
 
     def _answered(self, system: str, *asked: str) -> tuple[ModelAnswer, list[Completion]]:
         """The usable parts of all answers. A question without a usable answer is asked once more."""
         completions: list[Completion] = []
         whole = ModelAnswer([])
         for user in asked:
-            completions.append(self._model.complete(system, user, SCHEMA))
-            answer = read_answer(completions[-1].text)
-            if answer is None:
-                again = (
-                    f"{user}\n\nThe last answer was not the JSON object. Answer with the JSON object alone."
-                )
-                completions.append(self._model.complete(system, again, SCHEMA))
-                answer = read_answer(completions[-1].text)
-            if answer is None:
-                raise self._model.failed("it answered twice with something else than the JSON object")
+            answer, made = self._questions.ask(system, user, SCHEMA, read_answer)
+            completions.append(made)
             whole.memories += answer.memories
             whole.summary = f"{whole.summary} {answer.summary}".strip()
             whole.refused += answer.refused

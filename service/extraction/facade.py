@@ -31,6 +31,7 @@ from memlog.service.requests.extraction import (
 
 if TYPE_CHECKING:
     from memlog.service.extraction.extractor import Extractor
+    from memlog.service.extraction.questions import Questions
     from memlog.service.extraction.reports import ExtractionReport
     from memlog.service.providers.settings import ExtractionRules
 
@@ -179,6 +180,19 @@ def extractor_of(engine: Engine, *, is_patient: bool = False) -> "Extractor":
     """
     # Imported here, as in the store: most processes distil nothing.
     from memlog.service.extraction.extractor import Extractor
+
+    return Extractor(
+        engine.path, engine.decide, questions_of(engine, is_patient=is_patient), rules_of(engine)
+    )
+
+
+def questions_of(engine: Engine, *, is_patient: bool = False) -> "Questions":
+    """What asks the language model of a store. is_patient: see `LanguageModel`.
+
+    Raises:
+        BadInput: no language model is configured.
+    """
+    from memlog.service.extraction.questions import Questions
     from memlog.service.providers.language_model import LanguageModel
 
     if engine.language_model is None:
@@ -187,7 +201,7 @@ def extractor_of(engine: Engine, *, is_patient: bool = False) -> "Extractor":
             hint="choose one with memlog.open(language_model=…)",
         )
     model = LanguageModel(engine.language_model, engine.path, is_patient=is_patient)
-    return Extractor(engine.path, engine.append, engine.decide, model, rules_of(engine))
+    return Questions(model, engine.append)
 
 
 def rules_of(engine: Engine) -> "ExtractionRules":

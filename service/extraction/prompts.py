@@ -16,6 +16,15 @@ EXTRACT = "extract-1"
 COMPRESS = "compress-1"
 """The prompt that distils the daily events of a day."""
 
+MERGE = "merge-1"
+"""The prompt that compares memories."""
+
+PROFILE = "profile-1"
+"""The prompt that makes core memory of memories."""
+
+SUMMARISE = "summarise-1"
+"""The prompt that summarises a part of a conversation."""
+
 
 class Prompt(msgspec.Struct, frozen=True):
     """A prompt. id: its name and the beginning of the sha256 of its text: extract-1/3f8a0c1d2b4e."""

@@ -8,7 +8,7 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.extraction import JobStep
 from memlog.eventlog.folders import check_store
-from memlog.query.jobs import JobRun, job_runs, last_extraction
+from memlog.query.jobs import JobRun, job_runs, last_extraction, last_summary
 from memlog.service.engine import Engine, OperationGroup
 from memlog.service.operations import operation
 from memlog.service.requests.jobs import ListJobRuns, ListJobs, RunJobs
@@ -54,15 +54,23 @@ class Jobs(OperationGroup):
             last=self._read(last_extraction),
         )
         schedules = _rules(self._engine).schedules().items()
-        return [extraction, *(self._scheduled(name, schedule, now) for name, schedule in schedules)]
+        summaries = Job(
+            name="summaries",
+            due=f"the older part of a session beyond {rules.tokens:,} tokens, and sessions that end",
+            last=self._read(last_summary),
+        )
+        return [
+            extraction,
+            summaries,
+            *(self._scheduled(name, schedule, now) for name, schedule in schedules),
+        ]
 
     @operation(RunJobs, effect="append")
     def run(self, asked: RunJobs) -> _Reports:
         check_store(self._engine.path)
-        runner, timeout = runner_of(self._engine, is_patient=True), self._engine.lock_timeout
-        if asked.job is None:
-            return [*runner.run_due(lock_timeout=timeout)]
-        return [runner.run(asked.job, lock_timeout=timeout)]
+        timeout = self._engine.lock_timeout
+        runner = runner_of(self._engine, lock_timeout=timeout, is_asked=asked.job is not None)
+        return [*runner.run_due()] if asked.job is None else [runner.run(asked.job)]
 
     @operation(ListJobRuns, effect="read")
     def log(self, asked: ListJobRuns) -> _Runs:
@@ -79,15 +87,30 @@ class Jobs(OperationGroup):
 
 
 def runner_of(
-    engine: Engine, go_on: Callable[[], None] = lambda: None, *, is_patient: bool = False
+    engine: Engine, *, lock_timeout: float, is_asked: bool = False, go_on: Callable[[], None] = lambda: None
 ) -> "JobRunner":
-    """What runs the jobs of a store. is_patient: see `LanguageModel`."""
-    # Imported here, as in the store: most processes run no job.
-    from memlog.service.extraction.facade import extractor_of
-    from memlog.service.jobs.runner import JobRunner
+    """What runs the jobs of a store.
 
-    extractor = None if engine.language_model is None else extractor_of(engine, is_patient=is_patient)
-    return JobRunner(engine, _rules(engine), extractor, go_on)
+    lock_timeout: seconds to wait for another process. is_asked: whether a person wants it now.
+    """
+    # Imported here, as in the store: most processes run no job.
+    from memlog.service.extraction.facade import extractor_of, questions_of, rules_of
+    from memlog.service.jobs.runner import JobRunner
+    from memlog.service.jobs.steps import Steps
+
+    has_model = engine.language_model is not None
+    steps = Steps(
+        engine,
+        extractor_of(engine, is_patient=is_asked) if has_model else None,
+        questions_of(engine, is_patient=is_asked) if has_model else None,
+        room=rules_of(engine).tokens,
+        lock_timeout=lock_timeout,
+        is_asked=is_asked,
+        go_on=go_on,
+    )
+    return JobRunner(
+        engine, _rules(engine), steps, has_model=has_model, lock_timeout=lock_timeout, go_on=go_on
+    )
 
 
 def _rules(engine: Engine) -> "JobRules":

@@ -1,11 +1,9 @@
 """Runs jobs: what is due, each period once.
 
-A run ends with the line `job_completed`. A process that is killed before it leaves the run due; each step
-does nothing that was done before.
+A run ends with the line `job_completed`. A process that is killed before it leaves the run due.
 """
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,23 +12,14 @@ from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.events import JobCompleted
 from memlog.eventlog.extraction import JobStep
 from memlog.eventlog.layout import JOBS_LOCK
-from memlog.eventlog.limits import ARCHIVE_THRESHOLD
 from memlog.eventlog.locks import locked
 from memlog.projector.sqlite import Connection
 from memlog.query.jobs import began_before, has_run
 from memlog.service.engine import Engine
 from memlog.service.jobs.schedule import JobRules, Slot
-from memlog.service.memories import fading
-
-if TYPE_CHECKING:
-    from memlog.service.extraction.extractor import Extractor
-    from memlog.service.extraction.reports import ExtractionReport
-
-DAILY, WEEKLY, EXTRACTION = "daily", "weekly", "extraction"
+from memlog.service.jobs.steps import STEPS, Steps
 
 NO_MODEL = "no language model is configured"
-
-_DAY = 24 * 60 * 60 * 1000
 
 
 class JobReport(msgspec.Struct, kw_only=True):
@@ -41,15 +30,8 @@ class JobReport(msgspec.Struct, kw_only=True):
     steps: list[JobStep]
 
 
-class _Step:
-    """A step of a job. work: does it, and returns how many things it changed."""
-
-    def __init__(self, name: str, work: "Callable[[], int] | None") -> None:
-        self.name, self.work = name, work
-
-
 class JobRunner:
-    """Runs the jobs of a store. extractor: None where no language model is configured.
+    """Runs the jobs of a store. lock_timeout: seconds to wait for another process that runs some.
 
     go_on: called between two steps; an exception of it ends the run, which stays due.
     """
@@ -58,10 +40,14 @@ class JobRunner:
         self,
         engine: Engine,
         rules: JobRules,
-        extractor: "Extractor | None",
-        go_on: Callable[[], None] = lambda: None,
+        steps: Steps,
+        *,
+        has_model: bool,
+        lock_timeout: float,
+        go_on: Callable[[], None],
     ) -> None:
-        self._engine, self._extractor, self._go_on = engine, extractor, go_on
+        self._engine, self._steps, self._has_model = engine, steps, has_model
+        self._lock_timeout, self._go_on = lock_timeout, go_on
         self._schedules = rules.schedules()
 
     def may_be_due(self, db: Connection) -> bool:
@@ -69,19 +55,19 @@ class JobRunner:
         not, a watch leaves catching up to the thread that reports it."""
         now = timestamps.now()
         slots = ((job, schedule.latest(now)) for job, schedule in self._schedules.items() if schedule)
-        return self._extractor is not None or any(_is_due(db, job, slot) for job, slot in slots)
+        return self._has_model or any(_is_due(db, job, slot) for job, slot in slots)
 
-    def run_due(self, *, lock_timeout: float) -> Iterator[JobReport]:
-        """Run what is due, and report each job that ran.
+    def run_due(self) -> Iterator[JobReport]:
+        """Run what is due, and report each job that did something.
 
         Raises:
             Busy: another process runs jobs. ProviderError: the language model fails: the run stays due.
         """
-        with locked(self._engine.path / JOBS_LOCK, "running jobs", lock_timeout):
+        with locked(self._engine.path / JOBS_LOCK, "running jobs", self._lock_timeout):
             failed: ProviderError | None = None
-            for job in (EXTRACTION, *self._schedules):
+            for job in STEPS:
                 try:
-                    report = self._due(job, lock_timeout)
+                    report = self._run_if_due(job)
                 except ProviderError as error:
                     failed = error
                 else:
@@ -90,92 +76,53 @@ class JobRunner:
             if failed is not None:
                 raise failed
 
-    def run(self, job: str, *, lock_timeout: float) -> JobReport:
+    def run(self, job: str) -> JobReport:
         """Run a job now, whether it is due or not. Raises as `run_due`."""
-        with locked(self._engine.path / JOBS_LOCK, "running jobs", lock_timeout):
-            if job == EXTRACTION:
-                return self._extraction(lock_timeout, is_asked=True)
-            now = timestamps.now()
-            schedule = self._schedules[job]
-            period = now[:10] if schedule is None else schedule.latest(now).period
-            return self._run(job, period, None, lock_timeout)
+        with locked(self._engine.path / JOBS_LOCK, "running jobs", self._lock_timeout):
+            if job not in self._schedules:
+                return self._run(job)
+            now, schedule = timestamps.now(), self._schedules[job]
+            return self._run_for(job, now[:10] if schedule is None else schedule.latest(now).period, None)
 
-    def _due(self, job: str, lock_timeout: float) -> JobReport | None:
-        if job == EXTRACTION:
-            report = self._extraction(lock_timeout, is_asked=False)
-            return report if any(step.count for step in report.steps) else None
+    def _run_if_due(self, job: str) -> JobReport | None:
+        if job not in self._schedules:
+            report = self._run(job) if self._has_model else None
+            return report if report and any(step.count for step in report.steps) else None
         schedule = self._schedules[job]
         if schedule is None:
             return None
         slot = schedule.latest(timestamps.now())
         is_due = self._engine.decide(lambda db: _is_due(db, job, slot))
-        return self._run(job, slot.period, f"{job}-{slot.period}", lock_timeout) if is_due else None
+        return self._run_for(job, slot.period, f"{job}-{slot.period}") if is_due else None
 
-    def _run(self, job: str, period: str, event_id: str | None, lock_timeout: float) -> JobReport:
-        steps = self._done(self._steps(job, lock_timeout))
-        self._engine.append([JobCompleted(id=event_id, job=job, period=period, steps=steps)])
-        return JobReport(job=job, period=period, steps=steps)
+    def _run_for(self, job: str, period: str, event_id: str | None) -> JobReport:
+        report = self._run(job)
+        report.period = period
+        self._engine.append([JobCompleted(id=event_id, job=job, period=period, steps=report.steps)])
+        return report
 
-    def _extraction(self, lock_timeout: float, *, is_asked: bool) -> JobReport:
-        extractor = self._extractor
-        work = None
-
-        def distil() -> int:
-            assert extractor is not None
-            is_due = (lambda _: True) if is_asked else extractor.is_due
-            return self._count(extractor.run(None, None, lock_timeout=lock_timeout, is_due=is_due))
-
-        if extractor is not None:
-            work = distil
-        return JobReport(job=EXTRACTION, period=None, steps=self._done([_Step("messages", work)]))
-
-    def _done(self, steps: list[_Step]) -> list[JobStep]:
-        """What became of steps. One that fails keeps no other from being done.
+    def _run(self, job: str) -> JobReport:
+        """Do the steps of a job. One that fails keeps no other from being done.
 
         Raises:
             ProviderError: the language model could not be asked.
         """
         done: list[JobStep] = []
         failed: ProviderError | None = None
-        for step in steps:
+        for step in STEPS[job]:
             self._go_on()
-            if step.work is None:
-                done.append(JobStep(step.name, "skipped", why=NO_MODEL))
+            work = self._steps.work(job, step)
+            if work is None:
+                done.append(JobStep(step, "skipped", why=NO_MODEL))
                 continue
             try:
-                done.append(JobStep(step.name, "done", step.work()))
+                done.append(JobStep(step, "done", work()))
             except ProviderError as error:
-                done.append(JobStep(step.name, "failed", why=error.message))
+                done.append(JobStep(step, "failed", why=error.message))
                 failed = failed if error.is_of_answer else error
         if failed is not None:
             raise failed
-        return done
-
-    def _steps(self, job: str, lock_timeout: float) -> list[_Step]:
-        append, decide, extractor = self._engine.append, self._engine.decide, self._extractor
-
-        def decay() -> int:
-            return fading.decay(append, decide, None).changed
-
-        def days() -> int:
-            assert extractor is not None
-            yesterday = timestamps.shifted(timestamps.now(), -_DAY)[:10]
-            return self._count(extractor.run_days(yesterday, lock_timeout=lock_timeout, is_asked=False))
-
-        def prune() -> int:
-            least = ARCHIVE_THRESHOLD.default
-            return fading.prune(append, decide, fading.PRUNED, least, dry_run=False).archived
-
-        if job == DAILY:
-            return [_Step("decay", decay), _Step("daily events", days if extractor else None)]
-        return [_Step("prune", prune)]
-
-    def _count(self, reports: "Iterator[ExtractionReport]") -> int:
-        done = 0
-        for report in reports:
-            done += report.messages
-            self._go_on()
-        return done
+        return JobReport(job=job, period=None, steps=done)
 
 
 def _is_due(db: Connection, job: str, slot: Slot) -> bool:

@@ -7,11 +7,13 @@ from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import MemoryAccessed, MemoryArchived, MemoryDeleted, MemorySaved, MemoryUpdated
-from memlog.query import ids, memories
+from memlog.query import conflicts, ids, memories
+from memlog.query.conflicts import Conflict
 from memlog.query.memories import Memory
 from memlog.query.provenance import StoredEvent
 from memlog.service.engine import OperationGroup
 from memlog.service.memories import fading
+from memlog.service.memories.conflicts import resolve
 from memlog.service.memories.deduplication import save_once
 from memlog.service.memories.fading import DecayReport, PruneReport
 from memlog.service.memories.save import SaveReport, save
@@ -23,7 +25,9 @@ from memlog.service.requests.memories import (
     ArchiveMemory,
     DeleteMemory,
     GetMemory,
+    ListConflicts,
     ListMemories,
+    ResolveConflict,
     SaveMemory,
     ShowHistory,
     TouchMemories,
@@ -32,6 +36,7 @@ from memlog.service.requests.memories import (
 from memlog.service.requests.scope import event_of
 
 _Memories = list[Memory]
+_Conflicts = list[Conflict]
 """Within the class `list` is its method."""
 
 
@@ -55,6 +60,14 @@ class Memories(OperationGroup):
     @operation(ShowHistory, effect="read", missing="memory_not_found")
     def history(self, asked: ShowHistory) -> list[StoredEvent]:
         return self._read(lambda db: memories.history(db, self._engine.log_path, asked.memory_id))
+
+    @operation(ListConflicts, effect="read")
+    def conflicts(self, _: ListConflicts) -> _Conflicts:
+        return self._read(lambda db: conflicts.conflicts(db, self._engine.log_path))
+
+    @operation(ResolveConflict, effect="append")
+    def resolve(self, asked: ResolveConflict) -> Conflict:
+        return resolve(self._append, self._decide, self._engine.log_path, asked.conflict, [*asked.keep])
 
     @operation(UpdateMemory, effect="append")
     def update(self, asked: UpdateMemory) -> Position:

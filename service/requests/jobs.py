@@ -7,7 +7,7 @@ from msgspec import Meta
 from memlog.eventlog.limits import MOST
 from memlog.query.request import Request
 
-JobName = Literal["extraction", "daily", "weekly"]
+JobName = Literal["extraction", "summaries", "daily", "weekly"]
 
 
 class ListJobs(Request, frozen=True):

@@ -134,6 +134,26 @@ class DeleteMemory(_OfMemory, frozen=True):
     """
 
 
+class ListConflicts(Request, frozen=True):
+    """List memories that contradict each other: those that wait for a person first, then what was decided.
+
+    The weekly job compares memories. Where a model had distilled all but the latest, the latest holds, and the
+    history of the memory has both texts. Where somebody had saved one of the others, a person decides.
+    """
+
+
+class ResolveConflict(Request, frozen=True):
+    """Decide a conflict: the memories that are kept hold, the others are archived.
+
+    Raises:
+        NotFound: no such conflict waits.
+        BadInput: none of its memories is kept; or as `Store.append`, as Busy and LogError.
+    """
+
+    conflict: Annotated[str, "The conflict's id."]
+    keep: Annotated[Sequence[str], Meta(title="ID"), "The memories that hold."]
+
+
 class TouchMemories(Request, frozen=True):
     """Count that memories were given to an agent, once each.
 

@@ -37,7 +37,7 @@ class DueJobs(Worker):
             return False
         done = False
         try:
-            for _ in self._runner.run_due(lock_timeout=0.0):
+            for _ in self._runner.run_due():
                 done = True
                 self._go_on()
         except Busy:  # another process runs jobs

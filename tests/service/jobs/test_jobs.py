@@ -66,9 +66,9 @@ def test_an_hour_that_a_zone_skips_or_has_twice_is_one_run(tmp_path: Path, clock
             for minute in range(0, 6 * 60, 20):
                 clock.now = f"{day}T{minute // 60:02}:{minute % 60:02}:00.000Z"
                 store.jobs.run()
-        assert Counter(period for job, period in ran(store) if job == "daily") == {
-            day: 1 for day in ("2026-03-28", "2026-03-29", "2026-10-25")
-        }
+        assert Counter(period for job, period in ran(store) if job == "daily") == dict.fromkeys(
+            ("2026-03-28", "2026-03-29", "2026-10-25"), 1
+        )
 
 
 def test_processes_that_look_at_once_run_each_job_once(tmp_path: Path) -> None:

@@ -1,0 +1,91 @@
+"""Memories that contradict each other: what was decided, and what waits for a person."""
+
+import json
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from memlog.projector.sqlite import Connection
+from memlog.query.provenance import EVENT_COLUMNS, event_at
+
+
+class ConflictText(msgspec.Struct, kw_only=True):
+    """A memory of a conflict, and what it said when it was compared; None where that was forgotten."""
+
+    memory_id: str
+    event_id: str
+    content: str | None
+
+
+class Conflict(msgspec.Struct, kw_only=True):
+    """Memories that contradict each other.
+
+    state: `waiting` for a person; `decided`, by a `model` or a `person`; `settled`: one of them has changed,
+        or is archived, since.
+    memory_id: of the one that holds; None where none was chosen. memories: the oldest first.
+    """
+
+    id: str
+    ts: str
+    state: Literal["waiting", "decided", "settled"]
+    decided_by: Literal["model", "person"] | None
+    memory_id: str | None
+    memories: list[ConflictText]
+
+
+_CONFLICTS = """
+SELECT d.extraction_id || '.' || d.number, d.ts, d.memory_id, d.memory_ids, d.event_ids, c.model,
+    d.memory_id IS NULL AND NOT EXISTS (
+        SELECT 1 FROM json_each(d.event_ids) v
+        WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.event_id = v.value AND m.archived_at IS NULL)
+    ) AS is_waiting
+FROM merge_decisions d JOIN closed_extractions c ON (c.stream, c.id) = (d.stream, d.extraction_id)
+WHERE d.relation = 'contradiction' AND NOT EXISTS (
+    -- A person has decided: that is another row.
+    SELECT 1 FROM merge_decisions x
+    JOIN closed_extractions y ON (y.stream, y.id) = (x.stream, x.extraction_id)
+    WHERE x.event_ids = d.event_ids AND y.model IS NULL AND c.model IS NOT NULL
+)
+ORDER BY is_waiting DESC, d.ts DESC, d.extraction_id DESC, d.number
+"""
+
+
+def conflicts(db: Connection, log: Path) -> list[Conflict]:
+    """All conflicts: those that wait first, then the newest."""
+    found = []
+    for name, ts, memory_id, memory_ids, event_ids, model, is_waiting in db.execute(_CONFLICTS).fetchall():
+        by: Literal["model", "person"] | None = None
+        if memory_id is not None:
+            by = "person" if model is None else "model"
+        texts = [
+            ConflictText(memory_id=memory, event_id=event, content=_content(db, log, event))
+            for memory, event in zip(json.loads(memory_ids), json.loads(event_ids), strict=False)
+        ]
+        found.append(
+            Conflict(
+                id=name,
+                ts=ts,
+                state="waiting" if is_waiting else "settled" if by is None else "decided",
+                decided_by=by,
+                memory_id=memory_id,
+                memories=texts,
+            )
+        )
+    return found
+
+
+def _content(db: Connection, log: Path, event_id: str) -> str | None:
+    row = db.execute(
+        f"SELECT {EVENT_COLUMNS} FROM events e WHERE e.stream = 'memory' AND e.id = ?", (event_id,)
+    ).fetchone()
+    if row is None:
+        return None
+    content = msgspec.json.decode(event_at(log, row).raw).get("content")
+    return content if isinstance(content, str) else None
+
+
+def compared(db: Connection, stream: str) -> set[str]:
+    """The events of a stream with contents that were compared, or went into the profile."""
+    rows = db.execute("SELECT event_id FROM compared_contents WHERE stream = ?", (stream,))
+    return {event_id for (event_id,) in rows}

@@ -1,0 +1,53 @@
+"""Puts questions to a language model, and appends what becomes of its answers."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from memlog.eventlog.acknowledgements import Position
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.errors import BadInput, LogError
+from memlog.service.providers.language_model import Completion, LanguageModel
+
+A = TypeVar("A")
+
+
+class Questions:
+    """Questions to one model. append: makes events durable."""
+
+    def __init__(self, model: LanguageModel, append: Callable[[Sequence[Event]], list[Position]]) -> None:
+        self._model, self._append = model, append
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self._model.name
+
+    def ask(
+        self, system: str, user: str, schema: dict[str, Any], read: Callable[[str], A | None]
+    ) -> tuple[A, Completion]:
+        """What the model answers, and what it took. It is asked once more where nothing can be used.
+
+        read: makes something of an answer; None where it is of no use.
+
+        Raises:
+            ProviderError: the model fails, or gives no usable answer twice.
+        """
+        made = self._model.complete(system, user, schema)
+        answer = read(made.text)
+        if answer is None:
+            again = f"{user}\n\nThe last answer was not the JSON object. Answer with the JSON object alone."
+            more = self._model.complete(system, again, schema)
+            made = Completion(more.text, made.tokens_in + more.tokens_in, made.tokens_out + more.tokens_out)
+            answer = read(made.text)
+        if answer is None:
+            raise self._model.failed("it answered twice with something else than the JSON object")
+        return answer, made
+
+    def append(self, events: Sequence[Event]) -> None:
+        """Append what became of an answer. Where that fails, the model rests: it was paid for nothing."""
+        try:
+            self._append(events)
+        except (BadInput, LogError) as error:
+            self._model.failed(f"its answer could not be stored: {error.message}")
+            raise
+        self._model.worked()

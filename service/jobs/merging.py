@@ -1,0 +1,304 @@
+"""Merges memories that mean the same, within one partition: a chat, a topic and a category.
+
+A comparison is one append: the merged memory, the archived ones, and last the line that closes it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from memlog.eventlog.content_ids import derived_memory_id, folded
+from memlog.eventlog.encode import draft, new_id
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.events import MemoriesMerged, MemoryArchived, MemorySaved, MemoryUpdated
+from memlog.eventlog.extraction import Extraction, MergeDecision
+from memlog.eventlog.secrets import kinds_in, masked
+from memlog.projector.sqlite import Connection
+from memlog.query.conflicts import compared
+from memlog.query.context.token_counters import tokens
+from memlog.query.filters import Filters
+from memlog.query.memories import Memory, memories
+from memlog.query.memories import memory as memory_of
+from memlog.query.search.request import Search
+from memlog.service.engine import Engine
+from memlog.service.extraction.answers import LONGEST, Listed, listed, usable_text
+from memlog.service.extraction.prompts import MERGE, prompt
+from memlog.service.extraction.questions import Questions
+from memlog.service.searches import search_store
+
+SOURCE = "merge"
+"""The source of memories that were merged of what a model distilled."""
+
+_DISTILLED = ("extraction", SOURCE)
+"""Sources of memories that nobody has saved: a model may overrule them."""
+
+_CANDIDATES = 8
+"""Memories that a new one is compared with, where a partition does not fit into a request."""
+
+_SEARCHED = 1000
+"""Characters of a memory by which such candidates are found."""
+
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "groups": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "relation": {"type": "string", "enum": ["same", "update", "contradiction"]},
+                    "numbers": {"type": "array", "items": {"type": "integer"}},
+                    "content": {"type": "string"},
+                },
+                "required": ["relation", "numbers", "content"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["groups"],
+    "additionalProperties": False,
+}
+
+
+_Made = MemorySaved | MemoryUpdated | MemoryArchived
+
+
+class _Partition(NamedTuple):
+    chat: str | None
+    topic: str | None
+    category: str
+
+
+class _Group(msgspec.Struct):
+    relation: Literal["same", "update", "contradiction"]
+    numbers: list[int]
+    content: str = ""
+
+
+class Merger:
+    """Merges the memories of a store.
+
+    questions: to the language model; None where none is configured. room: tokens of a request.
+    """
+
+    def __init__(self, engine: Engine, questions: Questions | None, room: int) -> None:
+        self._engine, self._questions, self._room = engine, questions, room
+
+    def merge_exact(self) -> int:
+        """Archive memories whose texts differ in white space, case and compatible forms alone; of each the
+        oldest stays. Returns how many were archived."""
+        archived = 0
+        for partition, found in self._engine.decide(_partitions).items():
+            by_text: defaultdict[str, list[Memory]] = defaultdict(list)
+            for memory in found:
+                by_text[folded(memory.content)].append(memory)
+            groups = [group for group in by_text.values() if len(group) > 1]
+            if groups:
+                archived += self._close_exact(partition, groups)
+        return archived
+
+    def _close_exact(self, partition: _Partition, groups: list[list[Memory]]) -> int:
+        events: list[Event] = [
+            MemoryArchived(memory_id=memory.memory_id) for group in groups for memory in group[1:]
+        ]
+        closing = MemoriesMerged(
+            chat_id=partition.chat,
+            topic=partition.topic,
+            category=partition.category,
+            event_ids=[memory.event_id for group in groups for memory in group[1:]],
+            decisions=[_decision("same", group, group[0].memory_id) for group in groups],
+        )
+        self._engine.append([*events, closing])
+        return len(events)
+
+    def merge(self) -> Iterator[int]:
+        """Have the model compare what is new with the rest of its partition; after each request, how many
+        memories it merged or found to contradict each other.
+
+        Raises:
+            ProviderError: the model fails; what was merged before stays.
+        """
+        for partition, found in self._engine.decide(_partitions).items():
+            known = self._engine.decide(lambda db: compared(db, "memory"))
+            waiting = [memory for memory in found if memory.event_id not in known]
+            while waiting and len(found) > 1:
+                batch = self._batch(waiting)
+                waiting = waiting[len(batch) :]
+                shown = self._shown(partition, batch, found)
+                if len(shown) > 1:
+                    yield self._compare(partition, batch, shown)
+
+    def _batch(self, waiting: list[Memory]) -> list[Memory]:
+        """The first memories, with room in the request for those that are compared with them."""
+        room = self._room // 2
+        batch: list[Memory] = []
+        for memory in waiting:
+            room -= tokens(memory.content, "model")
+            if batch and room < 0:
+                break
+            batch.append(memory)
+        return batch
+
+    def _shown(self, partition: _Partition, batch: list[Memory], found: list[Memory]) -> list[Memory]:
+        """`batch` and the memories that are compared with it, the oldest first."""
+        room = self._room - sum(tokens(memory.content, "model") for memory in batch)
+        chosen = {memory.memory_id for memory in batch}
+        others = [memory for memory in found if memory.memory_id not in chosen]
+        if sum(tokens(memory.content, "model") for memory in others) > room:
+            others = self._candidates(partition, batch, others)
+        for memory in others:
+            room -= tokens(memory.content, "model")
+            if room < 0:
+                break
+            chosen.add(memory.memory_id)
+        return [memory for memory in found if memory.memory_id in chosen]
+
+    def _candidates(self, partition: _Partition, batch: list[Memory], others: list[Memory]) -> list[Memory]:
+        """Those of `others` that words and meaning find for the new ones."""
+        by_id = {memory.memory_id: memory for memory in others}
+        filters = Filters(kinds=frozenset({"memory"}), category=partition.category)
+        found: dict[str, Memory] = {}
+        for memory in batch:
+            asked = Search(
+                text=memory.content[:_SEARCHED], k=_CANDIDATES * 2, chat=partition.chat, filters=filters
+            )
+            hits = [hit.id for hit in search_store(self._engine.reads, asked).hits if hit.id in by_id]
+            found |= {name: by_id[name] for name in hits[:_CANDIDATES]}
+        return [*found.values()]
+
+    def _compare(self, partition: _Partition, batch: list[Memory], shown: list[Memory]) -> int:
+        """Have the model compare memories; how many groups it found."""
+        assert self._questions is not None
+        used = prompt(MERGE)
+        asked = [
+            {"number": number, "date": memory.updated_at[:10], "text": masked(memory.content)}
+            for number, memory in enumerate(shown, 1)
+        ]
+        answer, took = self._questions.ask(used.text, msgspec.json.encode(asked).decode(), _SCHEMA, _read)
+        now = {memory.event_id for memory in self._engine.decide(_partitions).get(partition, [])}
+        if not now.issuperset(memory.event_id for memory in shown):
+            return 0  # one of them was changed or forgotten meanwhile
+        origin = Extraction(new_id(), self._questions.model, used.id)
+        events, decisions = self._decided(partition, answer.entries, batch, shown, origin)
+        made = [str(event.id) for event in events if not isinstance(event, MemoryArchived)]
+        closing = MemoriesMerged(
+            id=origin.id,
+            chat_id=partition.chat,
+            topic=partition.topic,
+            category=partition.category,
+            event_ids=[*(memory.event_id for memory in batch), *made],
+            decisions=decisions,
+            model=origin.model,
+            prompt=origin.prompt,
+            tokens_in=took.tokens_in,
+            tokens_out=took.tokens_out,
+            refused=answer.refused + len(answer.entries) - len(decisions),
+        )
+        self._questions.append([*events, closing])
+        return len(decisions)
+
+    def _decided(
+        self,
+        partition: _Partition,
+        groups: list[_Group],
+        batch: list[Memory],
+        shown: list[Memory],
+        origin: Extraction,
+    ) -> tuple[list[_Made], list[MergeDecision]]:
+        """What the usable groups give. A memory is in one group, and each group has a new one."""
+        new = {memory.memory_id for memory in batch}
+        left = dict(enumerate(shown, 1))
+        events: list[_Made] = []
+        decisions: list[MergeDecision] = []
+        for group in groups:
+            numbers = sorted({*group.numbers})
+            members = [left[number] for number in numbers if number in left]
+            is_group = len(members) == len(numbers) > 1 and any(each.memory_id in new for each in members)
+            made = self._made(partition, group, members, origin) if is_group else None
+            if made is not None:
+                events += made[0]
+                decisions.append(made[1])
+                for number in numbers:
+                    del left[number]
+        return events, decisions
+
+    def _made(
+        self, partition: _Partition, group: _Group, members: list[Memory], origin: Extraction
+    ) -> tuple[list[_Made], MergeDecision] | None:
+        """The events that a group gives, and the decision; None where its text cannot be used."""
+        origin = replace(origin, memory_ids=[memory.memory_id for memory in members])
+        content = usable_text(group.content)
+        if content is not None and kinds_in(content):  # the model was given none, and may make one up
+            content = None
+        made: list[_Made] = []
+        if group.relation == "contradiction":
+            if content is None or any(memory.source not in _DISTILLED for memory in members[:-1]):
+                return [], _decision("contradiction", members, None)
+            kept = members[0].memory_id
+            made.append(
+                MemoryUpdated(id=new_id(), memory_id=kept, content=content, title="", extraction=origin)
+            )
+        elif content is None:
+            return None
+        else:
+            same = (memory.memory_id for memory in members if folded(memory.content) == folded(content))
+            kept = next(same, "")
+            if not kept:
+                kept = derived_memory_id(partition.chat, content)
+                made.append(self._merged(partition, kept, content, members, origin))
+        try:
+            for event in made:
+                draft(event)
+        except BadInput:
+            return None
+        for memory in members:
+            if memory.memory_id != kept:
+                made.append(MemoryArchived(memory_id=memory.memory_id, extraction=origin))
+        return made, _decision(group.relation, members, kept)
+
+    def _merged(
+        self, partition: _Partition, name: str, content: str, members: list[Memory], origin: Extraction
+    ) -> MemorySaved:
+        weightiest = max(members, key=lambda memory: memory.importance)
+        said_by = (memory.source for memory in members if memory.source not in _DISTILLED)
+        tags = dict.fromkeys(tag for memory in members for tag in memory.tags)
+        is_known = self._engine.decide(lambda db: memory_of(db, name)) is not None
+        return MemorySaved(
+            id=new_id(),
+            # It is as old as the last of them; but to come back, a memory is saved now.
+            ts=None if is_known else members[-1].updated_at,
+            memory_id=name,
+            content=content,
+            category=partition.category,
+            kind=weightiest.kind,
+            importance=weightiest.importance,
+            source=next(said_by, SOURCE),
+            topic=partition.topic,
+            chat_id=partition.chat,
+            tags=[*tags] or None,
+            extraction=origin,
+        )
+
+
+def _partitions(db: Connection) -> dict[_Partition, list[Memory]]:
+    """The active memories by partition, those that changed last at the end; without long ones."""
+    found: defaultdict[_Partition, list[Memory]] = defaultdict(list)
+    for memory in sorted(memories(db), key=lambda memory: (memory.updated_at, memory.memory_id)):
+        if len(memory.content) <= LONGEST:
+            found[_Partition(memory.chat, memory.topic, memory.category)].append(memory)
+    return found
+
+
+def _decision(
+    relation: Literal["same", "update", "contradiction"], members: Sequence[Memory], kept: str | None
+) -> MergeDecision:
+    ids = [memory.memory_id for memory in members]
+    return MergeDecision(relation, ids, [memory.event_id for memory in members], kept)
+
+
+def _read(text: str) -> Listed[_Group] | None:
+    return listed(text, member="groups", kind=_Group)

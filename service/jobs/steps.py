@@ -1,0 +1,104 @@
+"""The steps of the jobs. None does anything twice: a run that was killed is begun anew."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.limits import ARCHIVE_THRESHOLD
+from memlog.service.engine import Engine
+from memlog.service.jobs.merging import Merger
+from memlog.service.memories import fading
+
+if TYPE_CHECKING:
+    from memlog.query.buffer import Buffer
+    from memlog.service.extraction.extractor import Extractor
+    from memlog.service.extraction.questions import Questions
+    from memlog.service.extraction.reports import ExtractionReport
+
+Work = Callable[[], int]
+"""Does a step, and returns how many things it changed."""
+
+STEPS: dict[str, tuple[str, ...]] = {
+    "extraction": ("messages",),
+    "summaries": ("messages",),
+    "daily": ("decay", "daily events"),
+    "weekly": ("duplicates", "merge", "profile", "prune"),
+}
+"""The jobs, and the steps of each in their order."""
+
+_DAY = 24 * 60 * 60 * 1000
+
+
+class Steps:
+    """What jobs do with a store.
+
+    extractor, questions: None where no language model is configured. room: tokens of a request.
+    lock_timeout: seconds to wait for another process that distils.
+    is_asked: whether a person wants it: then nothing waits until it is due.
+    go_on: called as work goes on; an exception of it ends the step.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        extractor: "Extractor | None",
+        questions: "Questions | None",
+        *,
+        room: int,
+        lock_timeout: float,
+        is_asked: bool,
+        go_on: Callable[[], None],
+    ) -> None:
+        self._engine, self._lock_timeout = engine, lock_timeout
+        self._is_asked, self._go_on = is_asked, go_on
+        merger = Merger(engine, questions, room)
+        self._works: dict[tuple[str, str], Work] = {
+            ("daily", "decay"): self._decay,
+            ("weekly", "duplicates"): merger.merge_exact,
+            ("weekly", "prune"): self._prune,
+        }
+        if extractor is not None and questions is not None:
+            # Imported here: most stores have no language model.
+            from memlog.service.jobs.profile import Profile
+            from memlog.service.jobs.summaries import Summariser
+
+            summariser = Summariser(engine, questions, room)
+            self._works |= {
+                ("extraction", "messages"): lambda: self._messages(extractor),
+                ("summaries", "messages"): lambda: self._sum(summariser.run()),
+                ("daily", "daily events"): lambda: self._days(extractor),
+                ("weekly", "merge"): lambda: self._sum(merger.merge()),
+                ("weekly", "profile"): Profile(engine, questions, room).refresh,
+            }
+
+    def work(self, job: str, step: str) -> Work | None:
+        """What does a step; None where there is no language model, which it needs."""
+        return self._works.get((job, step))
+
+    def _decay(self) -> int:
+        return fading.decay(self._engine.append, self._engine.decide, None).changed
+
+    def _prune(self) -> int:
+        append, decide, least = self._engine.append, self._engine.decide, ARCHIVE_THRESHOLD.default
+        return fading.prune(append, decide, fading.PRUNED, least, dry_run=False).archived
+
+    def _messages(self, extractor: "Extractor") -> int:
+        def is_due(buffer: "Buffer") -> bool:
+            return self._is_asked or extractor.is_due(buffer)
+
+        return self._count(extractor.run(None, None, lock_timeout=self._lock_timeout, is_due=is_due))
+
+    def _days(self, extractor: "Extractor") -> int:
+        yesterday = timestamps.shifted(timestamps.now(), -_DAY)[:10]
+        reports = extractor.run_days(yesterday, lock_timeout=self._lock_timeout, is_asked=self._is_asked)
+        return self._count(reports)
+
+    def _count(self, reports: "Iterable[ExtractionReport]") -> int:
+        return self._sum(report.messages for report in reports)
+
+    def _sum(self, numbers: Iterable[int]) -> int:
+        done = 0
+        for number in numbers:
+            done += number
+            self._go_on()
+        return done

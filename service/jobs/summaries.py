@@ -1,0 +1,131 @@
+"""Summarises conversations: the older part of a long session, and sessions that have ended.
+
+A summary is one line, and covers its session up to a message: the next one goes on from it.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from memlog.eventlog.chat import Chat
+from memlog.eventlog.encode import new_id
+from memlog.eventlog.errors import ProviderError
+from memlog.eventlog.events import SummaryWritten
+from memlog.eventlog.extraction import Extraction
+from memlog.eventlog.secrets import masked
+from memlog.query.context.token_counters import tokens
+from memlog.query.stretches import Stretch, chats_with_news, stretches
+from memlog.query.window import WindowMessage
+from memlog.service.engine import Engine
+from memlog.service.extraction.answers import read_summary
+from memlog.service.extraction.prompts import SUMMARISE, prompt
+from memlog.service.extraction.questions import Questions
+
+_LEAST = 500
+"""Tokens of what is left of a session that has ended: a summary of less is hardly shorter."""
+
+_CHARACTERS = 4
+"""Of a token, at most: a longer message is cut."""
+
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"summary": {"type": "string"}},
+    "required": ["summary"],
+    "additionalProperties": False,
+}
+
+
+class Summariser:
+    """Summarises the conversations of a store. room: tokens of a request, and of what stays unsummarised."""
+
+    def __init__(self, engine: Engine, questions: Questions, room: int) -> None:
+        self._engine, self._questions, self._room = engine, questions, room
+        self._seen = 0
+        self._unusable: dict[Chat, str] = {}
+        """By chat, the last message for which the model gave no usable answer: nobody pays for it twice."""
+
+    def run(self) -> Iterator[int]:
+        """Summarise what is due; after each request, how many messages it covers.
+
+        Raises:
+            ProviderError: the model fails; summaries that were written stay.
+        """
+        news, seen = self._engine.decide(lambda db: chats_with_news(db, self._seen))
+        failed: ProviderError | None = None
+        for chat in news:
+            for stretch in self._engine.decide(partial(stretches, chat=chat)):
+                last = stretch.messages[-1].id
+                if self._unusable.get(chat) == last:
+                    continue
+                try:
+                    yield from self._summarised(chat, stretch)
+                except ProviderError as error:
+                    if not error.is_of_answer:
+                        raise
+                    self._unusable[chat], failed = last, error
+        if failed is not None:
+            raise failed
+        self._seen = seen
+
+    def _summarised(self, chat: Chat, stretch: Stretch) -> Iterator[int]:
+        due = stretch.messages if stretch.is_over else self._older(stretch.messages)
+        if sum(map(_size, due)) < (_LEAST if stretch.is_over else self._room):
+            return
+        before = stretch.before
+        for part in self._parts(due):
+            before = self._summarise(chat, stretch.first, before, part)
+            yield len(part)
+
+    def _older(self, messages: list[WindowMessage]) -> list[WindowMessage]:
+        """Messages without the newest ones, which a context shows whole."""
+        room, kept = self._room, 0
+        for message in reversed(messages):
+            room -= _size(message)
+            if room < 0:
+                break
+            kept += 1
+        return messages[: len(messages) - kept]
+
+    def _parts(self, messages: list[WindowMessage]) -> Iterator[list[WindowMessage]]:
+        part: list[WindowMessage] = []
+        room = self._room
+        for message in messages:
+            if part and _size(message) > room:
+                yield part
+                part, room = [], self._room
+            part.append(message)
+            room -= _size(message)
+        yield part
+
+    def _summarise(self, chat: Chat, first: str, before: str, messages: list[WindowMessage]) -> str:
+        used = prompt(SUMMARISE)
+        most = self._room * _CHARACTERS
+        shown = [
+            {
+                "role": each.role,
+                "name": None if each.name is None else masked(each.name),
+                "time": each.ts,
+                "content": masked(each.content)[:most],
+            }
+            for each in messages
+        ]
+        asked = msgspec.json.encode({"before": masked(before), "messages": shown}).decode()
+        answer, _ = self._questions.ask(used.text, asked, _SCHEMA, read_summary)
+        name, text = new_id(), masked(answer)
+        summary = SummaryWritten(
+            id=name,
+            channel=chat.channel,
+            chat_id=chat.chat_id,
+            content=text,
+            from_message_id=first,
+            to_message_id=messages[-1].id,
+            extraction=Extraction(name, self._questions.model, used.id),
+        )
+        self._questions.append([summary])
+        return text
+
+
+def _size(message: WindowMessage) -> int:
+    return tokens(message.content, "model")

@@ -1,0 +1,49 @@
+"""A person decides which of some memories that contradict each other holds."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from memlog.eventlog.encode import new_id
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.errors import BadInput, NotFound
+from memlog.eventlog.events import MemoriesMerged, MemoryArchived
+from memlog.eventlog.extraction import MergeDecision
+from memlog.query.conflicts import Conflict, conflicts
+from memlog.query.memories import memory
+from memlog.service.memories.save import Append
+from memlog.service.read_model import Deciding
+
+
+def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequence[str]) -> Conflict:
+    """Archive the memories of a conflict that are not kept. Raises as `Memories.resolve`."""
+    found = next((each for each in decide(lambda db: conflicts(db, log)) if each.id == name), None)
+    if found is None or found.state != "waiting":
+        raise NotFound(
+            f"no conflict {name!r} waits for a decision",
+            hint="store.memories.conflicts()",
+        )
+    ids = [each.memory_id for each in found.memories]
+    if not keep or not {*keep} <= {*ids}:
+        raise BadInput("keep names no memory of the conflict", hint=f"one or several of {', '.join(ids)}")
+    holds = decide(lambda db: memory(db, keep[0]))
+    assert holds is not None, "a conflict waits while all its memories stand"
+    all_hold = {*keep} == {*ids}
+    closing_id = new_id()
+    decision = MergeDecision(
+        "different" if all_hold else "contradiction",
+        ids,
+        [each.event_id for each in found.memories],
+        None if all_hold else keep[0],
+    )
+    archived: list[Event] = [MemoryArchived(memory_id=each) for each in ids if each not in keep]
+    closing = MemoriesMerged(
+        id=closing_id,
+        event_ids=decision.event_ids,
+        chat_id=holds.chat,
+        topic=holds.topic,
+        category=holds.category,
+        decisions=[decision],
+    )
+    append([*archived, closing])
+    found.state, found.decided_by, found.memory_id = "decided", "person", decision.memory_id
+    return found
