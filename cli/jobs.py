@@ -1,12 +1,18 @@
 """memlog jobs."""
 
+import shutil
+import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
-from memlog.cli.answer import Answer, Columns, list_answer
+from memlog.cli.answer import Answer, Columns, TextAnswer, list_answer, printed
+from memlog.cli.job_units import UNITS, unit
+from memlog.cli.output import asks_for_json, note
 from memlog.cli.request_options import Store, request_command
-from memlog.cli.standard_options import Group
+from memlog.cli.settings import Settings
+from memlog.cli.standard_options import Command, Group
 from memlog.cli.zone import minute
 from memlog.service.requests.jobs import ListJobRuns, ListJobs, RunJobs
 
@@ -49,3 +55,25 @@ def run(store: Store, asked: RunJobs) -> Answer:
 @request_command(ListJobRuns, group=jobs)
 def log(store: Store, asked: ListJobRuns) -> Answer:
     return list_answer("runs", store.jobs.log(asked), _RUNS, if_empty="no job has run yet")
+
+
+@jobs.command(cls=Command)
+@click.option("--systemd", "host", flag_value="systemd", help="A service and a timer of systemd.")
+@click.option("--cron", "host", flag_value="cron", help="A line of a crontab.")
+@click.option("--launchd", "host", flag_value="launchd", help="An agent of launchd.")
+@printed
+@click.pass_context
+def schedule(ctx: click.Context, host: str | None) -> TextAnswer:
+    """Print the unit that has a host run the jobs of this store, and say where it goes.
+
+    For a store that neither `memlog watch` nor `memlog serve` looks after. The host calls `memlog jobs run`
+    every 15 minutes, which does what is due.
+    """
+    if host is None:
+        raise click.UsageError("which host? --systemd, --cron or --launchd")
+    program = shutil.which(sys.argv[0]) or "memlog"
+    command = [str(Path(program).absolute()), "-q", *ctx.ensure_object(Settings).store_options, "jobs", "run"]
+    text = unit(host, command)
+    if not asks_for_json(ctx):
+        note(f"put this into {UNITS[host]}")
+    return TextAnswer({"host": host, "place": UNITS[host], "unit": text}, text=[text.rstrip("\n")])

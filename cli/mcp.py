@@ -40,7 +40,7 @@ def mcp(ctx: click.Context, host: str | None) -> None:
     """
     settings = ctx.ensure_object(Settings)
     if host is not None:
-        text = entry(host, ["memlog", *_store_options(settings), "mcp"])
+        text = entry(host, ["memlog", *settings.store_options, "mcp"])
         if asks_for_json(ctx):
             print_json({"host": host, "file": HOSTS[host], "entry": text})
             return
@@ -60,13 +60,6 @@ def mcp(ctx: click.Context, host: str | None) -> None:
         serve_stdio(mcp_server(store.run, memlog.__version__))
     finally:
         end_with(store.close)
-
-
-def _store_options(settings: Settings) -> list[str]:
-    """The options that name the store of this call."""
-    if "project" in settings.options:
-        return ["--project", settings.options["project"]]
-    return ["--store", str(settings.store.absolute())] if settings.names_store else []
 
 
 def _connected(settings: Settings) -> "RemoteStore | None":

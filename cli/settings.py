@@ -76,6 +76,13 @@ class Settings:
         """Whether an option or a variable names one store, or one project."""
         return "project" in self.options or self.find("store")[1] != "default"
 
+    @property
+    def store_options(self) -> list[str]:
+        """The options that name the store of this call, for a program that another one starts."""
+        if "project" in self.options:
+            return ["--project", self.options["project"]]
+        return ["--store", str(self.store.absolute())] if self.names_store else []
+
     def at(self, store: Path) -> "Settings":
         """The settings of the store in another folder, with the same options."""
         other = Settings()

@@ -28,12 +28,15 @@ if TYPE_CHECKING:
 OFF = {"memory": "memory.enabled is false: nothing is searched"}
 
 
-def search_store(reads: ReadPool, asked: Search) -> SearchResult:
-    """The result of a search. Providers are asked while no read model is in use: others go on reading."""
+def search_store(reads: ReadPool, asked: Search, *, reranks: bool = True) -> SearchResult:
+    """The result of a search. Providers are asked while no read model is in use: others go on reading.
+
+    reranks: whether a provider that ranks hits anew is asked.
+    """
     if reads.first.is_off:
         return SearchResult(hits=[], mode=asked.mode, synced=True, silent=dict(OFF), took_ms=0.0)
     asking = Asking(reads.first, asked.text, embeds=asked.mode != "text")
-    rerank = reranker_of(reads.first, reads.read)
+    rerank = reranker_of(reads.first, reads.read) if reranks else None
     most = asked.k if reads.first.rerank is None else max(asked.k, reads.first.rerank.top_n)
     wanted = replace(asked, k=most)
     result = reads.healed(lambda read_model: _searched(read_model, wanted, asking))

@@ -23,7 +23,7 @@ from memlog.query.context.token_counters import tokens
 from memlog.query.filters import Filters
 from memlog.query.memories import Memory, memories
 from memlog.query.memories import memory as memory_of
-from memlog.query.search.request import Search
+from memlog.query.search.request import Mode, Search
 from memlog.service.engine import Engine
 from memlog.service.extraction.answers import LONGEST, Listed, listed, usable_text
 from memlog.service.extraction.prompts import MERGE, prompt
@@ -36,8 +36,11 @@ SOURCE = "merge"
 _DISTILLED = ("extraction", SOURCE)
 """Sources of memories that nobody has saved: a model may overrule them."""
 
-_CANDIDATES = 8
-"""Memories that a new one is compared with, where a partition does not fit into a request."""
+_CANDIDATES = 5
+"""Memories that words find for a new one, and as many by meaning, where a partition does not fit into a
+request."""
+
+_MODES: tuple[Mode, ...] = ("vector", "text")
 
 _SEARCHED = 1000
 """Characters of a memory by which such candidates are found."""
@@ -87,6 +90,8 @@ class Merger:
 
     def __init__(self, engine: Engine, questions: Questions | None, room: int) -> None:
         self._engine, self._questions, self._room = engine, questions, room
+        self._sizes: dict[str, int] = {}
+        """Tokens by the event with the content."""
 
     def merge_exact(self) -> int:
         """Archive memories whose texts differ in white space, case and compatible forms alone; of each the
@@ -122,22 +127,31 @@ class Merger:
         Raises:
             ProviderError: the model fails; what was merged before stays.
         """
-        for partition, found in self._engine.decide(_partitions).items():
-            known = self._engine.decide(lambda db: compared(db, "memory"))
-            waiting = [memory for memory in found if memory.event_id not in known]
-            while waiting and len(found) > 1:
-                batch = self._batch(waiting)
-                waiting = waiting[len(batch) :]
+        for partition in self._engine.decide(_partitions):
+            tried: set[str] = set()
+            while True:
+                # Read now: the request before may have changed some of them.
+                found = self._engine.decide(_partitions).get(partition, [])
+                known = self._engine.decide(lambda db: compared(db, "memory")) | tried
+                batch = self._batch([memory for memory in found if memory.event_id not in known])
+                tried |= {memory.event_id for memory in batch}
+                if not batch:
+                    break
                 shown = self._shown(partition, batch, found)
                 if len(shown) > 1:
                     yield self._compare(partition, batch, shown)
+
+    def _size(self, memory: Memory) -> int:
+        if memory.event_id not in self._sizes:
+            self._sizes[memory.event_id] = tokens(memory.content, "model")
+        return self._sizes[memory.event_id]
 
     def _batch(self, waiting: list[Memory]) -> list[Memory]:
         """The first memories, with room in the request for those that are compared with them."""
         room = self._room // 2
         batch: list[Memory] = []
         for memory in waiting:
-            room -= tokens(memory.content, "model")
+            room -= self._size(memory)
             if batch and room < 0:
                 break
             batch.append(memory)
@@ -145,13 +159,13 @@ class Merger:
 
     def _shown(self, partition: _Partition, batch: list[Memory], found: list[Memory]) -> list[Memory]:
         """`batch` and the memories that are compared with it, the oldest first."""
-        room = self._room - sum(tokens(memory.content, "model") for memory in batch)
+        room = self._room - sum(self._size(memory) for memory in batch)
         chosen = {memory.memory_id for memory in batch}
         others = [memory for memory in found if memory.memory_id not in chosen]
-        if sum(tokens(memory.content, "model") for memory in others) > room:
+        if sum(self._size(memory) for memory in others) > room:
             others = self._candidates(partition, batch, others)
         for memory in others:
-            room -= tokens(memory.content, "model")
+            room -= self._size(memory)
             if room < 0:
                 break
             chosen.add(memory.memory_id)
@@ -163,11 +177,20 @@ class Merger:
         filters = Filters(kinds=frozenset({"memory"}), category=partition.category)
         found: dict[str, Memory] = {}
         for memory in batch:
-            asked = Search(
-                text=memory.content[:_SEARCHED], k=_CANDIDATES * 2, chat=partition.chat, filters=filters
-            )
-            hits = [hit.id for hit in search_store(self._engine.reads, asked).hits if hit.id in by_id]
-            found |= {name: by_id[name] for name in hits[:_CANDIDATES]}
+            for mode in _MODES:
+                asked = Search(
+                    text=memory.content[:_SEARCHED],
+                    k=_CANDIDATES * 2,
+                    mode=mode,
+                    chat=partition.chat,
+                    filters=filters,
+                )
+                hits = [
+                    hit.id
+                    for hit in search_store(self._engine.reads, asked, reranks=False).hits
+                    if hit.id in by_id
+                ]
+                found |= {name: by_id[name] for name in hits[:_CANDIDATES]}
         return [*found.values()]
 
     def _compare(self, partition: _Partition, batch: list[Memory], shown: list[Memory]) -> int:

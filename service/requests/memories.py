@@ -137,8 +137,8 @@ class DeleteMemory(_OfMemory, frozen=True):
 class ListConflicts(Request, frozen=True):
     """List memories that contradict each other: those that wait for a person first, then what was decided.
 
-    The weekly job compares memories. Where a model had distilled all but the latest, the latest holds, and the
-    history of the memory has both texts. Where somebody had saved one of the others, a person decides.
+    The weekly job compares memories. Where a model had distilled all but the latest, the latest holds, and
+    the history of the memory has both texts. Where somebody had saved one of the others, a person decides.
     """
 
 

@@ -36,6 +36,7 @@ NEEDS_NONE: set[Words] = {
     ("mcp",),
     ("prompts", "show"),
     ("extract",),
+    ("jobs", "schedule"),
     ("daily", "distil"),
     ("serve",),
 }

@@ -62,6 +62,8 @@ CALLS = {
     "jobs list": [],
     "jobs run": [],
     "jobs log": [],
+    "jobs schedule": ["--cron"],
+    "memory conflicts": [],
     "prompts show": ["extract-1"],
     "query": ["harbour"],
     "context": ["harbour"],

@@ -133,6 +133,8 @@ def test_every_command_that_may_append_is_tried() -> None:
             "help",
             "jobs list",
             "jobs log",
+            "jobs schedule",
+            "memory conflicts",
             "mcp",
         ),
         *("init", "log cat", "log tail", "memory history", "memory list", "memory show", "project"),

@@ -140,9 +140,12 @@ GIVEN: dict[str, Any] = {
     **{"memory_id": "likes", "memory_ids": ["likes"], "content": "likes black tea", "section": "user"},
     "events": [{"type": "memory_saved", "content": "likes milk"}],
     "session": "x:1",
+    **{"conflict": "merge.0", "keep": ["green"]},
     **{"key": "name", "value": "Ann", "name": "notes/tea.md", "summary": "a walk", "ids": ["walk"]},
 }
 """What requests of the walk below give, by field."""
+
+TEAS = ("green", "black")
 
 OF_OPERATION: dict[str, dict[str, Any]] = {
     "context": {"text": "tea"},
@@ -188,6 +191,12 @@ def filled(tmp_path: Path) -> Iterator[Store]:
             store.append(said)
         store.core.set("user", "name", "Ann")
         store.memories.save("likes tea", memory_id="likes")
+        tea = [memlog.MemorySaved(id=name, memory_id=name, content=f"{name} tea is best") for name in TEAS]
+        decision = memlog.MergeDecision("contradiction", [*TEAS], [*TEAS])
+        merged = memlog.MemoriesMerged(
+            id="merge", event_ids=[*TEAS], decisions=[decision], model="m", prompt="p"
+        )
+        store.append([*tea, merged])
         store.daily.record("a walk", event_id="walk")
         store.facts.set("city", "Oulu", single=True)
         store.documents.add(tmp_path / "notes")
