@@ -36,6 +36,7 @@ COMMANDS = {
     "maintenance.quarantine": "quarantine",
     "maintenance.seal": "seal",
     "maintenance.verify": "verify",
+    "memories.conflicts": "memory conflicts",
     "memories.list": "memory list",
     "memories.save": "memory save",
     "search": "query",

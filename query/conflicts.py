@@ -10,7 +10,7 @@ from memlog.projector.sqlite import Connection
 from memlog.query.provenance import EVENT_COLUMNS, event_at
 
 
-class ConflictText(msgspec.Struct, kw_only=True):
+class ConflictingMemory(msgspec.Struct, kw_only=True):
     """A memory of a conflict, and what it said when it was compared; None where that was forgotten."""
 
     memory_id: str
@@ -18,7 +18,7 @@ class ConflictText(msgspec.Struct, kw_only=True):
     content: str | None
 
 
-class Conflict(msgspec.Struct, kw_only=True):
+class MemoryConflict(msgspec.Struct, kw_only=True):
     """Memories that contradict each other.
 
     state: `waiting` for a person; `decided`, by a `model` or a `person`; `settled`: one of them has changed,
@@ -31,7 +31,7 @@ class Conflict(msgspec.Struct, kw_only=True):
     state: Literal["waiting", "decided", "settled"]
     decided_by: Literal["model", "person"] | None
     memory_id: str | None
-    memories: list[ConflictText]
+    memories: list[ConflictingMemory]
 
 
 _CONFLICTS = """
@@ -51,7 +51,7 @@ ORDER BY is_waiting DESC, d.ts DESC, d.extraction_id DESC, d.number
 """
 
 
-def conflicts(db: Connection, log: Path) -> list[Conflict]:
+def conflicts(db: Connection, log: Path) -> list[MemoryConflict]:
     """All conflicts: those that wait first, then the newest."""
     found = []
     for name, ts, memory_id, memory_ids, event_ids, model, is_waiting in db.execute(_CONFLICTS).fetchall():
@@ -59,11 +59,11 @@ def conflicts(db: Connection, log: Path) -> list[Conflict]:
         if memory_id is not None:
             by = "person" if model is None else "model"
         texts = [
-            ConflictText(memory_id=memory, event_id=event, content=_content(db, log, event))
+            ConflictingMemory(memory_id=memory, event_id=event, content=_content(db, log, event))
             for memory, event in zip(json.loads(memory_ids), json.loads(event_ids), strict=False)
         ]
         found.append(
-            Conflict(
+            MemoryConflict(
                 id=name,
                 ts=ts,
                 state="waiting" if is_waiting else "settled" if by is None else "decided",

@@ -15,7 +15,7 @@ _MESSAGES = (
 )
 
 
-class Stretch(msgspec.Struct):
+class Unsummarised(msgspec.Struct):
     """The messages of a session that no summary covers, oldest first.
 
     first: the id of the session's first message. before: the summary of what came before; "" without one.
@@ -38,7 +38,7 @@ def chats_with_news(db: Connection, since: int) -> tuple[list[Chat], int]:
     return [Chat(*row) for row in rows], int(last)
 
 
-def stretches(db: Connection, chat: Chat) -> list[Stretch]:
+def stretches(db: Connection, chat: Chat) -> list[Unsummarised]:
     """The stretches of a chat, without empty ones."""
     rows = db.execute(
         "SELECT to_message_id, content FROM summaries WHERE channel = ? AND chat_id = ?"
@@ -46,8 +46,8 @@ def stretches(db: Connection, chat: Chat) -> list[Stretch]:
         chat,
     )
     summary_to = dict(rows.fetchall())
-    found: list[Stretch] = []
-    current: Stretch | None = None
+    found: list[Unsummarised] = []
+    current: Unsummarised | None = None
     for row in db.execute(_MESSAGES, chat):
         message = record(WindowMessage, row)
         if message.type == "session_break":
@@ -57,7 +57,7 @@ def stretches(db: Connection, chat: Chat) -> list[Stretch]:
             current = None
             continue
         if current is None:
-            current = Stretch(message.id, "", [], is_over=False)
+            current = Unsummarised(message.id, "", [], is_over=False)
         current.messages.append(message)
         if message.id in summary_to:
             current.before, current.messages = summary_to[message.id], []

@@ -42,7 +42,7 @@ _NAMES = {
     "query.facts.current": "Fact",
     "query.filters": "Filters",
     "query.gate.rules": "Gate should_retrieve",
-    "query.conflicts": "Conflict ConflictText",
+    "query.conflicts": "ConflictingMemory MemoryConflict",
     "query.jobs": "JobRun",
     "query.memories": "Memory",
     "query.provenance": "QuarantinedLine StoredEvent",

@@ -54,7 +54,7 @@ from memlog.eventlog.seals.format import Seal as Seal
 from memlog.projector.passages.chunking import ChunkSizes as ChunkSizes
 from memlog.projector.verify import NulRun as NulRun, Verification as Verification
 from memlog.query.buffer import Buffer as Buffer, BufferedMessage as BufferedMessage
-from memlog.query.conflicts import Conflict as Conflict, ConflictText as ConflictText
+from memlog.query.conflicts import ConflictingMemory as ConflictingMemory, MemoryConflict as MemoryConflict
 from memlog.query.context.compose import Context as Context, OmittedEntry as OmittedEntry
 from memlog.query.context.entries import ContextEntry as ContextEntry
 from memlog.query.core_memory import CoreMemory as CoreMemory

@@ -76,7 +76,7 @@ class _Partition(NamedTuple):
     category: str
 
 
-class _Group(msgspec.Struct):
+class _MergeGroup(msgspec.Struct):
     relation: Literal["same", "update", "contradiction"]
     numbers: list[int]
     content: str = ""
@@ -227,7 +227,7 @@ class Merger:
     def _decided(
         self,
         partition: _Partition,
-        groups: list[_Group],
+        groups: list[_MergeGroup],
         batch: list[Memory],
         shown: list[Memory],
         origin: Extraction,
@@ -250,7 +250,7 @@ class Merger:
         return events, decisions
 
     def _made(
-        self, partition: _Partition, group: _Group, members: list[Memory], origin: Extraction
+        self, partition: _Partition, group: _MergeGroup, members: list[Memory], origin: Extraction
     ) -> tuple[list[_Made], MergeDecision] | None:
         """The events that a group gives, and the decision; None where its text cannot be used."""
         origin = replace(origin, memory_ids=[memory.memory_id for memory in members])
@@ -323,5 +323,5 @@ def _decision(
     return MergeDecision(relation, ids, [memory.event_id for memory in members], kept)
 
 
-def _read(text: str) -> Listed[_Group] | None:
-    return listed(text, member="groups", kind=_Group)
+def _read(text: str) -> Listed[_MergeGroup] | None:
+    return listed(text, member="groups", kind=_MergeGroup)

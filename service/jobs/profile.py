@@ -55,7 +55,7 @@ _SCHEMA: dict[str, Any] = {
 }
 
 
-class _Entry(msgspec.Struct):
+class _ProfileEntry(msgspec.Struct):
     key: str
     value: str
     numbers: list[int]
@@ -120,7 +120,7 @@ class Profile:
         return sorted(chosen, key=lambda memory: (memory.updated_at, memory.memory_id))
 
     def _values(
-        self, answer: Listed[_Entry], shown: list[Memory], origin: Extraction
+        self, answer: Listed[_ProfileEntry], shown: list[Memory], origin: Extraction
     ) -> tuple[list[CoreMemoryUpdated], int]:
         """The values to set, and how many entries are refused."""
         # Read now: a person may have set one while the model worked.
@@ -164,5 +164,5 @@ def _is_usable(event: CoreMemoryUpdated) -> bool:
     return False
 
 
-def _read(text: str) -> Listed[_Entry] | None:
-    return listed(text, member="entries", kind=_Entry)
+def _read(text: str) -> Listed[_ProfileEntry] | None:
+    return listed(text, member="entries", kind=_ProfileEntry)

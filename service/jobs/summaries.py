@@ -16,7 +16,7 @@ from memlog.eventlog.events import SummaryWritten
 from memlog.eventlog.extraction import Extraction
 from memlog.eventlog.secrets import masked
 from memlog.query.context.token_counters import tokens
-from memlog.query.stretches import Stretch, chats_with_news, stretches
+from memlog.query.stretches import Unsummarised, chats_with_news, stretches
 from memlog.query.window import WindowMessage
 from memlog.service.engine import Engine
 from memlog.service.extraction.answers import read_summary
@@ -69,7 +69,7 @@ class Summariser:
             raise failed
         self._seen = seen
 
-    def _summarised(self, chat: Chat, stretch: Stretch) -> Iterator[int]:
+    def _summarised(self, chat: Chat, stretch: Unsummarised) -> Iterator[int]:
         due = stretch.messages if stretch.is_over else self._older(stretch.messages)
         if sum(map(_size, due)) < (_LEAST if stretch.is_over else self._room):
             return

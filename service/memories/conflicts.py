@@ -8,13 +8,13 @@ from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import MemoriesMerged, MemoryArchived
 from memlog.eventlog.extraction import MergeDecision
-from memlog.query.conflicts import Conflict, conflicts
+from memlog.query.conflicts import MemoryConflict, conflicts
 from memlog.query.memories import memory
 from memlog.service.memories.save import Append
 from memlog.service.read_model import Deciding
 
 
-def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequence[str]) -> Conflict:
+def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequence[str]) -> MemoryConflict:
     """Archive the memories of a conflict that are not kept. Raises as `Memories.resolve`."""
     found = next((each for each in decide(lambda db: conflicts(db, log)) if each.id == name), None)
     if found is None or found.state != "waiting":

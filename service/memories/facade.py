@@ -8,7 +8,7 @@ from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import MemoryAccessed, MemoryArchived, MemoryDeleted, MemorySaved, MemoryUpdated
 from memlog.query import conflicts, ids, memories
-from memlog.query.conflicts import Conflict
+from memlog.query.conflicts import MemoryConflict
 from memlog.query.memories import Memory
 from memlog.query.provenance import StoredEvent
 from memlog.service.engine import OperationGroup
@@ -36,7 +36,7 @@ from memlog.service.requests.memories import (
 from memlog.service.requests.scope import event_of
 
 _Memories = list[Memory]
-_Conflicts = list[Conflict]
+_Conflicts = list[MemoryConflict]
 """Within the class `list` is its method."""
 
 
@@ -66,7 +66,7 @@ class Memories(OperationGroup):
         return self._read(lambda db: conflicts.conflicts(db, self._engine.log_path))
 
     @operation(ResolveConflict, effect="append")
-    def resolve(self, asked: ResolveConflict) -> Conflict:
+    def resolve(self, asked: ResolveConflict) -> MemoryConflict:
         return resolve(self._append, self._decide, self._engine.log_path, asked.conflict, [*asked.keep])
 
     @operation(UpdateMemory, effect="append")

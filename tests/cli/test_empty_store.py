@@ -55,7 +55,6 @@ OTHERS = {
         "forget",
         "gate",
         "jobs list",
-        "jobs schedule",
         "memory history",
         "memory show",
         "project",

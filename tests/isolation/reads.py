@@ -69,7 +69,7 @@ WRITES = {
         "extraction.days",
         "extraction.extract",
         "extraction.prompt",
-        *("jobs.list", "jobs.run", "jobs.log"),
+        *("jobs.list", "jobs.run", "jobs.log", "memories.conflicts", "memories.resolve"),
     ),
     *("documents.add", "documents.add_all", "documents.refresh", "documents.remove"),
     *("workspaces.add", "workspaces.remove"),
