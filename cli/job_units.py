@@ -8,9 +8,15 @@ EVERY = 15
 """Minutes between two looks. Each does what is due, and that alone."""
 
 UNITS = {
-    "systemd": "two files in ~/.config/systemd/user, then: systemctl --user enable --now memlog-jobs.timer",
-    "cron": "the table of the user: crontab -e",
-    "launchd": "~/Library/LaunchAgents/memlog.jobs.plist, then: launchctl load that file",
+    "systemd": (
+        "memlog-jobs.service and memlog-jobs.timer in ~/.config/systemd/user, then run: systemctl --user"
+        " enable --now memlog-jobs.timer; loginctl enable-linger"
+    ),
+    "cron": "the table that crontab -e edits",
+    "launchd": (
+        "~/Library/LaunchAgents/memlog.jobs.plist, then run: launchctl load"
+        " ~/Library/LaunchAgents/memlog.jobs.plist"
+    ),
 }
 """The hosts, and where the text goes."""
 

@@ -19,10 +19,11 @@ from memlog.service.requests.jobs import ListJobRuns, ListJobs, RunJobs
 
 def _steps(of: Any) -> str:  # noqa: ANN401 - a job, a run or a report
     """`decay 4, daily events skipped: no language model is configured`."""
-    return ", ".join(
-        f"{step.name} {step.count}" if step.outcome == "done" else f"{step.name} {step.outcome}: {step.why}"
-        for step in of.steps
-    )
+    told = []
+    for step in of.steps:
+        text = f"{step.name} {step.count if step.outcome == 'done' else step.outcome}"
+        told.append(text if step.why is None else f"{text}: {step.why}")
+    return ", ".join(told)
 
 
 _JOBS: Columns = {
@@ -54,7 +55,7 @@ def run(store: Store, asked: RunJobs) -> Answer:
 
 @request_command(ListJobRuns, group=jobs)
 def log(store: Store, asked: ListJobRuns) -> Answer:
-    return list_answer("runs", store.jobs.log(asked), _RUNS, if_empty="no job has run yet")
+    return list_answer("runs", store.jobs.log(asked), _RUNS, if_empty="no such run yet")
 
 
 @jobs.command(cls=Command)
@@ -76,4 +77,5 @@ def schedule(ctx: click.Context, host: str | None) -> TextAnswer:
     text = unit(host, command)
     if not asks_for_json(ctx):
         note(f"put this into {UNITS[host]}")
+        note("the host starts it without your variables: settings and keys must stand in files")
     return TextAnswer({"host": host, "place": UNITS[host], "unit": text}, text=[text.rstrip("\n")])

@@ -296,14 +296,14 @@ SETTINGS = (
         limits.DAILY,
         TextType("time", partial(_time_of_job, has_day=False)),
         "time",
-        "When the job of a day runs, in the zone of timezone; off: never by itself.",
+        "When the job of a day runs, such as 03:00, in the zone of timezone; off: never by itself.",
     ),
     Setting(
         "jobs.weekly",
         limits.WEEKLY,
         TextType("time", partial(_time_of_job, has_day=True)),
         "time",
-        "When the job of a week runs: a weekday and a time; off: never by itself.",
+        "When the job of a week runs, such as monday 04:00; off: never by itself.",
     ),
 )
 

@@ -206,7 +206,7 @@ class DailyEventsCompressed(Change, tag="daily_events_compressed"):
 class CoreMemoryUpdated(Change, tag="core_memory_updated"):
     """A value of the core memory, which an agent always sees. Written by agents; sets one key.
 
-    source: `profile` where memlog wrote it, from memories.
+    source: `profile` where memlog wrote it, from memories: any other holds against it.
     """
 
     section: Literal["user", "agent"]
@@ -232,10 +232,12 @@ class ProfileRefreshed(Change, tag="profile_refreshed"):
 
 
 class CoreMemoryDeleted(Change, tag="core_memory_deleted"):
-    """A key of the core memory was removed. Written by agents."""
+    """A key of the core memory was removed. Written by agents; source: as of `core_memory_updated`."""
 
     section: Literal["user", "agent"]
     key: Text
+    source: Text = "manual"
+    extraction: Extraction | None = None
 
 
 class FactStored(Change, tag="fact_stored"):

@@ -43,7 +43,10 @@ class MergeDecision(msgspec.Struct, frozen=True):
 
 
 class JobStep(msgspec.Struct, frozen=True):
-    """A step of a job: what became of it, how many things it changed, and why it did nothing."""
+    """A step of a job: what became of it, and how many things it changed.
+
+    why: it did nothing, or what it leaves to do.
+    """
 
     name: Name
     outcome: Literal["done", "skipped", "failed"]

@@ -301,6 +301,7 @@ CREATE TABLE versions (
 CREATE TABLE tombstones (
     stream      TEXT NOT NULL,
     thing       TEXT NOT NULL,
+    source      TEXT,              -- of a key of the core memory: who removed it
     precedence  TEXT NOT NULL,
     PRIMARY KEY (stream, thing)
 ) WITHOUT ROWID;
@@ -357,6 +358,7 @@ CREATE TABLE daily_events (
     event_date  TEXT NOT NULL,     -- 2026-02-24
     channel     TEXT,
     sender_id   TEXT,
+    chat_id     TEXT,              -- channel:chat_id, of which it was distilled
     summary     TEXT NOT NULL,
     raw_tokens  INTEGER,
     created_at  TEXT NOT NULL,
@@ -382,18 +384,26 @@ CREATE TABLE daily_distillates (
     PRIMARY KEY (stream, event_id)
 ) WITHOUT ROWID;
 
--- A row per key of the core memory that is set.
-CREATE TABLE core_memory (
+-- A row per key of the core memory that is set, by people and agents, and by the profile.
+CREATE TABLE core_values (
     section     TEXT NOT NULL CHECK (section IN ('user', 'agent')),
     key         TEXT NOT NULL,
     stream      TEXT NOT NULL,
     event_id    TEXT NOT NULL,
     value       TEXT NOT NULL,
     source      TEXT NOT NULL,
+    is_profile  INTEGER NOT NULL,  -- whether memlog wrote it
+    memory_ids  TEXT NOT NULL,     -- a JSON list: the memories that it was made of
     updated_at  TEXT NOT NULL,
     precedence  TEXT NOT NULL,
-    PRIMARY KEY (section, key)
+    PRIMARY KEY (section, key, is_profile)
 ) WITHOUT ROWID;
+
+-- A view with a row per key: what a person or an agent has set holds, whenever the profile is written.
+CREATE VIEW core_memory AS
+SELECT * FROM core_values v WHERE NOT is_profile OR NOT EXISTS (
+    SELECT 1 FROM core_values o WHERE o.section = v.section AND o.key = v.key AND NOT o.is_profile
+);
 
 -- A row per fact; its passages say its content.
 CREATE TABLE facts (

@@ -23,7 +23,7 @@ class MemoryConflict(msgspec.Struct, kw_only=True):
 
     state: `waiting` for a person; `decided`, by a `model` or a `person`; `settled`: one of them has changed,
         or is archived, since.
-    memory_id: of the one that holds; None where none was chosen. memories: the oldest first.
+    memory_id: of the one that holds; None where none was chosen, or all hold. memories: the oldest first.
     """
 
     id: str
@@ -34,19 +34,22 @@ class MemoryConflict(msgspec.Struct, kw_only=True):
     memories: list[ConflictingMemory]
 
 
+# A person's decision is a row of its own, with the same events; the id stays that of the model's.
 _CONFLICTS = """
-SELECT d.extraction_id || '.' || d.number, d.ts, d.memory_id, d.memory_ids, d.event_ids, c.model,
-    d.memory_id IS NULL AND NOT EXISTS (
+SELECT d.extraction_id || '.' || d.number, d.ts, d.memory_ids, d.event_ids, p.relation,
+    coalesce(p.memory_id, d.memory_id),
+    d.memory_id IS NULL AND p.relation IS NULL AND NOT EXISTS (
         SELECT 1 FROM json_each(d.event_ids) v
         WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.event_id = v.value AND m.archived_at IS NULL)
     ) AS is_waiting
 FROM merge_decisions d JOIN closed_extractions c ON (c.stream, c.id) = (d.stream, d.extraction_id)
-WHERE d.relation = 'contradiction' AND NOT EXISTS (
-    -- A person has decided: that is another row.
-    SELECT 1 FROM merge_decisions x
+LEFT JOIN (
+    SELECT x.event_ids, x.relation, x.memory_id FROM merge_decisions x
     JOIN closed_extractions y ON (y.stream, y.id) = (x.stream, x.extraction_id)
-    WHERE x.event_ids = d.event_ids AND y.model IS NULL AND c.model IS NOT NULL
-)
+    WHERE y.model IS NULL AND x.relation IN ('contradiction', 'different')
+    GROUP BY x.event_ids HAVING max(x.ts) IS NOT NULL
+) p ON p.event_ids = d.event_ids
+WHERE d.relation = 'contradiction' AND c.model IS NOT NULL
 ORDER BY is_waiting DESC, d.ts DESC, d.extraction_id DESC, d.number
 """
 
@@ -54,10 +57,12 @@ ORDER BY is_waiting DESC, d.ts DESC, d.extraction_id DESC, d.number
 def conflicts(db: Connection, log: Path) -> list[MemoryConflict]:
     """All conflicts: those that wait first, then the newest."""
     found = []
-    for name, ts, memory_id, memory_ids, event_ids, model, is_waiting in db.execute(_CONFLICTS).fetchall():
-        by: Literal["model", "person"] | None = None
-        if memory_id is not None:
-            by = "person" if model is None else "model"
+    for name, ts, memory_ids, event_ids, by_person, memory_id, is_waiting in db.execute(
+        _CONFLICTS
+    ).fetchall():
+        by: Literal["model", "person"] | None = "model" if memory_id is not None else None
+        if by_person is not None:
+            by = "person"
         texts = [
             ConflictingMemory(memory_id=memory, event_id=event, content=_content(db, log, event))
             for memory, event in zip(json.loads(memory_ids), json.loads(event_ids), strict=False)
@@ -73,6 +78,12 @@ def conflicts(db: Connection, log: Path) -> list[MemoryConflict]:
             )
         )
     return found
+
+
+def contested_memories(db: Connection) -> set[str]:
+    """The memories of conflicts that wait for a person."""
+    rows = db.execute(f"SELECT memory_ids FROM ({_CONFLICTS}) WHERE is_waiting")
+    return {name for (names,) in rows for name in json.loads(names)}
 
 
 def _content(db: Connection, log: Path, event_id: str) -> str | None:

@@ -10,7 +10,7 @@ from memlog.query.rows import POSITION, all_of, record
 class DailyEvent(msgspec.Struct, kw_only=True):
     """Something that happened on a day.
 
-    event_date: such as 2026-02-24.
+    event_date: such as 2026-02-24. chat: `<channel>:<chat_id>`, of which a model distilled it.
     raw_tokens: the length of what the summary sums up; None if unknown.
     compressed_at: when it was first distilled; None if it was not. memory_ids: into which memories, sorted.
     """
@@ -19,6 +19,7 @@ class DailyEvent(msgspec.Struct, kw_only=True):
     event_date: str
     channel: str | None
     sender_id: str | None
+    chat: str | None
     summary: str
     raw_tokens: int | None
     created_at: str
@@ -36,7 +37,7 @@ _MEMORY_IDS = (
     " WHERE (c.stream, c.daily_event_id) = (d.stream, d.id)"
 )
 _DAILY_EVENTS = (
-    "SELECT id, event_date, channel, sender_id, summary, raw_tokens, created_at,"
+    "SELECT id, event_date, channel, sender_id, chat_id, summary, raw_tokens, created_at,"
     f" ({_COMPRESSED_AT}) AS compressed_at, ({_MEMORY_IDS}), {POSITION}"
     " FROM daily_events d JOIN events e USING (stream, id)"
 )

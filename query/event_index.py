@@ -76,10 +76,13 @@ def events_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
 
 
 def merged_into(db: Connection, memory_id: str) -> list[str]:
-    """A memory, and all that it was ever merged from."""
+    """A memory, and all that it was ever merged from; not what a person decided against."""
     rows = db.execute(
         "WITH RECURSIVE sources(id) AS (VALUES (?) UNION SELECT v.value FROM sources s"
-        " JOIN merge_decisions d ON d.memory_id = s.id, json_each(d.memory_ids) v) SELECT id FROM sources",
+        " JOIN merge_decisions d ON d.memory_id = s.id"
+        " JOIN closed_extractions c ON (c.stream, c.id) = (d.stream, d.extraction_id),"
+        " json_each(d.memory_ids) v WHERE d.relation IN ('same', 'update') OR c.model IS NOT NULL)"
+        " SELECT id FROM sources",
         (memory_id,),
     )
     return [name for (name,) in rows]

@@ -33,10 +33,12 @@ def job_runs(db: Connection, *, job: str | None = None, limit: int | None = None
     return [record(JobRun, row, steps=msgspec.json.decode(steps, type=list[JobStep])) for steps, *row in rows]
 
 
-def has_run(db: Connection, job: str, period: str) -> bool:
-    """Whether a job has run for a period."""
-    found = db.execute("SELECT 1 FROM job_runs WHERE (job, period) = (?, ?)", (job, period))
-    return found.fetchone() is not None
+def is_job_due(db: Connection, job: str, period: str, ts: str) -> bool:
+    """Whether a job has not run for a period. Nothing was missed at a time before anything happened."""
+    ran = db.execute("SELECT 1 FROM job_runs WHERE (job, period) = (?, ?)", (job, period)).fetchone()
+    return (
+        ran is None and db.execute("SELECT 1 FROM events WHERE ts < ? LIMIT 1", (ts,)).fetchone() is not None
+    )
 
 
 def last_extraction(db: Connection) -> str | None:
@@ -50,8 +52,3 @@ def last_summary(db: Connection) -> str | None:
     """When a language model summarised a conversation last; None if never."""
     (last,) = db.execute("SELECT max(created_at) FROM summaries WHERE is_distilled").fetchone()
     return None if last is None else str(last)
-
-
-def began_before(db: Connection, ts: str) -> bool:
-    """Whether anything had happened before a time."""
-    return db.execute("SELECT 1 FROM events WHERE ts < ? LIMIT 1", (ts,)).fetchone() is not None

@@ -57,11 +57,11 @@ TABLE = {
     "daily_events_compressed": Told(
         "--daily-event e1 --memory-id tea", "daily_compressions daily_distillates"
     ),
-    "core_memory_updated": Told("--section user --key name --value Dmitri", "core_memory"),
+    "core_memory_updated": Told("--section user --key name --value Dmitri", "core_values"),
     "profile_refreshed": Told(
         "--event-id tea1 --model small --prompt profile-1", "closed_extractions compared_contents"
     ),
-    "core_memory_deleted": Told("--section user --key name", "core_memory tombstones"),
+    "core_memory_deleted": Told("--section user --key name", "core_values tombstones"),
     "fact_stored": Told("--topic-key teas --rank 1 --value sencha", "facts memory_chunks"),
     "fact_removed": Told("--topic-key city", "facts memory_chunks tombstones"),
     "source_registered": Told("--source-id other --kind memory", "sources"),

@@ -107,7 +107,7 @@ _CLEARED_BEFORE = {shelf.chunks for shelf in index.SHELVES}
 _ONLY_STREAM_OF = {
     "memory_events": "memory",
     "memories": "memory",
-    "core_memory": "core",
+    "core_values": "core",
     "facts": "facts",
     "sources": "documents",
     "documents": "documents",

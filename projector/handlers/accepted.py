@@ -50,7 +50,8 @@ def as_json(value: Any) -> str:  # noqa: ANN401 - whatever an event can hold
 
 def bury(db: Connection, thing: str, placed: Placed) -> None:
     """Leave a tombstone: no event older than `placed` sets anything of `thing` any more."""
-    row = {"stream": placed.stream, "thing": thing, "precedence": placed.precedence}
+    source = getattr(placed.event, "source", None)
+    row = {"stream": placed.stream, "thing": thing, "source": source, "precedence": placed.precedence}
     upsert(db, "tombstones", ("stream", "thing"), row, newer_by="precedence")
 
 

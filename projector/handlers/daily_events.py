@@ -18,15 +18,16 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
         said, stream, ts = placed.event, placed.stream, placed.ts
         if isinstance(said, DailyEventRecorded):
             day = said.event_date or ts.partition("T")[0]
-            row = (stream, said.id, day, said.channel, said.sender_id, said.summary, said.raw_tokens, ts)
-            rows.append(row)
+            chat = None if said.extraction is None else said.extraction.chat_id
+            row = (stream, said.id, day, said.channel, said.sender_id, chat, said.summary, said.raw_tokens)
+            rows.append((*row, ts))
             # A question may name its day.
             midnight = f"{day}T00:00:00.000Z"
             wholes.append(Whole(stream, placed.id, "daily_event", said.summary, ts, midnight, label=day))
         elif isinstance(said, DailyEventsCompressed):
             compressions += [(stream, compressed, placed.id, ts) for compressed in dict.fromkeys(said.ids)]
             distillates.append((stream, placed.id, as_json(said.memory_ids)))
-    columns = "stream, id, event_date, channel, sender_id, summary, raw_tokens, created_at"
+    columns = "stream, id, event_date, channel, sender_id, chat_id, summary, raw_tokens, created_at"
     insert(db, "daily_events", columns, rows)
     index.add(db, "daily_event_id", wholes, sizes)
     insert(db, "daily_compressions", "stream, daily_event_id, event_id, ts", compressions)

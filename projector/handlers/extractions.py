@@ -11,6 +11,7 @@ import msgspec
 
 from memlog.eventlog.envelope import tag_of
 from memlog.eventlog.events import (
+    CoreMemoryDeleted,
     CoreMemoryUpdated,
     DailyEventRecorded,
     DailyEventsCompressed,
@@ -28,7 +29,9 @@ from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.rows import delete, insert
 from memlog.projector.sqlite import Connection
 
-_DISTILLED = MemorySaved | MemoryUpdated | MemoryArchived | DailyEventRecorded | CoreMemoryUpdated
+_DISTILLED = (
+    MemorySaved | MemoryUpdated | MemoryArchived | DailyEventRecorded | CoreMemoryUpdated | CoreMemoryDeleted
+)
 _CLOSING = MemoriesExtracted | DailyEventsCompressed | MemoriesMerged | ProfileRefreshed
 _decoder = msgspec.json.Decoder(_DISTILLED)
 
@@ -91,7 +94,9 @@ def _is_closed(db: Connection, placed: Placed, closed: set[str]) -> bool:
         return True
     found = db.execute(
         "SELECT 1 FROM closed_extractions WHERE (stream, id) = (?1, ?2)"
-        " UNION ALL SELECT 1 FROM daily_distillates WHERE (stream, event_id) = (?1, ?2)",
+        " UNION ALL SELECT 1 FROM daily_distillates WHERE (stream, event_id) = (?1, ?2)"
+        # A closing line that was forgotten has closed its extraction.
+        " UNION ALL SELECT 1 FROM redactions WHERE (stream, target_id) = (?1, ?2)",
         (placed.stream, name),
     )
     return found.fetchone() is not None

@@ -169,8 +169,7 @@ def _of_memory(db: Connection, log: Path, memory_id: str) -> _Selection:
     """Every event that touched a memory or those that it was merged from, and what it gave the profile."""
     names = event_index.merged_into(db, memory_id)
     events = event_index.events_of(db, names) | event_index.held_of(db, memory_id)
-    of_profile = in_log_order(_segments(log, ("core",)))
-    events |= {entry.key for entry in of_profile if not _sources(entry.event).isdisjoint(names)}
+    events |= _of_profile(log, names)
     if not events:
         raise NotFound(f"no memory {memory_id!r}", hint="store.memories.list()", code="memory_not_found")
     return _Selection(_segments(log, {stream for stream, _ in events}), lambda _: False, events)
@@ -187,16 +186,22 @@ def _of_chat(db: Connection, log: Path, chat: tuple[str, str]) -> _Selection:
             f"no chat {name}", hint="store.conversations.sessions() lists the chats", code="session_not_found"
         )
     streams = {segment.stream for segment in own}
-    touched = event_index.events_of(db, event_index.memories_of(db, of_chat))
-    return _Selection(
-        [*own, *others], lambda entry: entry.segment.stream in streams, of_chat | touched, streams
-    )
+    memories = event_index.memories_of(db, of_chat)
+    touched = event_index.events_of(db, memories) | _of_profile(log, memories)
+    segments = [*own, *others, *_segments(log, ("core",))]
+    return _Selection(segments, lambda entry: entry.segment.stream in streams, of_chat | touched, streams)
 
 
 def _is_of(event: object, chat: str) -> bool:
     """Whether an event is of a chat, or was distilled from it."""
     extraction = getattr(event, "extraction", None)
     return chat in (getattr(event, "chat_id", None), extraction and extraction.chat_id)
+
+
+def _of_profile(log: Path, memories: Collection[str]) -> set[Key]:
+    """What a language model has told of the user by some memories."""
+    entries = in_log_order(_segments(log, ("core",)))
+    return {entry.key for entry in entries if not _sources(entry.event).isdisjoint(memories)}
 
 
 def _sources(event: object) -> set[str]:

@@ -4,8 +4,7 @@ The events of an extraction, and last the line that closes it, are appended at o
 killed at any moment has either distilled the messages or left them in the buffer.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -69,25 +68,23 @@ class Extractor:
     ) -> None:
         self._path, self._decide, self._rules = path, decide, rules
         self._questions = questions
-        self._unusable: dict[str, str] = {}
-        """By chat or day, the newest message or daily event for which the model gave no usable answer. A
-        watch does not pay for the same ones again."""
 
     def run(
-        self, chat: Chat | None, mode: str | None, *, lock_timeout: float, is_due: Callable[[Buffer], bool]
+        self, chat: Chat | None, mode: str | None, *, lock_timeout: float, is_asked: bool
     ) -> Iterator[ExtractionReport]:
         """Distil the buffers that are due, and report after each request. One process at a time does so.
 
-        mode: what the conversation is for, which shapes the prompt.
+        mode: what the conversation is for, which shapes the prompt. is_asked: whether a person wants it: all
+        buffers are, also messages for which the model gave no usable answer today.
 
         Raises:
             Busy: another one does. ProviderError: the model fails; what is left stays in the buffer.
         """
         with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
             failed: ProviderError | None = None
-            for name in [buffer.chat for buffer in self._buffers(chat) if is_due(buffer)]:
+            for name in [buffer.chat for buffer in self._buffers(chat) if is_asked or self.is_due(buffer)]:
                 try:
-                    yield from self._of_chat(name, mode)
+                    yield from self._of_chat(name, mode, is_asked=is_asked)
                 except ProviderError as error:
                     if not error.is_of_answer:
                         raise
@@ -98,19 +95,25 @@ class Extractor:
     def _buffers(self, chat: Chat | None) -> list[Buffer]:
         return self._decide(lambda db: list(buffers(db, chat)))
 
-    def _of_chat(self, name: str, mode: str | None) -> Iterator[ExtractionReport]:
+    def _of_chat(self, name: str, mode: str | None, *, is_asked: bool) -> Iterator[ExtractionReport]:
+        failed: ProviderError | None = None
         # Read now: another chat may have been forgotten while the model worked on one.
         for buffer in self._buffers(Chat.of(name)):
-            last = buffer.messages[-1].id
-            try:
-                for part in self._parts(buffer.messages):
+            for part in self._parts(buffer.messages):
+                if not is_asked and self._questions.is_given_up(part[0].id):
+                    continue
+                try:
                     report = self._distil(name, part, mode)
+                except ProviderError as error:
+                    if not error.is_of_answer:
+                        raise
+                    self._questions.give_up(part[0].id)
+                    failed = error
+                else:
                     if report is not None:
                         yield report
-            except ProviderError as error:
-                if error.is_of_answer:
-                    self._unusable[name] = last
-                raise
+        if failed is not None:
+            raise failed
 
     def run_days(self, until: str, *, lock_timeout: float, is_asked: bool) -> Iterator[ExtractionReport]:
         """Distil the daily events up to a day that nobody has distilled, and report after each day.
@@ -122,27 +125,33 @@ class Extractor:
         """
         with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
             found = self._decide(lambda db: daily_events(db, until=until, uncompressed=True))
-            for date, of_day in groupby(found, key=lambda event: event.event_date):
-                events = list(of_day)
-                if not is_asked and self._unusable.get(date) == events[-1].id:
+            failed: ProviderError | None = None
+            for (date, _), of_chat in groupby(sorted(found, key=_group), key=_group):
+                events = list(of_chat)
+                if not is_asked and self._questions.is_given_up(events[0].id):
                     continue
                 try:
-                    yield self._compress(date, events)
+                    yield self._compress(date, _chat_of(events[0]), events)
                 except ProviderError as error:
-                    if error.is_of_answer:
-                        self._unusable[date] = events[-1].id
-                    raise
+                    if not error.is_of_answer:
+                        raise
+                    self._questions.give_up(events[0].id)
+                    failed = error
+            if failed is not None:
+                raise failed
 
-    def _compress(self, date: str, days: list[DailyEvent]) -> ExtractionReport:
+    def _compress(self, date: str, chat: str | None, days: list[DailyEvent]) -> ExtractionReport:
+        """Distil daily events of one chat, whose memories are of that chat: no other one is told."""
         used = prompt(COMPRESS)
         shown = [
             {"date": each.event_date, "channel": each.channel, "summary": masked(each.summary)}
             for each in days
         ]
         answer, completions = self._answered(used.text, msgspec.json.encode(shown).decode())
-        origin = Extraction(new_id(), self._questions.model, used.id)
-        report = report_of(None, date, origin, len(days), answer, completions)
-        memories = self._memories(None, answer, origin, report)
+        origin = Extraction(new_id(), self._questions.model, used.id, chat_id=chat)
+        report = report_of(chat, date, origin, len(days), answer, completions)
+        ts = min(f"{date}T12:00:00.000Z", timestamps.now())
+        memories = self._memories(chat, ts, answer, origin, report)
         closing = DailyEventsCompressed(
             id=origin.id,
             ids=[each.id for each in days],
@@ -153,13 +162,15 @@ class Extractor:
 
     def is_due(self, buffer: Buffer) -> bool:
         """Whether a buffer is distilled unasked: after a quiet gap, at so many tokens, or on another day."""
-        if self._unusable.get(buffer.chat) == buffer.messages[-1].id:
+        parts = self._parts(buffer.messages)
+        waiting = [each for part in parts if not self._questions.is_given_up(part[0].id) for each in part]
+        if not waiting:
             return False
-        now = datetime.now(UTC)
-        quiet_since = timestamps.as_text(now - timedelta(minutes=self._rules.quiet_minutes))
-        is_of_before = buffer.messages[0].ts[:10] < timestamps.as_text(now)[:10]
-        is_quiet = buffer.messages[-1].ts <= quiet_since
-        return is_of_before or is_quiet or _size(buffer.messages) >= self._rules.tokens
+        now = timestamps.now()
+        quiet_since = timestamps.shifted(now, -round(self._rules.quiet_minutes * 60_000))
+        is_of_before = waiting[0].ts[:10] < now[:10]
+        is_quiet = waiting[-1].ts <= quiet_since
+        return is_of_before or is_quiet or _size(waiting) >= self._rules.tokens
 
     def _parts(self, messages: list[BufferedMessage]) -> Iterator[list[BufferedMessage]]:
         """The messages of each request: within the tokens, and of one day, as its summary is."""
@@ -188,7 +199,7 @@ class Extractor:
             return None
         origin = Extraction(new_id(), self._questions.model, used.id, message_ids=ids, chat_id=chat)
         report = report_of(chat, messages[-1].ts[:10], origin, len(messages), answer, completions)
-        events: list[Event] = [*self._memories(chat, answer, origin, report)]
+        events: list[Event] = [*self._memories(chat, messages[-1].ts, answer, origin, report)]
         if answer.summary:
             channel, _, _ = chat.partition(":")
             report.summary = answer.summary
@@ -244,8 +255,9 @@ class Extractor:
         return [msgspec.json.encode(part).decode() for part in parts]
 
     def _memories(
-        self, chat: str | None, answer: ModelAnswer, origin: Extraction, report: ExtractionReport
+        self, chat: str | None, ts: str, answer: ModelAnswer, origin: Extraction, report: ExtractionReport
     ) -> list[MemorySaved | MemoryUpdated]:
+        """The events of an answer. ts: when that happened which it is about: the latest holds."""
         before = 0 if chat is None else self._decide(lambda db: _of_session(db, chat))
         room = max(0, self._rules.max_per_session - before)
         events: list[MemorySaved | MemoryUpdated] = []
@@ -258,13 +270,14 @@ class Extractor:
                 report.known += 1
             else:
                 new.append(text)
-                events += self._saved(chat, entry, origin, report)
+                events += self._saved(chat, ts, entry, origin, report)
         return events
 
     def _saved(
-        self, chat: str | None, entry: Distilled, origin: Extraction, report: ExtractionReport
+        self, chat: str | None, ts: str, entry: Distilled, origin: Extraction, report: ExtractionReport
     ) -> list[MemorySaved | MemoryUpdated]:
         event = MemorySaved(
+            ts=ts,
             content=entry.content,
             kind=entry.kind,
             importance=entry.importance,
@@ -287,6 +300,16 @@ class Extractor:
         report.saved += found.decision == SAVED
         report.merged += found.decision != SAVED
         return [replace(found.event, extraction=origin)]
+
+
+def _chat_of(event: DailyEvent) -> str | None:
+    """The chat that a daily event is of; one with a channel and a sender is no business of others, either."""
+    told_by = f"{event.channel}:{event.sender_id}" if event.channel and event.sender_id else None
+    return event.chat or told_by
+
+
+def _group(event: DailyEvent) -> tuple[str, str]:
+    return event.event_date, _chat_of(event) or ""
 
 
 def _size(messages: Sequence[BufferedMessage]) -> int:

@@ -65,7 +65,7 @@ class Extractions(OperationGroup):
         chat = None if asked.chat is None else Chat.of(asked.chat)
         waiting = self._decide(lambda db: sum(len(buffer.messages) for buffer in buffers(db, chat)))
         timeout = self._engine.lock_timeout
-        reports = extractor.run(chat, asked.mode, lock_timeout=timeout, is_due=lambda _: True)
+        reports = extractor.run(chat, asked.mode, lock_timeout=timeout, is_asked=True)
         return _told(reports, "messages distilled", waiting, asked.progress)
 
     @operation(DistilDays, effect="append")
@@ -104,7 +104,7 @@ class Extractions(OperationGroup):
 
     def _distil(self, chat: Chat, mode: str | None) -> None:
         extractor = extractor_of(self._engine)
-        for _ in extractor.run(chat, mode, lock_timeout=self._engine.lock_timeout, is_due=lambda _: True):
+        for _ in extractor.run(chat, mode, lock_timeout=self._engine.lock_timeout, is_asked=True):
             pass
 
 
@@ -172,8 +172,8 @@ class _Background(SplitByFork):
                 raise
 
 
-def extractor_of(engine: Engine, *, is_patient: bool = False) -> "Extractor":
-    """What distils messages of a store. is_patient: see `LanguageModel`.
+def extractor_of(engine: Engine, *, is_patient: bool = False, rests: bool = True) -> "Extractor":
+    """What distils messages of a store. is_patient: see `LanguageModel`; rests: see `Questions`.
 
     Raises:
         BadInput: no language model is configured.
@@ -182,12 +182,12 @@ def extractor_of(engine: Engine, *, is_patient: bool = False) -> "Extractor":
     from memlog.service.extraction.extractor import Extractor
 
     return Extractor(
-        engine.path, engine.decide, questions_of(engine, is_patient=is_patient), rules_of(engine)
+        engine.path, engine.decide, questions_of(engine, is_patient=is_patient, rests=rests), rules_of(engine)
     )
 
 
-def questions_of(engine: Engine, *, is_patient: bool = False) -> "Questions":
-    """What asks the language model of a store. is_patient: see `LanguageModel`.
+def questions_of(engine: Engine, *, is_patient: bool = False, rests: bool = True) -> "Questions":
+    """What asks the language model of a store. is_patient: see `LanguageModel`; rests: see `Questions`.
 
     Raises:
         BadInput: no language model is configured.
@@ -201,7 +201,7 @@ def questions_of(engine: Engine, *, is_patient: bool = False) -> "Questions":
             hint="choose one with memlog.open(language_model=…)",
         )
     model = LanguageModel(engine.language_model, engine.path, is_patient=is_patient)
-    return Questions(model, engine.append)
+    return Questions(model, engine.append, rests=rests)
 
 
 def rules_of(engine: Engine) -> "ExtractionRules":

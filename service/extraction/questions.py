@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from memlog.eventlog import timestamps
 from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, LogError
@@ -12,10 +13,16 @@ A = TypeVar("A")
 
 
 class Questions:
-    """Questions to one model. append: makes events durable."""
+    """Questions to one model.
 
-    def __init__(self, model: LanguageModel, append: Callable[[Sequence[Event]], list[Position]]) -> None:
-        self._model, self._append = model, append
+    append: makes events durable. rests: whether the model rests after an answer that is of no use; not where
+        each question is asked once a day at most.
+    """
+
+    def __init__(
+        self, model: LanguageModel, append: Callable[[Sequence[Event]], list[Position]], *, rests: bool = True
+    ) -> None:
+        self._model, self._append, self._rests = model, append, rests
 
     @property
     def model(self) -> str:
@@ -40,8 +47,18 @@ class Questions:
             made = Completion(more.text, made.tokens_in + more.tokens_in, made.tokens_out + more.tokens_out)
             answer = read(made.text)
         if answer is None:
-            raise self._model.failed("it answered twice with something else than the JSON object")
+            raise self._model.failed(
+                "it answered twice with something else than the JSON object", rests=self._rests
+            )
         return answer, made
+
+    def give_up(self, name: str) -> None:
+        """Ask no more today about what a name stands for: the model gave no usable answer."""
+        self._model.give_up(_of_today(name))
+
+    def is_given_up(self, name: str) -> bool:
+        """Whether the model gave no usable answer today, in this process or another one."""
+        return self._model.is_given_up(_of_today(name))
 
     def append(self, events: Sequence[Event]) -> None:
         """Append what became of an answer. Where that fails, the model rests: it was paid for nothing."""
@@ -51,3 +68,7 @@ class Questions:
             self._model.failed(f"its answer could not be stored: {error.message}")
             raise
         self._model.worked()
+
+
+def _of_today(name: str) -> str:
+    return f"{timestamps.today()}/{name}"

@@ -8,7 +8,7 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.extraction import JobStep
 from memlog.eventlog.folders import check_store
-from memlog.query.jobs import JobRun, job_runs, last_extraction, last_summary
+from memlog.query.jobs import JobRun, is_job_due, job_runs, last_extraction, last_summary
 from memlog.service.engine import Engine, OperationGroup
 from memlog.service.operations import operation
 from memlog.service.requests.jobs import ListJobRuns, ListJobs, RunJobs
@@ -26,7 +26,8 @@ _Reports = list["JobReport"]
 class Job(msgspec.Struct, kw_only=True):
     """A job of a store.
 
-    due: when it runs, in words. next: the next time; None for one that has no hours, or is off.
+    due: when it runs, in words. next: the next time, or the past one that is to be caught up; None for one
+        that has no hours, or is off.
     last: when it ran last; None if it never has. period: the local day for which that was.
     steps: of that run.
     """
@@ -80,7 +81,9 @@ class Jobs(OperationGroup):
         last = next(iter(self._read(lambda db: job_runs(db, job=name, limit=1))), None)
         job = Job(name=name, due="off")
         if schedule is not None:
-            job.due, job.next = schedule.words, schedule.next(now).ts
+            slot = schedule.latest(now)
+            is_due = self._read(lambda db: is_job_due(db, name, slot.period, slot.ts))
+            job.due, job.next = schedule.words, slot.ts if is_due else schedule.next(now).ts
         if last is not None:
             job.last, job.period, job.steps = last.ts, last.period, last.steps
         return job
@@ -101,8 +104,8 @@ def runner_of(
     has_model = engine.language_model is not None
     steps = Steps(
         engine,
-        extractor_of(engine, is_patient=is_asked) if has_model else None,
-        questions_of(engine, is_patient=is_asked) if has_model else None,
+        extractor_of(engine, is_patient=is_asked, rests=False) if has_model else None,
+        questions_of(engine, is_patient=is_asked, rests=False) if has_model else None,
         room=rules_of(engine).tokens,
         lock_timeout=lock_timeout,
         is_asked=is_asked,

@@ -4,16 +4,17 @@ A comparison is one append: the merged memory, the archived ones, and last the l
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from memlog.eventlog.content_ids import derived_memory_id, folded
+from memlog.eventlog.content_ids import folded
 from memlog.eventlog.encode import draft, new_id
 from memlog.eventlog.envelope import Event
-from memlog.eventlog.errors import BadInput
+from memlog.eventlog.errors import BadInput, ProviderError
 from memlog.eventlog.events import MemoriesMerged, MemoryArchived, MemorySaved, MemoryUpdated
 from memlog.eventlog.extraction import Extraction, MergeDecision
 from memlog.eventlog.secrets import kinds_in, masked
@@ -22,12 +23,12 @@ from memlog.query.conflicts import compared
 from memlog.query.context.token_counters import tokens
 from memlog.query.filters import Filters
 from memlog.query.memories import Memory, memories
-from memlog.query.memories import memory as memory_of
 from memlog.query.search.request import Mode, Search
 from memlog.service.engine import Engine
 from memlog.service.extraction.answers import LONGEST, Listed, listed, usable_text
 from memlog.service.extraction.prompts import MERGE, prompt
 from memlog.service.extraction.questions import Questions
+from memlog.service.jobs.outcome import Outcome
 from memlog.service.searches import search_store
 
 SOURCE = "merge"
@@ -93,9 +94,9 @@ class Merger:
         self._sizes: dict[str, int] = {}
         """Tokens by the event with the content."""
 
-    def merge_exact(self) -> int:
-        """Archive memories whose texts differ in white space, case and compatible forms alone; of each the
-        oldest stays. Returns how many were archived."""
+    def merge_exact(self) -> Outcome:
+        """Archive memories whose texts differ in white space, case and compatible forms alone. Of each the
+        oldest stays that somebody saved, with the greatest importance and the tags of all."""
         archived = 0
         for partition, found in self._engine.decide(_partitions).items():
             by_text: defaultdict[str, list[Memory]] = defaultdict(list)
@@ -104,42 +105,67 @@ class Merger:
             groups = [group for group in by_text.values() if len(group) > 1]
             if groups:
                 archived += self._close_exact(partition, groups)
-        return archived
+        return Outcome(archived)
 
     def _close_exact(self, partition: _Partition, groups: list[list[Memory]]) -> int:
-        events: list[Event] = [
-            MemoryArchived(memory_id=memory.memory_id) for group in groups for memory in group[1:]
-        ]
+        events: list[Event] = []
+        archived: list[Memory] = []
+        for group in groups:
+            kept = _kept(group)
+            others = [memory for memory in group if memory is not kept]
+            importance, tags = max(each.importance for each in (kept, *others)), _tags([kept, *others])
+            if (importance, tags) != (kept.importance, kept.tags):
+                events.append(MemoryUpdated(memory_id=kept.memory_id, importance=importance, tags=tags))
+            archived += others
+        events += [MemoryArchived(memory_id=memory.memory_id) for memory in archived]
         closing = MemoriesMerged(
             chat_id=partition.chat,
             topic=partition.topic,
             category=partition.category,
-            event_ids=[memory.event_id for group in groups for memory in group[1:]],
-            decisions=[_decision("same", group, group[0].memory_id) for group in groups],
+            event_ids=[memory.event_id for memory in archived],
+            decisions=[_decision("same", group, _kept(group).memory_id) for group in groups],
         )
         self._engine.append([*events, closing])
-        return len(events)
+        return len(archived)
 
-    def merge(self) -> Iterator[int]:
-        """Have the model compare what is new with the rest of its partition; after each request, how many
-        memories it merged or found to contradict each other.
+    def merge(self, go_on: Callable[[], None]) -> Outcome:
+        """Have the model compare what is new with the rest of its partition.
+
+        go_on: called after each request.
 
         Raises:
             ProviderError: the model fails; what was merged before stays.
         """
-        for partition in self._engine.decide(_partitions):
-            tried: set[str] = set()
-            while True:
-                # Read now: the request before may have changed some of them.
-                found = self._engine.decide(_partitions).get(partition, [])
-                known = self._engine.decide(lambda db: compared(db, "memory")) | tried
-                batch = self._batch([memory for memory in found if memory.event_id not in known])
-                tried |= {memory.event_id for memory in batch}
-                if not batch:
-                    break
-                shown = self._shown(partition, batch, found)
-                if len(shown) > 1:
-                    yield self._compare(partition, batch, shown)
+        known = self._engine.decide(lambda db: compared(db, "memory"))
+        closed: list[MemoriesMerged] = []
+        failed: ProviderError | None = None
+        for partition, found in self._engine.decide(_partitions).items():
+            new = [memory.event_id for memory in found if memory.event_id not in known]
+            while new and len(found) > 1:
+                batch = self._batch([memory for memory in found if memory.event_id in new])
+                tried = {memory.event_id for memory in batch}
+                shown = self._shown(partition, batch, found) if batch else []
+                try:
+                    if len(shown) > 1:
+                        closed.append(self._compare(partition, batch, shown))
+                except ProviderError as error:
+                    if not error.is_of_answer:
+                        raise
+                    failed = error  # of these memories: others may be compared
+                go_on()
+                new = [event_id for event_id in new if event_id not in tried] if batch else []
+                if new and shown:
+                    # The request may have changed some of them.
+                    found = self._engine.decide(partial(_partition, partition=partition))
+        if failed is not None and not closed:
+            raise failed
+        decisions = [decision for closing in closed for decision in closing.decisions]
+        waiting = sum(decision.memory_id is None for decision in decisions)
+        refused = sum(closing.refused for closing in closed)
+        notes = [f"contradictions that wait for a person: {waiting}"] if waiting else []
+        notes += [f"groups refused: {refused}"] if refused else []
+        notes += [failed.message] if failed is not None else []
+        return Outcome(len(decisions) - waiting, "; ".join(notes) or None)
 
     def _size(self, memory: Memory) -> int:
         if memory.event_id not in self._sizes:
@@ -193,8 +219,8 @@ class Merger:
                 found |= {name: by_id[name] for name in hits[:_CANDIDATES]}
         return [*found.values()]
 
-    def _compare(self, partition: _Partition, batch: list[Memory], shown: list[Memory]) -> int:
-        """Have the model compare memories; how many groups it found."""
+    def _compare(self, partition: _Partition, batch: list[Memory], shown: list[Memory]) -> MemoriesMerged:
+        """Have the model compare memories, and append what it found."""
         assert self._questions is not None
         used = prompt(MERGE)
         asked = [
@@ -202,9 +228,10 @@ class Merger:
             for number, memory in enumerate(shown, 1)
         ]
         answer, took = self._questions.ask(used.text, msgspec.json.encode(asked).decode(), _SCHEMA, _read)
-        now = {memory.event_id for memory in self._engine.decide(_partitions).get(partition, [])}
+        now = {memory.event_id for memory in self._engine.decide(partial(_partition, partition=partition))}
         if not now.issuperset(memory.event_id for memory in shown):
-            return 0  # one of them was changed or forgotten meanwhile
+            # One of them was changed or forgotten meanwhile: the next run compares them.
+            return MemoriesMerged(event_ids=[memory.event_id for memory in shown])
         origin = Extraction(new_id(), self._questions.model, used.id)
         events, decisions = self._decided(partition, answer.entries, batch, shown, origin)
         made = [str(event.id) for event in events if not isinstance(event, MemoryArchived)]
@@ -222,7 +249,7 @@ class Merger:
             refused=answer.refused + len(answer.entries) - len(decisions),
         )
         self._questions.append([*events, closing])
-        return len(decisions)
+        return closing
 
     def _decided(
         self,
@@ -259,20 +286,24 @@ class Merger:
             content = None
         made: list[_Made] = []
         if group.relation == "contradiction":
-            if content is None or any(memory.source not in _DISTILLED for memory in members[:-1]):
+            if content is None or any(map(_is_of_somebody, members[:-1])):
                 return [], _decision("contradiction", members, None)
-            kept = members[0].memory_id
-            made.append(
-                MemoryUpdated(id=new_id(), memory_id=kept, content=content, title="", extraction=origin)
-            )
+            if _is_of_somebody(members[-1]):  # what somebody said last holds as it is
+                kept = members[-1].memory_id
+            else:
+                kept = members[0].memory_id
+                made.append(
+                    MemoryUpdated(id=new_id(), memory_id=kept, content=content, title="", extraction=origin)
+                )
         elif content is None:
             return None
         else:
             same = (memory.memory_id for memory in members if folded(memory.content) == folded(content))
             kept = next(same, "")
             if not kept:
-                kept = derived_memory_id(partition.chat, content)
-                made.append(self._merged(partition, kept, content, members, origin))
+                # No id of the text: another memory may have it, and say something else by now.
+                kept = new_id()
+                made.append(_merged(partition, kept, content, members, origin))
         try:
             for event in made:
                 draft(event)
@@ -283,28 +314,40 @@ class Merger:
                 made.append(MemoryArchived(memory_id=memory.memory_id, extraction=origin))
         return made, _decision(group.relation, members, kept)
 
-    def _merged(
-        self, partition: _Partition, name: str, content: str, members: list[Memory], origin: Extraction
-    ) -> MemorySaved:
-        weightiest = max(members, key=lambda memory: memory.importance)
-        said_by = (memory.source for memory in members if memory.source not in _DISTILLED)
-        tags = dict.fromkeys(tag for memory in members for tag in memory.tags)
-        is_known = self._engine.decide(lambda db: memory_of(db, name)) is not None
-        return MemorySaved(
-            id=new_id(),
-            # It is as old as the last of them; but to come back, a memory is saved now.
-            ts=None if is_known else members[-1].updated_at,
-            memory_id=name,
-            content=content,
-            category=partition.category,
-            kind=weightiest.kind,
-            importance=weightiest.importance,
-            source=next(said_by, SOURCE),
-            topic=partition.topic,
-            chat_id=partition.chat,
-            tags=[*tags] or None,
-            extraction=origin,
-        )
+
+def _merged(
+    partition: _Partition, name: str, content: str, members: list[Memory], origin: Extraction
+) -> MemorySaved:
+    """The memory that stands for all of `members`, as old as the last of them."""
+    weightiest = max(members, key=lambda memory: memory.importance)
+    said_by = (memory.source for memory in members if _is_of_somebody(memory))
+    return MemorySaved(
+        id=name,
+        ts=members[-1].updated_at,
+        memory_id=name,
+        content=content,
+        category=partition.category,
+        kind=weightiest.kind,
+        importance=weightiest.importance,
+        source=next(said_by, SOURCE),
+        topic=partition.topic,
+        chat_id=partition.chat,
+        tags=_tags(members) or None,
+        extraction=origin,
+    )
+
+
+def _is_of_somebody(memory: Memory) -> bool:
+    """Whether a person or an agent has saved a memory: a model does not overrule it."""
+    return memory.source not in _DISTILLED
+
+
+def _kept(group: list[Memory]) -> Memory:
+    return next(filter(_is_of_somebody, group), group[0])
+
+
+def _tags(members: Sequence[Memory]) -> list[str]:
+    return [*dict.fromkeys(tag for memory in members for tag in memory.tags)]
 
 
 def _partitions(db: Connection) -> dict[_Partition, list[Memory]]:
@@ -314,6 +357,14 @@ def _partitions(db: Connection) -> dict[_Partition, list[Memory]]:
         if len(memory.content) <= LONGEST:
             found[_Partition(memory.chat, memory.topic, memory.category)].append(memory)
     return found
+
+
+def _partition(db: Connection, partition: _Partition) -> list[Memory]:
+    """The memories of one partition, as `_partitions` has them."""
+    of_chat = memories(db, category=partition.category, chat=partition.chat)
+    found = [memory for memory in of_chat if len(memory.content) <= LONGEST]
+    own = [each for each in found if _Partition(each.chat, each.topic, each.category) == partition]
+    return sorted(own, key=lambda memory: (memory.updated_at, memory.memory_id))
 
 
 def _decision(

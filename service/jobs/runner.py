@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.errors import ProviderError
+from memlog.eventlog.errors import BadInput, ProviderError
 from memlog.eventlog.events import JobCompleted
 from memlog.eventlog.extraction import JobStep
 from memlog.eventlog.layout import JOBS_LOCK
 from memlog.eventlog.locks import locked
 from memlog.projector.sqlite import Connection
-from memlog.query.jobs import began_before, has_run
+from memlog.query.jobs import is_job_due
 from memlog.service.engine import Engine
-from memlog.service.jobs.schedule import JobRules, Slot
+from memlog.service.jobs.schedule import JobRules
 from memlog.service.jobs.steps import STEPS, Steps
 
 NO_MODEL = "no language model is configured"
@@ -55,7 +55,7 @@ class JobRunner:
         not, a watch leaves catching up to the thread that reports it."""
         now = timestamps.now()
         slots = ((job, schedule.latest(now)) for job, schedule in self._schedules.items() if schedule)
-        return self._has_model or any(_is_due(db, job, slot) for job, slot in slots)
+        return self._has_model or any(is_job_due(db, job, slot.period, slot.ts) for job, slot in slots)
 
     def run_due(self) -> Iterator[JobReport]:
         """Run what is due, and report each job that did something.
@@ -82,7 +82,7 @@ class JobRunner:
             if job not in self._schedules:
                 return self._run(job)
             now, schedule = timestamps.now(), self._schedules[job]
-            return self._run_for(job, now[:10] if schedule is None else schedule.latest(now).period, None)
+            return self._run_for(job, now[:10] if schedule is None else schedule.latest(now).period)
 
     def _run_if_due(self, job: str) -> JobReport | None:
         if job not in self._schedules:
@@ -92,13 +92,13 @@ class JobRunner:
         if schedule is None:
             return None
         slot = schedule.latest(timestamps.now())
-        is_due = self._engine.decide(lambda db: _is_due(db, job, slot))
-        return self._run_for(job, slot.period, f"{job}-{slot.period}") if is_due else None
+        is_due = self._engine.decide(lambda db: is_job_due(db, job, slot.period, slot.ts))
+        return self._run_for(job, slot.period) if is_due else None
 
-    def _run_for(self, job: str, period: str, event_id: str | None) -> JobReport:
+    def _run_for(self, job: str, period: str) -> JobReport:
         report = self._run(job)
         report.period = period
-        self._engine.append([JobCompleted(id=event_id, job=job, period=period, steps=report.steps)])
+        self._engine.append([JobCompleted(job=job, period=period, steps=report.steps)])
         return report
 
     def _run(self, job: str) -> JobReport:
@@ -116,15 +116,13 @@ class JobRunner:
                 done.append(JobStep(step, "skipped", why=NO_MODEL))
                 continue
             try:
-                done.append(JobStep(step, "done", work()))
+                outcome = work()
+                done.append(JobStep(step, "done", outcome.count, outcome.note))
+            except BadInput as error:  # such as an event of today's decay that was forgotten
+                done.append(JobStep(step, "failed", why=error.message))
             except ProviderError as error:
                 done.append(JobStep(step, "failed", why=error.message))
                 failed = failed if error.is_of_answer else error
         if failed is not None:
             raise failed
         return JobReport(job=job, period=None, steps=done)
-
-
-def _is_due(db: Connection, job: str, slot: Slot) -> bool:
-    """Whether a job has not run for a slot. Before anything happened, nothing was missed."""
-    return not has_run(db, job, slot.period) and began_before(db, slot.ts)

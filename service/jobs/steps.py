@@ -7,16 +7,16 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.limits import ARCHIVE_THRESHOLD
 from memlog.service.engine import Engine
 from memlog.service.jobs.merging import Merger
+from memlog.service.jobs.outcome import Outcome
 from memlog.service.memories import fading
 
 if TYPE_CHECKING:
-    from memlog.query.buffer import Buffer
     from memlog.service.extraction.extractor import Extractor
     from memlog.service.extraction.questions import Questions
     from memlog.service.extraction.reports import ExtractionReport
 
-Work = Callable[[], int]
-"""Does a step, and returns how many things it changed."""
+Work = Callable[[], Outcome]
+"""Does a step."""
 
 STEPS: dict[str, tuple[str, ...]] = {
     "extraction": ("messages",),
@@ -67,7 +67,7 @@ class Steps:
                 ("extraction", "messages"): lambda: self._messages(extractor),
                 ("summaries", "messages"): lambda: self._sum(summariser.run()),
                 ("daily", "daily events"): lambda: self._days(extractor),
-                ("weekly", "merge"): lambda: self._sum(merger.merge()),
+                ("weekly", "merge"): lambda: merger.merge(go_on),
                 ("weekly", "profile"): Profile(engine, questions, room).refresh,
             }
 
@@ -75,30 +75,29 @@ class Steps:
         """What does a step; None where there is no language model, which it needs."""
         return self._works.get((job, step))
 
-    def _decay(self) -> int:
-        return fading.decay(self._engine.append, self._engine.decide, None).changed
+    def _decay(self) -> Outcome:
+        return Outcome(fading.decay(self._engine.append, self._engine.decide, None).changed)
 
-    def _prune(self) -> int:
+    def _prune(self) -> Outcome:
         append, decide, least = self._engine.append, self._engine.decide, ARCHIVE_THRESHOLD.default
-        return fading.prune(append, decide, fading.PRUNED, least, dry_run=False).archived
+        return Outcome(fading.prune(append, decide, fading.PRUNED, least, dry_run=False).archived)
 
-    def _messages(self, extractor: "Extractor") -> int:
-        def is_due(buffer: "Buffer") -> bool:
-            return self._is_asked or extractor.is_due(buffer)
+    def _messages(self, extractor: "Extractor") -> Outcome:
+        return self._count(
+            extractor.run(None, None, lock_timeout=self._lock_timeout, is_asked=self._is_asked)
+        )
 
-        return self._count(extractor.run(None, None, lock_timeout=self._lock_timeout, is_due=is_due))
-
-    def _days(self, extractor: "Extractor") -> int:
+    def _days(self, extractor: "Extractor") -> Outcome:
         yesterday = timestamps.shifted(timestamps.now(), -_DAY)[:10]
         reports = extractor.run_days(yesterday, lock_timeout=self._lock_timeout, is_asked=self._is_asked)
         return self._count(reports)
 
-    def _count(self, reports: "Iterable[ExtractionReport]") -> int:
+    def _count(self, reports: "Iterable[ExtractionReport]") -> Outcome:
         return self._sum(report.messages for report in reports)
 
-    def _sum(self, numbers: Iterable[int]) -> int:
+    def _sum(self, numbers: Iterable[int]) -> Outcome:
         done = 0
         for number in numbers:
             done += number
             self._go_on()
-        return done
+        return Outcome(done)

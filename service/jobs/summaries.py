@@ -43,8 +43,6 @@ class Summariser:
     def __init__(self, engine: Engine, questions: Questions, room: int) -> None:
         self._engine, self._questions, self._room = engine, questions, room
         self._seen = 0
-        self._unusable: dict[Chat, str] = {}
-        """By chat, the last message for which the model gave no usable answer: nobody pays for it twice."""
 
     def run(self) -> Iterator[int]:
         """Summarise what is due; after each request, how many messages it covers.
@@ -56,15 +54,16 @@ class Summariser:
         failed: ProviderError | None = None
         for chat in news:
             for stretch in self._engine.decide(partial(stretches, chat=chat)):
-                last = stretch.messages[-1].id
-                if self._unusable.get(chat) == last:
+                name = f"summary/{stretch.messages[0].id}"
+                if self._questions.is_given_up(name):
                     continue
                 try:
                     yield from self._summarised(chat, stretch)
                 except ProviderError as error:
                     if not error.is_of_answer:
                         raise
-                    self._unusable[chat], failed = last, error
+                    self._questions.give_up(name)
+                    failed = error
         if failed is not None:
             raise failed
         self._seen = seen

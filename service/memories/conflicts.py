@@ -7,7 +7,7 @@ from memlog.eventlog.encode import new_id
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import MemoriesMerged, MemoryArchived
-from memlog.eventlog.extraction import MergeDecision
+from memlog.eventlog.extraction import Extraction, MergeDecision
 from memlog.query.conflicts import MemoryConflict, conflicts
 from memlog.query.memories import memory
 from memlog.service.memories.save import Append
@@ -26,16 +26,21 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
     if not keep or not {*keep} <= {*ids}:
         raise BadInput("keep names no memory of the conflict", hint=f"one or several of {', '.join(ids)}")
     holds = decide(lambda db: memory(db, keep[0]))
-    assert holds is not None, "a conflict waits while all its memories stand"
+    if holds is None:
+        raise BadInput(f"there is no memory {keep[0]!r}", hint="store.memories.list()")
     all_hold = {*keep} == {*ids}
     closing_id = new_id()
     decision = MergeDecision(
         "different" if all_hold else "contradiction",
         ids,
         [each.event_id for each in found.memories],
-        None if all_hold else keep[0],
+        keep[0] if len({*keep}) == 1 else None,
     )
-    archived: list[Event] = [MemoryArchived(memory_id=each) for each in ids if each not in keep]
+    # They count with the line that closes them.
+    origin = Extraction(closing_id, "person", "resolve")
+    archived: list[Event] = [
+        MemoryArchived(memory_id=each, extraction=origin) for each in ids if each not in keep
+    ]
     closing = MemoriesMerged(
         id=closing_id,
         event_ids=decision.event_ids,

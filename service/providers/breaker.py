@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import ProviderError
@@ -19,6 +20,9 @@ from memlog.service.providers.settings import Provider
 _FIRST_REST = 30.0
 _LONGEST_REST = 600.0
 
+_GIVEN_UP = 1000
+"""Names that a record holds: what is forgotten is asked once more."""
+
 
 _unwritten: "dict[tuple[Path, str], ProviderRecord]" = {}
 """Records by store and provider that could not be written."""
@@ -29,6 +33,7 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     dimension: of its vectors. failures: in a row; errors: all. error, failed_at: of the last one.
     rests_until: seconds since 1970; nobody asks it before.
+    given_up: what it gave no usable answer about, the latest last.
     """
 
     dimension: int | None = None
@@ -37,6 +42,7 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     error: str | None = None
     failed_at: str | None = None
     rests_until: float = 0.0
+    given_up: list[str] = []
 
     @property
     def rests(self) -> bool:
@@ -99,8 +105,11 @@ class Breaker:
             until = timestamps.of_seconds(record.rests_until)
             raise ProviderError(f"{record.error} (not asked again before {until})", retryable=True)
 
-    def failed(self, error: ProviderError) -> None:
-        """Note a failure; not one of this machine, such as a key that is missing."""
+    def failed(self, error: ProviderError, *, rests: bool = True) -> None:
+        """Note a failure; not one of this machine, such as a key that is missing.
+
+        rests: whether the provider rests.
+        """
         known = self.record()
         if error.is_local or known.rests:
             return  # those that were asked at the same time have failed with it
@@ -112,14 +121,22 @@ class Breaker:
                 errors=known.errors + 1,
                 error=error.message,
                 failed_at=timestamps.now(),
-                rests_until=time.time() + rest,
+                rests_until=time.time() + rest if rests else known.rests_until,
+                given_up=known.given_up,
             )
         )
+
+    def give_up(self, name: str) -> None:
+        """Note what the provider gave no usable answer about."""
+        known = self.record()
+        self._write(replace(known, given_up=[*known.given_up, name][-_GIVEN_UP:]))
 
     def worked(self, dimension: int | None = None) -> None:
         """Note that the provider answered, and the dimension of its vectors."""
         known = self.record()
-        record = ProviderRecord(dimension=dimension or known.dimension, errors=known.errors)
+        record = ProviderRecord(
+            dimension=dimension or known.dimension, errors=known.errors, given_up=known.given_up
+        )
         if record != known:
             self._write(record)
 

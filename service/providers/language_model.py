@@ -104,13 +104,21 @@ class LanguageModel:
         """Note that an answer could be used."""
         self._breaker.worked()
 
-    def failed(self, why: str) -> ProviderError:
-        """The error of an answer that cannot be used; the model rests as after any other."""
+    def give_up(self, name: str) -> None:
+        """Note that nothing can be made of its answers about something."""
+        self._breaker.give_up(name)
+
+    def is_given_up(self, name: str) -> bool:
+        """Whether that was noted."""
+        return name in self._breaker.record().given_up
+
+    def failed(self, why: str, *, rests: bool = True) -> ProviderError:
+        """The error of an answer that cannot be used. rests: whether the model rests as after any other."""
         error = ProviderError(
             f"{self._provider.base_url}: {why}", hint="try another model, or a greater max_tokens"
         )
         error.is_of_answer = True
-        self._breaker.failed(error)
+        self._breaker.failed(error, rests=rests)
         return error
 
     def _asked(self, system: str, user: str, schema: dict[str, Any]) -> Completion:

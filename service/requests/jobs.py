@@ -31,7 +31,8 @@ class RunJobs(Request, frozen=True):
 
 
 class ListJobRuns(Request, frozen=True):
-    """List what jobs did, the newest run first: each step, what it changed, and why it was skipped."""
+    """List the runs of the daily and the weekly job, the newest first: each step, what it changed, and why it
+    was skipped."""
 
-    job: Annotated[JobName | None, "Only of this job."] = None
+    job: Annotated[Literal["daily", "weekly"] | None, "Only of this job."] = None
     limit: Annotated[int | None, Meta(ge=1, le=MOST), "At most so many runs; all where not given."] = None

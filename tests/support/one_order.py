@@ -118,6 +118,9 @@ def that_count(events):
     """Events without those of extractions that no line closes."""
     closing = ("memories_extracted", "daily_events_compressed", "memories_merged", "profile_refreshed")
     closed = {event["id"] for event in events if event["type"] in closing}
+    for event in events:
+        if event["type"] == "redacted":
+            closed |= {event.get("target_id"), *event.get("target_ids", [])}
     return [event for event in events if (event.get("extraction") or {}).get("id") in (None, *closed)]
 
 

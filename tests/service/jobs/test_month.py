@@ -20,14 +20,14 @@ FOLDER = FIXTURES / "sleep"
 FIRST, LAST = date(2026, 1, 15), date(2026, 2, 16)
 """The last day is the Monday after the month."""
 KILLS = 10
-OF_A_PERSON = ("memory_id", "content", "category", "importance")
+OF_A_PERSON = ("memory_id", "content", "category", "importance", "chat_id")
 GIVEN = [
-    ("musti", "Musti syö vain kanaa.", "other", 0.5),
-    ("swim-1", "Sofia swims on Tuesdays.", "other", 0.5),
-    ("swim-2", "Sofia  swims on tuesdays.", "other", 0.5),
-    ("scrap", "The lift is out of order.", "temp", 0.001),
+    ("musti", "Musti syö vain kanaa.", "other", 0.5, "telegram:elina"),
+    ("swim-1", "Sofia swims on Tuesdays.", "other", 0.5, None),
+    ("swim-2", "Sofia  swims on tuesdays.", "other", 0.5, None),
+    ("scrap", "The lift is out of order.", "temp", 0.001, None),
 ]
-MEMBERS = ("type", "id", "ts", "event_date", "channel", "summary", "section", "key", "value")
+MEMBERS = ("type", "id", "ts", "event_date", "channel", "sender_id", "summary", "section", "key", "value")
 
 
 def _rows(name: str) -> dict[str, list[list[str]]]:
@@ -118,7 +118,7 @@ def check(store: memlog.Store) -> None:
         "model",
         [
             "The façade of the harbour library is red brick.",
-            "The façade of the harbour library is larch, not brick.",
+            "Red brick for the façade cannot be had before June.",
         ],
     )
     texts = [

@@ -1,6 +1,7 @@
 """What the steps of jobs make of memories and conversations, and what a person has said on top of it."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,10 @@ def test_what_somebody_saved_waits_for_a_person(tmp_path: Path, provider: Provid
         with pytest.raises(memlog.NotFound):
             store.memories.resolve(conflict.id, keep=ids)
         found = [(each.state, each.decided_by, each.memory_id) for each in store.memories.conflicts()]
-        assert found == ([] if keep is None else [("decided", "person", ids[keep])])
+        assert found == [("decided", "person", None if keep is None else ids[keep])]
+        store.erasure.forget(memory=ids[keep or 0])
+        assert contents(store) == ([TAMPERE] if keep is None else []), "only that one was forgotten"
+        assert len(store.memories.list(archived=True)) == (keep is not None)
 
 
 def test_to_forget_a_merged_memory_takes_what_it_was_merged_from_and_what_it_told_of_the_user(
@@ -119,6 +123,8 @@ def test_the_profile_leaves_what_a_person_set_or_removed(tmp_path: Path, provide
         store.core.set("user", "phone", "050")
         store.core.delete("user", "phone")
         saved(store, HOME)
+        for name in ("Anna", "Boris"):
+            store.append([memlog.Message(channel="t", chat_id=name, role="user", name=name, content="Hi")])
         store.memories.save("Anna told a secret.", chat="telegram:7")
         store.jobs.run("weekly")
         assert store.core.get("user") == {"city": "Turku", "diet": "vegan"}
@@ -201,3 +207,135 @@ def test_while_the_model_is_away_the_run_stays_due_and_its_other_steps_are_done(
         store.jobs.run("weekly")
         assert contents(store) == [HOME]
         assert len(store.jobs.log()) == 1
+
+
+def test_a_value_of_the_profile_goes_with_what_it_was_made_of(tmp_path: Path, provider: Provider) -> None:
+    provider.answer = scripted(profile={"city": "Turku"})
+    with opened(tmp_path, provider) as store:
+        saved(store, TURKU)
+        store.memories.save("Anna likes tea.", ts="2026-01-02T00:00:00Z")
+        store.jobs.run("weekly")
+        assert store.core.get("user") == {"city": "Turku"}
+        (turku,) = [each for each in store.memories.list() if each.content == TURKU]
+        store.memories.archive(turku.memory_id)
+        provider.answer = scripted()
+        store.jobs.run("weekly")
+        assert store.core.get("user") == {}
+        provider.answer = scripted(profile={"city": "Oulu"})
+        store.memories.save("Anna has moved to Oulu.")
+        store.jobs.run("weekly")
+        assert store.core.get("user") == {"city": "Oulu"}, "the profile may set again what it has removed"
+
+
+def test_what_a_person_sets_while_the_model_works_holds(tmp_path: Path, provider: Provider) -> None:
+    def answer(asked: str) -> str:
+        with memlog.open(tmp_path) as other:
+            other.core.set("user", "city", "Turku")
+        return str(scripted(profile={"city": "Tampere"})(asked))
+
+    with opened(tmp_path, provider) as store:
+        saved(store, TURKU)
+        store.append([memlog.CoreMemoryUpdated(section="user", key="city", value="Oulu", source="profile")])
+        provider.answer = answer
+        store.jobs.run("weekly")
+        assert store.core.get("user") == {"city": "Turku"}
+        later = memlog.CoreMemoryUpdated(section="user", key="city", value="Espoo", source="profile")
+        store.append([later])
+        assert store.core.get("user") == {"city": "Turku"}, "whoever writes a profile, and whenever"
+
+
+def test_a_merge_leaves_every_memory_that_is_not_of_its_group(tmp_path: Path, provider: Provider) -> None:
+    allergy = "Anna is allergic to penicillin."
+    provider.answer = scripted([("update", (TURKU, TAMPERE), HOME)])
+    with opened(tmp_path, provider) as store:
+        report = store.memories.save(HOME)
+        store.memories.update(report.memory_id, content=allergy)
+        saved(store, TURKU, TAMPERE)
+        store.jobs.run("weekly")
+        assert contents(store) == sorted([HOME, allergy])
+
+
+def test_a_forgotten_closing_line_makes_no_memory_vanish(tmp_path: Path, provider: Provider) -> None:
+    provider.answer = scripted([("update", (TURKU, TAMPERE), HOME)])
+    with opened(tmp_path, provider) as store:
+        saved(store, TURKU, TAMPERE)
+        store.jobs.run("weekly")
+        (closing,) = [
+            each["id"]
+            for path in (tmp_path / "log/memory").glob("*.jsonl")
+            for each in map(json.loads, path.read_bytes().splitlines())
+            if each["type"] == "memories_merged"
+        ]
+        store.erasure.forget(event_id=closing)
+        assert contents(store) == [HOME]
+
+
+def test_an_answer_of_no_use_is_paid_for_once_a_day_and_the_run_ends(
+    tmp_path: Path, provider: Provider, clock: Clock
+) -> None:
+    provider.answer = lambda asked: "I cannot help with that."
+    clock.now = "2026-01-14T12:00:00.000Z"
+    with opened(tmp_path, provider, tokens=300) as store:
+        saved(store, TURKU, TAMPERE)
+        long = memlog.Message(channel="cli", chat_id="1", role="user", content="word " * 600)
+        store.append([long, memlog.SessionBreak(channel="cli", chat_id="1")])
+        store.daily.record("Anna moved.", date="2026-01-13")
+        clock.now = "2026-01-20T12:00:00.000Z"
+        for _ in range(3):
+            with suppress(memlog.ProviderError), opened(tmp_path, provider, tokens=300) as other:
+                other.jobs.run()
+        assert sorted((run.job, run.period) for run in store.jobs.log()) == [
+            ("daily", "2026-01-20"),
+            ("weekly", "2026-01-19"),
+        ]
+        assert all(
+            "answered twice" in (step.why or "") for run in store.jobs.log() for step in run.steps[1:3]
+        )
+        asked = len(provider.asked)
+        with suppress(memlog.ProviderError):
+            store.jobs.run()
+        assert len(provider.asked) == asked
+
+
+def test_a_run_whose_line_was_forgotten_is_made_once_more(tmp_path: Path, clock: Clock) -> None:
+    with memlog.open(tmp_path) as store:
+        store.memories.save(TURKU)
+        clock.now = "2026-01-20T12:00:00.000Z"
+        store.jobs.run()
+        for run in store.jobs.log():
+            store.erasure.forget(event_id=run.id)
+        assert len(store.jobs.run()) == 2
+        assert store.jobs.run() == []
+
+
+def test_what_is_distilled_of_a_day_is_of_that_day_and_of_its_chat(
+    tmp_path: Path, provider: Provider
+) -> None:
+    provider.answer = lambda asked: json.dumps(
+        {
+            "memories": [{"type": "fact", "content": "Anna has pneumonia.", "importance": 0.9}],
+            "summary": "Anna told of her pneumonia.",
+        }
+        if "role" in asked
+        else {"memories": [{"type": "fact", "content": "Anna had pneumonia in January.", "importance": 0.9}]}
+    )
+    with opened(tmp_path, provider) as store:
+        said = memlog.Message(
+            channel="telegram",
+            chat_id="7",
+            role="user",
+            content="I have pneumonia",
+            ts="2026-01-14T12:00:00Z",
+        )
+        store.append([said])
+        store.jobs.run("extraction")
+        store.jobs.run("daily")
+        found = {(each.content, each.chat, each.updated_at[:10]) for each in store.memories.list()}
+        assert found == {
+            ("Anna has pneumonia.", "telegram:7", "2026-01-14"),
+            ("Anna had pneumonia in January.", "telegram:7", "2026-01-14"),
+        }
+        store.jobs.run("weekly")
+        store.erasure.forget(chat="telegram:7")
+        store.erasure.scrub()
+        assert store.erasure.prove("pneumonia").found == []
