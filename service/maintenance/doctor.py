@@ -31,6 +31,7 @@ from memlog.projector.sqlite import (
     why_no_vectors,
     wrapped,
 )
+from memlog.query.conflicts import contested_memories
 from memlog.query.context.scope import automatic_scope
 from memlog.query.ids import Conflict, conflicts, plain_texts
 from memlog.service.maintenance.findings import Finding, numbered, or_ok
@@ -254,7 +255,8 @@ def _lines(read_model: ReadModel) -> list[Finding]:
         with wrapped("the read model"):
             db = read_model.projector.live(read_only=read_model.is_read_only)
             scope, why = automatic_scope(db)
-            return [_conflicts(db), _quarantine(db), Finding("scope", "ok", f"{scope}: {shown(why)}")]
+            of_scope = Finding("scope", "ok", f"{scope}: {shown(why)}")
+            return [_conflicts(db), _quarantine(db), *_contradictions(db), of_scope]
     except DatabaseError:  # `_read_model` reports it
         return []
 
@@ -269,6 +271,14 @@ def _conflicts(db: Connection) -> Finding:
     events = numbered(count, "event is not shown: its id names", "events are not shown: their ids name")
     remedy = "append what should be found again, with an id of its own"
     return Finding("conflicts", "warning", f"{events} an earlier one: {listed}", remedy)
+
+
+def _contradictions(db: Connection) -> list[Finding]:
+    """Memories of which a person is to say which hold; [] without any."""
+    count = len(contested_memories(db))
+    text = f"{count} memories contradict each other, and wait for a person"
+    remedy = "say which hold: store.memories.conflicts() lists them"
+    return [Finding("contradictions", "warning", text, remedy)] if count else []
 
 
 def _quarantine(db: Connection) -> Finding:

@@ -53,8 +53,9 @@ class Watch(Request, frozen=True, kw_only=True):
     """Keep the read model up to the log and documents up to their files, and compute embeddings.
 
     An event that any process appends is in the read model within 250 ms; a changed file of a folder of
-    documents is found within a second. Embeddings are computed behind that, in the background. Errors go to
-    `notify` once, and are retried. One process watches a store at a time.
+    documents is found within a second. Embeddings are computed behind that, in the background. Jobs run when
+    they are due: decay, merges, and what a language model distils. Errors go to `notify` once, and are
+    retried. One process watches a store at a time.
 
     Raises:
         Busy: another process watches this store.

@@ -37,8 +37,10 @@ class DueJobs(Worker):
             return False
         done = False
         try:
-            for _ in self._runner.run_due():
+            for report in self._runner.run_due():
                 done = True
+                if report.period is not None:
+                    self._notes.append(f"ran the {report.job} job of {report.period}")
                 self._go_on()
         except Busy:  # another process runs jobs
             return done
