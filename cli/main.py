@@ -62,6 +62,8 @@ _COMMANDS = {
         "doctor": "Check the store and the installation, and suggest repairs.",
         "embed": "Compute missing embeddings.",
         "help": "Show the help of a command, or describe every command as JSON.",
+        "export": "Write what the store holds for other programs.",
+        "import": "Import what another program keeps.",
         "jobs": "List and run what memlog does by itself, by day and by week.",
         "mcp": "Serve the tools of the store to an agent, over MCP.",
         "project": "Replay the log into the read model.",
@@ -83,6 +85,7 @@ _MODULES = {
     "documents": ("docs", "workspace"),
     "erasure": ("forget", "scrub", "secrets"),
     "extraction": ("buffer", "extract", "prompts"),
+    "exchange": ("export", "import"),
     "facts": ("ask", "fact"),
     "fading": ("decay", "prune"),
     "help": ("completion", "help"),
@@ -112,7 +115,9 @@ class _Commands(LazyCommands):
         if not any(cmd_name in group for group in _COMMANDS.values()):
             return None
         home = next((module for module, names in _MODULES.items() if cmd_name in names), cmd_name)
-        command: click.Command = getattr(import_module(f"memlog.cli.{home}"), cmd_name)
+        module = import_module(f"memlog.cli.{home}")
+        # `import` is a word of Python.
+        command: click.Command = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002

@@ -39,6 +39,24 @@ def forgotten_ids(db: Connection, stream: str, ids: Sequence[str]) -> set[str]:
     return {event_id for (event_id,) in rows}
 
 
+def ids_anywhere(db: Connection, ids: Sequence[str]) -> tuple[set[str], set[str]]:
+    """Which of `ids` events of any stream have, and which were forgotten in any."""
+    streams = (
+        "WITH streams AS (SELECT DISTINCT stream FROM checkpoints), ids AS (SELECT value FROM json_each(?))"
+    )
+    known = db.execute(
+        f"{streams} SELECT i.value FROM ids i CROSS JOIN streams s"
+        " JOIN events e ON e.stream = s.stream AND e.id = i.value",
+        (as_list(ids),),
+    ).fetchall()
+    forgotten = db.execute(
+        f"{streams} SELECT i.value FROM ids i CROSS JOIN streams s"
+        " JOIN redactions r ON r.stream = s.stream AND r.target_id = i.value",
+        (as_list(ids),),
+    ).fetchall()
+    return {name for (name,) in known}, {name for (name,) in forgotten}
+
+
 class Conflict(msgspec.Struct, frozen=True):
     """A line with the id of an earlier event of its stream and another content; the holder is that event."""
 

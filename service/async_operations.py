@@ -7,6 +7,7 @@ from memlog.service.daily_events import DailyEvents
 from memlog.service.documents.facade import Documents
 from memlog.service.documents.workspaces import Workspaces
 from memlog.service.erasure.facade import Erasure
+from memlog.service.exchange.facade import DataExchange
 from memlog.service.extraction.facade import Extractions
 from memlog.service.facts.facade import Facts
 from memlog.service.jobs.facade import Jobs
@@ -112,6 +113,13 @@ class AsyncJobs(Awaitable):
     log = awaited(Jobs.log)
 
 
+class AsyncDataExchange(Awaitable):
+    """The methods of `DataExchange` as coroutines."""
+
+    import_from = awaited(DataExchange.import_from)
+    export_sqlite = awaited(DataExchange.export_sqlite)
+
+
 class AsyncErasure(Awaitable):
     """The methods of `Erasure` as coroutines."""
 
@@ -160,6 +168,7 @@ class AsyncOperations(Awaitable):
     workspaces: AsyncWorkspaces
     extraction: AsyncExtractions
     jobs: AsyncJobs
+    exchange: AsyncDataExchange
     erasure: AsyncErasure
     maintenance: AsyncMaintenance
     tools: AsyncTools

@@ -6,6 +6,7 @@ from memlog.service.daily_events import DailyEvents
 from memlog.service.documents.facade import Documents
 from memlog.service.documents.workspaces import Workspaces
 from memlog.service.erasure.facade import Erasure
+from memlog.service.exchange.facade import DataExchange
 from memlog.service.extraction.facade import Extractions
 from memlog.service.facts.facade import Facts
 from memlog.service.jobs.facade import Jobs
@@ -111,6 +112,13 @@ class RemoteJobs(Remote):
     log = remote(Jobs.log)
 
 
+class RemoteDataExchange(Remote):
+    """The operations of `DataExchange`."""
+
+    import_from = remote(DataExchange.import_from)
+    export_sqlite = remote(DataExchange.export_sqlite)
+
+
 class RemoteErasure(Remote):
     """The operations of `Erasure`."""
 
@@ -158,6 +166,7 @@ class RemoteOperations(Remote):
     workspaces: RemoteWorkspaces
     extraction: RemoteExtractions
     jobs: RemoteJobs
+    exchange: RemoteDataExchange
     erasure: RemoteErasure
     maintenance: RemoteMaintenance
     tools: RemoteTools

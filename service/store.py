@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from memlog.service.documents.facade import Documents
     from memlog.service.documents.workspaces import Workspaces
     from memlog.service.erasure.facade import Erasure
+    from memlog.service.exchange.facade import DataExchange
     from memlog.service.extraction.facade import Extractions
     from memlog.service.facts.facade import Facts
     from memlog.service.jobs.facade import Jobs
@@ -183,6 +184,7 @@ class Store:
     workspaces: LazyGroup["Workspaces"] = LazyGroup("documents.workspaces:Workspaces")
     extraction: LazyGroup["Extractions"] = LazyGroup("extraction.facade:Extractions")
     jobs: LazyGroup["Jobs"] = LazyGroup("jobs.facade:Jobs")
+    exchange: LazyGroup["DataExchange"] = LazyGroup("exchange.facade:DataExchange")
     erasure: LazyGroup["Erasure"] = LazyGroup("erasure.facade:Erasure")
     maintenance: LazyGroup["Maintenance"] = LazyGroup("maintenance.facade:Maintenance")
     tools: LazyGroup["Tools"] = LazyGroup("tools:Tools")

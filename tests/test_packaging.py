@@ -103,7 +103,7 @@ ADAPTERS = {
     "memlog.cli": ("memlog.service", *ERRORS_AND_EVENTS, *STARTS_FAST),
     "memlog.service.http": ("memlog.service", *ERRORS_AND_EVENTS),
     "memlog.service.mcp": ("memlog.service", *ERRORS_AND_EVENTS),
-    "memlog.service.exchange.importers": ERRORS_AND_EVENTS[1:],
+    "memlog.service.importers": ERRORS_AND_EVENTS,
 }
 """By package: what it may import of memlog beside itself and, but for importers, the public names."""
 

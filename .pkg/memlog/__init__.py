@@ -54,7 +54,7 @@ _NAMES = {
     "query.surroundings": "Surroundings",
     "query.window": "Window WindowMessage",
     "service.async_operations": (
-        "AsyncConversations AsyncCore AsyncDailyEvents AsyncDocuments AsyncErasure AsyncExtractions AsyncFacts AsyncJobs "
+        "AsyncConversations AsyncCore AsyncDailyEvents AsyncDataExchange AsyncDocuments AsyncErasure AsyncExtractions AsyncFacts AsyncJobs "
         "AsyncMaintenance AsyncMemories AsyncTools AsyncWorkspaces"
     ),
     "service.async_store": "AsyncStore open_async",
@@ -72,6 +72,9 @@ _NAMES = {
     "service.erasure.reports": "DoomedLine ForgetReport ScrubReport",
     "query.buffer": "Buffer BufferedMessage",
     "service.extraction.facade": "DistilRequest Extractions",
+    "service.exchange.engine": "ImportProblem ImportReport",
+    "service.exchange.facade": "DataExchange",
+    "service.exchange.plain_tables": "ExportReport",
     "service.jobs.facade": "Job Jobs",
     "service.jobs.runner": "JobReport",
     "service.jobs.schedule": "JobRules",

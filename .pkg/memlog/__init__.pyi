@@ -85,6 +85,7 @@ from memlog.service.async_operations import (
     AsyncConversations as AsyncConversations,
     AsyncCore as AsyncCore,
     AsyncDailyEvents as AsyncDailyEvents,
+    AsyncDataExchange as AsyncDataExchange,
     AsyncDocuments as AsyncDocuments,
     AsyncErasure as AsyncErasure,
     AsyncExtractions as AsyncExtractions,
@@ -116,6 +117,9 @@ from memlog.service.erasure.reports import (
     ForgetReport as ForgetReport,
     ScrubReport as ScrubReport,
 )
+from memlog.service.exchange.engine import ImportProblem as ImportProblem, ImportReport as ImportReport
+from memlog.service.exchange.facade import DataExchange as DataExchange
+from memlog.service.exchange.plain_tables import ExportReport as ExportReport
 from memlog.service.extraction.facade import DistilRequest as DistilRequest, Extractions as Extractions
 from memlog.service.extraction.prompts import Prompt as Prompt
 from memlog.service.extraction.reports import ExtractionReport as ExtractionReport

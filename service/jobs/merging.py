@@ -4,20 +4,19 @@ A comparison is one append: the merged memory, the archived ones, and last the l
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
 from memlog.eventlog.content_ids import folded
-from memlog.eventlog.encode import draft, new_id
+from memlog.eventlog.encode import new_id
 from memlog.eventlog.envelope import Event
-from memlog.eventlog.errors import BadInput, ProviderError
-from memlog.eventlog.events import MemoriesMerged, MemoryArchived, MemorySaved, MemoryUpdated
-from memlog.eventlog.extraction import Extraction, MergeDecision
-from memlog.eventlog.secrets import kinds_in, masked
+from memlog.eventlog.errors import ProviderError
+from memlog.eventlog.events import MemoriesMerged, MemoryArchived, MemoryUpdated
+from memlog.eventlog.extraction import Extraction
+from memlog.eventlog.secrets import masked
 from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import compared
 from memlog.query.context.token_counters import tokens
@@ -25,17 +24,19 @@ from memlog.query.filters import Filters
 from memlog.query.memories import Memory, memories
 from memlog.query.search.request import Mode, Search
 from memlog.service.engine import Engine
-from memlog.service.extraction.answers import LONGEST, Listed, listed, usable_text
+from memlog.service.extraction.answers import LONGEST
 from memlog.service.extraction.prompts import MERGE, prompt
 from memlog.service.extraction.questions import Questions
+from memlog.service.jobs.merge_groups import (
+    SCHEMA,
+    decided,
+    decision_of,
+    is_of_somebody,
+    read_groups,
+    tags_of,
+)
 from memlog.service.jobs.outcome import Outcome
 from memlog.service.searches import search_store
-
-SOURCE = "merge"
-"""The source of memories that were merged of what a model distilled."""
-
-_DISTILLED = ("extraction", SOURCE)
-"""Sources of memories that nobody has saved: a model may overrule them."""
 
 _CANDIDATES = 5
 """Memories that words find for a new one, and as many by meaning, where a partition does not fit into a
@@ -46,41 +47,11 @@ _MODES: tuple[Mode, ...] = ("vector", "text")
 _SEARCHED = 1000
 """Characters of a memory by which such candidates are found."""
 
-_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
-        "groups": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "relation": {"type": "string", "enum": ["same", "update", "contradiction"]},
-                    "numbers": {"type": "array", "items": {"type": "integer"}},
-                    "content": {"type": "string"},
-                },
-                "required": ["relation", "numbers", "content"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["groups"],
-    "additionalProperties": False,
-}
-
-
-_Made = MemorySaved | MemoryUpdated | MemoryArchived
-
 
 class _Partition(NamedTuple):
     chat: str | None
     topic: str | None
     category: str
-
-
-class _MergeGroup(msgspec.Struct):
-    relation: Literal["same", "update", "contradiction"]
-    numbers: list[int]
-    content: str = ""
 
 
 class Merger:
@@ -113,7 +84,7 @@ class Merger:
         for group in groups:
             kept = _kept(group)
             others = [memory for memory in group if memory is not kept]
-            importance, tags = max(each.importance for each in (kept, *others)), _tags([kept, *others])
+            importance, tags = max(each.importance for each in (kept, *others)), tags_of([kept, *others])
             if (importance, tags) != (kept.importance, kept.tags):
                 events.append(MemoryUpdated(memory_id=kept.memory_id, importance=importance, tags=tags))
             archived += others
@@ -123,7 +94,7 @@ class Merger:
             topic=partition.topic,
             category=partition.category,
             event_ids=[memory.event_id for memory in archived],
-            decisions=[_decision("same", group, _kept(group).memory_id) for group in groups],
+            decisions=[decision_of("same", group, _kept(group).memory_id) for group in groups],
         )
         self._engine.append([*events, closing])
         return len(archived)
@@ -227,13 +198,15 @@ class Merger:
             {"number": number, "date": memory.updated_at[:10], "text": masked(memory.content)}
             for number, memory in enumerate(shown, 1)
         ]
-        answer, took = self._questions.ask(used.text, msgspec.json.encode(asked).decode(), _SCHEMA, _read)
+        answer, took = self._questions.ask(
+            used.text, msgspec.json.encode(asked).decode(), SCHEMA, read_groups
+        )
         now = {memory.event_id for memory in self._engine.decide(partial(_partition, partition=partition))}
         if not now.issuperset(memory.event_id for memory in shown):
             # One of them was changed or forgotten meanwhile: the next run compares them.
             return MemoriesMerged(event_ids=[memory.event_id for memory in shown])
         origin = Extraction(new_id(), self._questions.model, used.id)
-        events, decisions = self._decided(partition, answer.entries, batch, shown, origin)
+        events, decisions = decided(answer.entries, batch, shown, origin)
         made = [str(event.id) for event in events if not isinstance(event, MemoryArchived)]
         closing = MemoriesMerged(
             id=origin.id,
@@ -251,103 +224,9 @@ class Merger:
         self._questions.append([*events, closing])
         return closing
 
-    def _decided(
-        self,
-        partition: _Partition,
-        groups: list[_MergeGroup],
-        batch: list[Memory],
-        shown: list[Memory],
-        origin: Extraction,
-    ) -> tuple[list[_Made], list[MergeDecision]]:
-        """What the usable groups give. A memory is in one group, and each group has a new one."""
-        new = {memory.memory_id for memory in batch}
-        left = dict(enumerate(shown, 1))
-        events: list[_Made] = []
-        decisions: list[MergeDecision] = []
-        for group in groups:
-            numbers = sorted({*group.numbers})
-            members = [left[number] for number in numbers if number in left]
-            is_group = len(members) == len(numbers) > 1 and any(each.memory_id in new for each in members)
-            made = self._made(partition, group, members, origin) if is_group else None
-            if made is not None:
-                events += made[0]
-                decisions.append(made[1])
-                for number in numbers:
-                    del left[number]
-        return events, decisions
-
-    def _made(
-        self, partition: _Partition, group: _MergeGroup, members: list[Memory], origin: Extraction
-    ) -> tuple[list[_Made], MergeDecision] | None:
-        """The events that a group gives, and the decision; None where its text cannot be used."""
-        origin = replace(origin, memory_ids=[memory.memory_id for memory in members])
-        content = usable_text(group.content)
-        if content is not None and kinds_in(content):  # the model was given none, and may make one up
-            content = None
-        made: list[_Made] = []
-        if group.relation == "contradiction":
-            if content is None or any(map(_is_of_somebody, members[:-1])):
-                return [], _decision("contradiction", members, None)
-            if _is_of_somebody(members[-1]):  # what somebody said last holds as it is
-                kept = members[-1].memory_id
-            else:
-                kept = members[0].memory_id
-                made.append(
-                    MemoryUpdated(id=new_id(), memory_id=kept, content=content, title="", extraction=origin)
-                )
-        elif content is None:
-            return None
-        else:
-            same = (memory.memory_id for memory in members if folded(memory.content) == folded(content))
-            kept = next(same, "")
-            if not kept:
-                # No id of the text: another memory may have it, and say something else by now.
-                kept = new_id()
-                made.append(_merged(partition, kept, content, members, origin))
-        try:
-            for event in made:
-                draft(event)
-        except BadInput:
-            return None
-        for memory in members:
-            if memory.memory_id != kept:
-                made.append(MemoryArchived(memory_id=memory.memory_id, extraction=origin))
-        return made, _decision(group.relation, members, kept)
-
-
-def _merged(
-    partition: _Partition, name: str, content: str, members: list[Memory], origin: Extraction
-) -> MemorySaved:
-    """The memory that stands for all of `members`, as old as the last of them."""
-    weightiest = max(members, key=lambda memory: memory.importance)
-    said_by = (memory.source for memory in members if _is_of_somebody(memory))
-    return MemorySaved(
-        id=name,
-        ts=members[-1].updated_at,
-        memory_id=name,
-        content=content,
-        category=partition.category,
-        kind=weightiest.kind,
-        importance=weightiest.importance,
-        source=next(said_by, SOURCE),
-        topic=partition.topic,
-        chat_id=partition.chat,
-        tags=_tags(members) or None,
-        extraction=origin,
-    )
-
-
-def _is_of_somebody(memory: Memory) -> bool:
-    """Whether a person or an agent has saved a memory: a model does not overrule it."""
-    return memory.source not in _DISTILLED
-
 
 def _kept(group: list[Memory]) -> Memory:
-    return next(filter(_is_of_somebody, group), group[0])
-
-
-def _tags(members: Sequence[Memory]) -> list[str]:
-    return [*dict.fromkeys(tag for memory in members for tag in memory.tags)]
+    return next(filter(is_of_somebody, group), group[0])
 
 
 def _partitions(db: Connection) -> dict[_Partition, list[Memory]]:
@@ -365,14 +244,3 @@ def _partition(db: Connection, partition: _Partition) -> list[Memory]:
     found = [memory for memory in of_chat if len(memory.content) <= LONGEST]
     own = [each for each in found if _Partition(each.chat, each.topic, each.category) == partition]
     return sorted(own, key=lambda memory: (memory.updated_at, memory.memory_id))
-
-
-def _decision(
-    relation: Literal["same", "update", "contradiction"], members: Sequence[Memory], kept: str | None
-) -> MergeDecision:
-    ids = [memory.memory_id for memory in members]
-    return MergeDecision(relation, ids, [memory.event_id for memory in members], kept)
-
-
-def _read(text: str) -> Listed[_MergeGroup] | None:
-    return listed(text, member="groups", kind=_MergeGroup)

@@ -18,6 +18,10 @@ def _paths(given: Iterable[str | Path]) -> tuple[Path, ...]:
     return tuple(map(path_of, given))
 
 
+Paths = Annotated[Iterable[str | Path], Reads(_paths, "path", wire=list[str])]
+"""Paths in any form; the field holds a tuple."""
+
+
 def _globs(given: Iterable[str]) -> tuple[str, ...]:
     globs = () if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
     if (not globs and given) or not all(isinstance(each, str) for each in globs):
@@ -69,7 +73,7 @@ class AddSources(_Registration, frozen=True):
     """
 
     paths: Annotated[
-        Annotated[Iterable[str | Path], Reads(_paths, "path", wire=list[str])],
+        Paths,
         Meta(title="PATH"),
         "Folders and files; the files of one folder are added together.",
     ]

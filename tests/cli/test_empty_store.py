@@ -54,6 +54,7 @@ OTHERS = {
         "fact extract",
         "forget",
         "gate",
+        "import",
         "jobs list",
         "memory history",
         "memory show",

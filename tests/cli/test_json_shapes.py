@@ -488,6 +488,7 @@ def test_daily_list(memlog: Run, append: Run) -> None:
         "event_date": "2026-02-24",
         "channel": None,
         "sender_id": None,
+        "chat": None,
         "summary": "tea 喝",
         "raw_tokens": 12,
         "created_at": "2026-02-24T10:15:00.000Z",

@@ -23,6 +23,7 @@ CREATES: dict[Words, tuple[str, ...]] = {
     ("docs", "add"): ("folder",),
     ("fact", "extract"): ("My favourite colours are 1) Blue, 2) Green",),
     ("fact", "set"): ("city", "Helsinki"),
+    ("import",): ("klaw", "core.json"),
     ("memory", "save"): ("--content", "x"),
     ("workspace", "add"): ("folder",),
 }

@@ -59,6 +59,8 @@ CALLS = {
     "buffer": [],
     "extract": [],
     "daily distil": [],
+    "import": ["memory-folder", "FILES/USER.md"],
+    "export sqlite": ["FILES/out.db"],
     "jobs list": [],
     "jobs run": [],
     "jobs log": [],

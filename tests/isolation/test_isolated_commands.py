@@ -64,7 +64,7 @@ READS: dict[str, list[tuple[list[str], Whose | str]]] = {
 OTHERS = {
     *("completion", "gate", "help", "init", "seal", "project", "embed", "decay", "forget", "scrub"),
     *("core set", "core delete", "core import", "daily record", "daily compress", "daily distil"),
-    *("jobs list", "jobs run", "jobs log", "jobs schedule", "memory conflicts"),
+    *("import", "export sqlite", "jobs list", "jobs run", "jobs log", "jobs schedule", "memory conflicts"),
     *("docs add", "docs refresh", "docs remove", "fact set", "fact remove", "fact extract"),
     *("memory save", "memory update", "memory archive", "memory delete", "memory touch"),
     *(

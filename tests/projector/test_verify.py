@@ -16,7 +16,7 @@ DAMAGE = {
     ),
     "an event gone": "DELETE FROM events WHERE id = 'w-004'",
     "a memory's importance changed": "UPDATE memories SET importance = 0.123",
-    "a core value changed": "UPDATE core_memory SET value = 'Elsewhere' WHERE key = 'location'",
+    "a core value changed": "UPDATE core_values SET value = 'Elsewhere' WHERE key = 'location'",
     "a chunk moved": "UPDATE memory_chunks SET start_char = 1 WHERE chunk_no = 1",
     "a word added to the full text": "INSERT INTO messages_fts (rowid, content) VALUES (1, 'planted')",
     "a wrong delete in the full text": (

@@ -34,6 +34,7 @@ GROUPS = {
     "documents": (Documents, memlog.AsyncDocuments),
     "workspaces": (Workspaces, memlog.AsyncWorkspaces),
     "extraction": (memlog.Extractions, memlog.AsyncExtractions),
+    "exchange": (memlog.DataExchange, memlog.AsyncDataExchange),
     "jobs": (memlog.Jobs, memlog.AsyncJobs),
     "tools": (memlog.Tools, memlog.AsyncTools),
 }

@@ -39,6 +39,7 @@ def test_a_daily_event_has_all_that_was_given(daily):
         event_date="2026-02-24",
         channel="telegram",
         sender_id="anna",
+        chat=None,
         summary="Twelve guests",
         raw_tokens=1200,
         created_at=ts,

@@ -140,6 +140,7 @@ GIVEN: dict[str, Any] = {
     **{"memory_id": "likes", "memory_ids": ["likes"], "content": "likes black tea", "section": "user"},
     "events": [{"type": "memory_saved", "content": "likes milk"}],
     "session": "x:1",
+    "format": "memory-folder",
     **{"conflict": "merge.0", "keep": ["green"]},
     **{"key": "name", "value": "Ann", "name": "notes/tea.md", "summary": "a walk", "ids": ["walk"]},
 }
@@ -164,6 +165,7 @@ OF_OPERATION: dict[str, dict[str, Any]] = {
 def request_of(name: str, folder: Path, given: Mapping[str, Any] = GIVEN) -> dict[str, Any]:
     paths = {"path": str(folder / ("agent" if name == "workspaces.add" else "notes"))}
     paths |= {"paths": [paths["path"]]} if name != "core.import_file" else {"path": str(folder / "USER.md")}
+    paths |= {"path": str(folder / "out.db")} if name == "exchange.export_sqlite" else {}
     fields = fields_of(ALL[name].request)
     needed = {each.name: (paths | given)[each.name] for each in fields if each.default is msgspec.NODEFAULT}
     return needed | OF_OPERATION.get(name, {})

@@ -1,0 +1,59 @@
+"""memlog import, export."""
+
+from collections.abc import Iterator
+
+import click
+
+from memlog.cli.answer import Done, TextAnswer
+from memlog.cli.output import counted
+from memlog.cli.request_options import Store, request_command
+from memlog.cli.standard_options import Group
+from memlog.service.requests.exchange import ExportDatabase, ImportData
+
+_UNREADABLE = 65
+
+
+class _Account(TextAnswer, frozen=True):
+    """An account of an import. It ends with 65 where something could not be read, and the rest is in."""
+
+    def print(self, ctx: click.Context) -> int:
+        """Print it, and return the exit code."""
+        return super().print(ctx) or (_UNREADABLE if self.document.unreadable else 0)  # type: ignore[attr-defined]
+
+
+@request_command(
+    ImportData,
+    arguments=["format", "paths"],
+    adds="\nEnds with 65 where something could not be read; the rest is in.",
+)
+def import_(store: Store, asked: ImportData) -> _Account:
+    done = store.exchange.import_from(asked)
+
+    def told() -> Iterator[str]:
+        skipped = "".join(f", {count} {reason}" for reason, count in done.skipped.items())
+        yield f"records  {done.found:,} found: {done.used:,} used, {done.unreadable:,} unreadable{skipped}"
+        verb = "would be appended" if done.dry_run else "appended"
+        yield (
+            f"events   {done.events:,} made: {done.appended:,} {verb}, {done.known:,} known,"
+            f" {done.forgotten:,} forgotten, {done.refused:,} refused"
+        )
+        for name, count in sorted(done.types.items()):
+            yield f"         {count:,} {name}"
+        for name, count in sorted(done.unknown_columns.items()):
+            yield f"left out {name}: {counted(count, 'row')}"
+        for problem in done.problems:
+            yield f"problem  {problem.where}: {problem.why}"
+
+    return _Account(done, text=[*told()])
+
+
+@click.group(cls=Group)
+def export() -> None:
+    """Write what the store holds for other programs."""
+
+
+@request_command(ExportDatabase, group=export, name="sqlite", arguments=["path"])
+def export_sqlite(store: Store, asked: ExportDatabase) -> Done:
+    done = store.exchange.export_sqlite(asked)
+    rows = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in done.tables.items())
+    return Done(done, f"Wrote {rows} to {done.path}.")

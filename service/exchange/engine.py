@@ -1,0 +1,138 @@
+"""Imports: makes the events of a source durable, each once, and gives an account of every record."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+import msgspec
+
+from memlog.eventlog.acknowledgements import Position
+from memlog.eventlog.encode import draft
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.errors import BadInput
+from memlog.projector.catchup import Progress
+from memlog.query.ids import ids_anywhere
+from memlog.service.exchange.source import ForeignFiles
+from memlog.service.importers import Read, Record, Skipped, Unreadable
+from memlog.service.read_model import Deciding
+
+_BATCH = 500
+"""Events of one append. A process that is killed has stored whole batches."""
+
+_EXAMPLES = 10
+
+
+class ImportProblem(msgspec.Struct, frozen=True):
+    """A record, or an event of one, that is not stored. where: names it."""
+
+    where: str
+    why: str
+
+
+class ImportReport(msgspec.Struct, kw_only=True):
+    """What became of the records of a source, and of the events that they gave.
+
+    found = used + the sum of skipped + unreadable. events = appended + known + forgotten + refused.
+
+    skipped: by reason. unreadable: records and files. known: stored before; they are not written again.
+    forgotten: events that were forgotten; they do not come back. refused: events that the log does not take.
+    problems: the first ten of unreadable and refused.
+    unknown_columns: how many rows have a value that memlog has no place for, by `table.column`.
+    """
+
+    format: str
+    dry_run: bool
+    found: int = 0
+    used: int = 0
+    skipped: dict[str, int] = {}
+    unreadable: int = 0
+    events: int = 0
+    appended: int = 0
+    known: int = 0
+    forgotten: int = 0
+    refused: int = 0
+    types: dict[str, int] = {}
+    problems: list[ImportProblem] = []
+    unknown_columns: dict[str, int] = {}
+
+
+class Importing:
+    """One import. append: makes events durable. decide: reads the read model of the log as it is now; None
+    where there is no store yet."""
+
+    def __init__(
+        self,
+        report: ImportReport,
+        append: Callable[[Sequence[Event]], list[Position]],
+        decide: Deciding | None,
+        progress: Progress | None,
+    ) -> None:
+        self._report, self._append, self._decide = report, append, decide
+        self._progress = progress
+        self._skipped: Counter[str] = Counter()
+        self._seen: set[str] = set()
+
+    def take(self, read: Read, source: ForeignFiles) -> None:
+        """Import a source, a batch of events at a time.
+
+        Raises:
+            Busy, LogError: as `Store.append`; what was appended before stays, and is known the next time.
+        """
+        events = self._events(read(source))
+        while batch := list(islice(events, _BATCH)):
+            self._store(batch)
+            if self._progress is not None:
+                self._progress("records imported", self._report.found, self._report.found)
+        self._report.skipped = dict(sorted(self._skipped.items()))
+        self._report.unknown_columns = dict(Counter(self._report.unknown_columns) + source.unknown)
+
+    def _events(self, records: Iterator[Record]) -> Iterator[Event]:
+        report = self._report
+        for record in records:
+            report.found += 1
+            if isinstance(record, Skipped):
+                self._skipped[record.reason] += 1
+            elif isinstance(record, Unreadable):
+                report.unreadable += 1
+                self._note(record.where, record.why)
+            else:
+                report.used += 1
+                for event in record.events:
+                    report.events += 1
+                    if self._is_storable(event):
+                        yield event
+
+    def _is_storable(self, event: Event) -> bool:
+        try:
+            draft(event)
+        except BadInput as error:
+            self._report.refused += 1
+            self._note(str(event.id), error.message)
+            return False
+        return True
+
+    def _note(self, where: str, why: str) -> None:
+        if len(self._report.problems) < _EXAMPLES:
+            self._report.problems.append(ImportProblem(where, why))
+
+    def _store(self, batch: list[Event]) -> None:
+        ids = [str(event.id) for event in batch]
+        known: set[str] = set()
+        forgotten: set[str] = set()
+        if self._decide is not None:
+            known, forgotten = self._decide(lambda db: ids_anywhere(db, ids))
+        new = []
+        for event in batch:
+            name = str(event.id)
+            if name in forgotten:
+                self._report.forgotten += 1
+            elif name in known or name in self._seen:
+                self._report.known += 1
+            else:
+                new.append(event)
+                self._seen.add(name)
+        if new and not self._report.dry_run:
+            self._append(new)
+        self._report.appended += len(new)
+        kinds = Counter(str(event.__struct_config__.tag) for event in new)
+        self._report.types = dict(Counter(self._report.types) + kinds)

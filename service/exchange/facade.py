@@ -1,0 +1,47 @@
+"""Moving in and out as programs do it: `store.exchange`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.streams import shown
+from memlog.service.engine import OperationGroup
+from memlog.service.operations import operation
+from memlog.service.requests.exchange import ExportDatabase, ImportData
+
+if TYPE_CHECKING:
+    from memlog.service.exchange.engine import ImportReport
+    from memlog.service.exchange.plain_tables import ExportReport
+
+
+class DataExchange(OperationGroup):
+    """Imports of what other programs keep, and exports for them: `store.exchange`."""
+
+    @operation(ImportData, effect="append", reads_paths=True)
+    def import_from(self, asked: ImportData) -> "ImportReport":
+        # Imported here: most programs import nothing.
+        from memlog.service.exchange.engine import Importing, ImportReport
+        from memlog.service.exchange.source import ForeignFiles
+        from memlog.service.importers import importer
+
+        read = importer(asked.format)
+        paths = [*map(Path, asked.paths)]
+        if missing := [path for path in paths if not path.exists()]:
+            raise BadInput(f"{shown(missing[0])} does not exist", hint="name a file or a folder")
+        report = ImportReport(format=asked.format, dry_run=asked.dry_run)
+        decide = self._decide if self._engine.exists else None
+        importing = Importing(report, self._append, decide, asked.progress)
+        for path in paths:
+            importing.take(read, ForeignFiles(path))
+        if not report.found:
+            raise BadInput(
+                f"nothing of the format {asked.format} is in {', '.join(map(shown, paths))}",
+                hint="docs/importing.md says which files each format has",
+            )
+        return report
+
+    @operation(ExportDatabase, effect="read", reads_paths=True)
+    def export_sqlite(self, asked: ExportDatabase) -> "ExportReport":
+        from memlog.service.exchange.plain_tables import write_tables
+
+        return self._read(lambda db: write_tables(db, Path(asked.path), replace=asked.replace))

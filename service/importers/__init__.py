@@ -1,0 +1,88 @@
+"""Importers: a module for each format of another program. It makes events of a source, and knows no store.
+
+A module has `read`, which yields what becomes of each record; its docstring says what it reads. The name of
+the format is the module's, with hyphens. The ids of events are made of the source's own ids, never of texts,
+so that a second run knows them.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
+
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.errors import BadInput
+
+Reason = Literal["empty", "structure", "bookkeeping", "duplicate_in_source", "unsupported"]
+"""Why a record is left out."""
+
+
+class Used(NamedTuple):
+    """A record that gives events."""
+
+    events: list[Event]
+
+
+class Skipped(NamedTuple):
+    """A record that is left out."""
+
+    reason: Reason
+
+
+class Unreadable(NamedTuple):
+    """A record, or a file, that cannot be read. where: names it. why: in a few words."""
+
+    where: str
+    why: str
+
+
+class ForeignData(Protocol):
+    """The files of another program. `memlog.service.exchange.source` says what each method does."""
+
+    path: Path
+
+    def files(self, *patterns: str) -> list[Path]:
+        """The files that match."""
+
+    def name(self, path: Path) -> str:
+        """The name of a file for people."""
+
+    def text(self, path: Path) -> str | Unreadable:
+        """The text of a file."""
+
+    def document(self, path: Path) -> Any:  # noqa: ANN401 - whatever it holds
+        """The JSON of a file, or an `Unreadable`."""
+
+    def rows(self, path: Path, table: str, known: Collection[str]) -> Iterator[dict[str, Any] | Unreadable]:
+        """The rows of a table of SQLite."""
+
+    def time(self, value: object) -> str | None:
+        """A time as another program wrote it."""
+
+
+Record = Used | Skipped | Unreadable
+
+Read = Callable[[ForeignData], Iterator[Record]]
+
+
+def formats() -> list[str]:
+    """The names of the formats: memory-folder."""
+    modules = (path.stem for path in Path(__file__).parent.glob("*.py"))
+    return sorted(name.replace("_", "-") for name in modules if name != "__init__")
+
+
+def known_format(name: str) -> str:
+    """`name` itself.
+
+    Raises:
+        BadInput: there is no such format.
+    """
+    if name not in formats():
+        raise BadInput(f"there is no format {name!r}", hint=f"one of {', '.join(formats())}")
+    return name
+
+
+def importer(name: str) -> Read:
+    """What reads a format of `formats`."""
+    read: Read = import_module(f"{__name__}.{name.replace('-', '_')}").read
+    return read

@@ -1,0 +1,75 @@
+"""The databases of the ChatDO memory service: facts, chat messages and sources."""
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from memlog.eventlog.events import FactStored, Message
+from memlog.service.importers import ForeignData, Record, Skipped, Unreadable, Used
+
+Row = dict[str, Any]
+
+_FACTS = (
+    *("id", "project_id", "chat_id", "topic_key", "kind", "rank", "value"),
+    *("source_message_id", "created_at"),
+)
+_MESSAGES = (
+    *("id", "source_id", "project_id", "chat_id", "thread_id", "message_id", "role", "content"),
+    *("timestamp", "created_at", "message_index", "file_id"),
+)
+_ROLES = ("user", "assistant", "system", "tool")
+_CHANNEL = "chatdo"
+
+
+def read(source: ForeignData) -> Iterator[Record]:
+    """The facts of `tracking.sqlite`, the messages of each `index.sqlite`. Its sources are folders of another
+    machine, whose files are indexed anew: they are counted as structure."""
+    for path in source.files("**/tracking.sqlite"):
+        if path.name == "index.sqlite":
+            continue
+        for row in source.rows(path, "facts", _FACTS):
+            yield row if isinstance(row, Unreadable) else _fact(source, row)
+    for path in source.files("**/index.sqlite"):
+        if path.name == "tracking.sqlite":
+            continue
+        for row in source.rows(path, "chat_messages", _MESSAGES):
+            yield row if isinstance(row, Unreadable) else _message(source, row)
+        for row in source.rows(path, "sources", ()):
+            yield row if isinstance(row, Unreadable) else Skipped("structure")
+
+
+def _fact(source: ForeignData, row: Row) -> Record:
+    if not (row["value"] or "").strip():
+        return Skipped("empty")
+    rank = row["rank"] or 0
+    kind: Literal["ranked", "single"] = "ranked" if rank else "single"
+    names = (row["project_id"], row["chat_id"], row["topic_key"], kind, rank)
+    event = FactStored(
+        id="/".join(["chatdo/fact", *(str(name) for name in names)]),
+        ts=source.time(row["created_at"]),
+        topic_key=row["topic_key"],
+        value=row["value"],
+        kind=kind,
+        rank=rank,
+        chat_id=f"{_CHANNEL}:{row['chat_id']}" if row["chat_id"] else None,
+        source_message_id=row["source_message_id"],
+    )
+    return Used([event])
+
+
+def _message(source: ForeignData, row: Row) -> Record:
+    role, content = row["role"], row["content"] or ""
+    if not content.strip():
+        return Skipped("empty")
+    if role not in _ROLES:
+        return Skipped("unsupported")
+    chat = row["chat_id"] or row["thread_id"]
+    name = row["message_id"] or row["id"]
+    event = Message(
+        id=f"chatdo/{chat}/{name}",
+        ts=source.time(row["timestamp"] or row["created_at"]),
+        channel=_CHANNEL,
+        chat_id=str(chat),
+        role=role,
+        content=content,
+    )
+    return Used([event])

@@ -1,0 +1,66 @@
+"""index.db of MemoryService with the Markdown file of each memory."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.events import MemoryAccessed, MemorySaved, MemoryUpdated
+from memlog.service.importers import ForeignData, Record, Skipped, Unreadable, Used
+
+_COLUMNS = (
+    *("id", "title", "category", "created_at", "updated_at", "last_accessed", "access_count"),
+    *("salience", "file_path"),
+)
+
+
+def read(source: ForeignData) -> Iterator[Record]:
+    """The table `memories`, each row with its file: below the folder of the database."""
+    for path in source.files("**/index.db"):
+        for row in source.rows(path, "memories", _COLUMNS):
+            yield row if isinstance(row, Unreadable) else _memory(source, path.parent, row)
+
+
+def _memory(source: ForeignData, folder: Path, row: dict[str, Any]) -> Record:
+    content = _content(source, folder, row)
+    if isinstance(content, Unreadable):
+        return content
+    if not content.strip():
+        return Skipped("empty")
+    name = f"memory-service/{row['id']}"
+    created, updated = source.time(row["created_at"]), source.time(row["updated_at"])
+    events: list[Event] = [
+        MemorySaved(
+            id=name,
+            memory_id=name,
+            ts=created,
+            title=row["title"],
+            content=content,
+            category=row["category"] or "other",
+            source="memory-service",
+        )
+    ]
+    if updated is not None and updated != created:
+        events.append(MemoryUpdated(id=f"{name}/updated", ts=updated, memory_id=name, content=content))
+    if row["salience"] is not None and row["salience"] < 1:
+        events.append(
+            MemoryUpdated(
+                id=f"{name}/salience",
+                ts=updated or created,
+                memory_id=name,
+                salience=max(0.0, row["salience"]),
+            )
+        )
+    if row["access_count"]:
+        accessed = source.time(row["last_accessed"])
+        events.append(MemoryAccessed(id=f"{name}/accessed", ts=accessed, memory_ids=[name]))
+    return Used(events)
+
+
+def _content(source: ForeignData, folder: Path, row: dict[str, Any]) -> str | Unreadable:
+    """The text of a memory's file, which is named below the folder of the database, or beside it."""
+    where, root = f"{row['id']}: {row['file_path']}", folder.parent.resolve()
+    for path in (folder / row["file_path"], folder.parent / row["file_path"]):
+        if path.is_file() and path.resolve().is_relative_to(root):
+            return source.text(path)
+    return Unreadable(where, "there is no such file")
