@@ -65,6 +65,7 @@ MADE: dict[str, tuple[Callable[[Path], Path], dict[str, int], tuple[int, int, in
     "chatdo": (chatdo, {"fact_stored": 4, "message": 2}, (7, 6, 0)),
     "memory-service": (memory_service, {"memory_saved": 1}, (2, 1, 1)),
     "klaw": (klaw, {"core_memory_updated": 3}, (3, 3, 0)),
+    "mcp-memory": (lambda _: SAMPLES / "mcp-memory", {"memory_saved": 4}, (3, 3, 0)),
     "memory-folder": (
         memory_folder,
         {"core_memory_updated": 2, "memory_saved": 3, "daily_event_recorded": 2},

@@ -1,0 +1,57 @@
+"""memory.json or memory.jsonl of the memory server of the Model Context Protocol: entities and relations.
+
+https://github.com/modelcontextprotocol/servers, src/memory. It has no times and no ids: an observation is
+known by its entity and its place there.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.events import MemorySaved
+from memlog.service.importers import ForeignData, Record, Skipped, Unreadable, Used
+
+_SOURCE = "mcp-memory"
+
+
+def read(source: ForeignData) -> Iterator[Record]:
+    """The entities and relations of `memory.json` or `memory.jsonl`, a line each."""
+    for path in source.files("memory.json", "memory.jsonl"):
+        text = source.text(path)
+        if isinstance(text, Unreadable):
+            yield text
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.strip():
+                yield _record(line, f"{source.name(path)}:{number}")
+
+
+def _record(line: str, where: str) -> Record:
+    try:
+        said: dict[str, Any] = json.loads(line)
+        if said["type"] == "entity":
+            return _entity(said)
+        if said["type"] == "relation":
+            ids = [said["from"], said["relationType"], said["to"]]
+            content = " ".join(ids).replace("_", " ")
+            return Used([_memory("/".join(ids), content, said["from"], "relation")])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        return Unreadable(where, f"neither an entity nor a relation: {error}")
+    return Skipped("unsupported")
+
+
+def _entity(said: dict[str, Any]) -> Record:
+    name, kind = said["name"], said["entityType"]
+    observed = [text for text in said["observations"] if text.strip()]
+    if not observed:
+        return Used([_memory(name, f"{name} ({kind})", name, kind)])
+    events: list[Event] = [
+        _memory(f"{name}/{number}", f"{name}: {text}", name, kind) for number, text in enumerate(observed, 1)
+    ]
+    return Used(events)
+
+
+def _memory(native_id: str, content: str, topic: str, tag: str) -> MemorySaved:
+    name = f"mcp-memory/{native_id}"
+    return MemorySaved(id=name, memory_id=name, content=content, topic=topic, tags=[tag], source=_SOURCE)
