@@ -1,11 +1,12 @@
 """memlog config, init."""
 
+import shlex
 from typing import Any
 
 import click
 
 from memlog.cli.answer import TextAnswer, printed
-from memlog.cli.output import printable
+from memlog.cli.output import note, printable
 from memlog.cli.param_types import TEXT
 from memlog.cli.providers import sent_to_providers
 from memlog.cli.settings import IN_FILE, Settings, file_with_defaults
@@ -13,6 +14,7 @@ from memlog.cli.settings_schema import BY_NAME, SETTINGS, nearest
 from memlog.cli.standard_options import Command
 from memlog.eventlog.streams import shown
 from memlog.service.create import create_store
+from memlog.service.exchange.notes_beside import notes_beside
 
 
 @click.command(cls=Command)
@@ -73,7 +75,11 @@ def init(ctx: click.Context) -> TextAnswer:
     files stay as they are; the lines that these two lack are printed. A store needs no init: the first append
     creates it, too.
     """
-    done = create_store(ctx.ensure_object(Settings).store, file_with_defaults())
+    store = ctx.ensure_object(Settings).store
+    done = create_store(store, file_with_defaults())
+    if (notes := notes_beside(store)) is not None:
+        folder = shlex.quote(shown(notes))
+        note(f"{folder} has notes: memlog import memory-folder {folder} moves them in")
     what = f"made {', '.join(done.made)}" if done.made else "it exists already: nothing was changed"
     lines = [printable(f"{done.store}: {what}")]
     for name, missing in done.missing.items():

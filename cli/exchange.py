@@ -33,8 +33,9 @@ def import_(store: Store, asked: ImportData) -> _Account:
         skipped = "".join(f", {count} {reason}" for reason, count in done.skipped.items())
         yield f"records  {done.found:,} found: {done.used:,} used, {done.unreadable:,} unreadable{skipped}"
         verb = "would be appended" if done.dry_run else "appended"
+        changed = f" ({done.changed:,} changed since)" if done.changed else ""
         yield (
-            f"events   {done.events:,} made: {done.appended:,} {verb}, {done.known:,} known,"
+            f"events   {done.events:,} made: {done.appended:,} {verb}, {done.known:,} known{changed},"
             f" {done.forgotten:,} forgotten, {done.refused:,} refused"
         )
         for name, count in sorted(done.types.items()):

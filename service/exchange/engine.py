@@ -1,15 +1,17 @@
 """Imports: makes the events of a source durable, each once, and gives an account of every record."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 import msgspec
 
-from memlog.eventlog.acknowledgements import Position
+from memlog.eventlog.acknowledgements import LookUp, Position
+from memlog.eventlog.content_ids import content_hash_of_one
 from memlog.eventlog.encode import draft
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput
+from memlog.eventlog.streams import stream_of
 from memlog.projector.catchup import Progress
 from memlog.query.ids import ids_anywhere
 from memlog.service.exchange.source import ForeignFiles
@@ -34,9 +36,10 @@ class ImportReport(msgspec.Struct, kw_only=True):
 
     found = used + the sum of skipped + unreadable. events = appended + known + forgotten + refused.
 
-    skipped: by reason. unreadable: records and files. known: stored before; they are not written again.
+    skipped: by reason. unreadable: records and files. known: stored before; they are not written again, also
+        not those that are `changed` in the source since.
     forgotten: events that were forgotten; they do not come back. refused: events that the log does not take.
-    problems: the first ten of unreadable and refused.
+    problems: the first ten of unreadable, refused and changed.
     unknown_columns: how many rows have a value that memlog has no place for, by `table.column`.
     """
 
@@ -49,6 +52,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
     events: int = 0
     appended: int = 0
     known: int = 0
+    changed: int = 0
     forgotten: int = 0
     refused: int = 0
     types: dict[str, int] = {}
@@ -58,17 +62,18 @@ class ImportReport(msgspec.Struct, kw_only=True):
 
 class Importing:
     """One import. append: makes events durable. decide: reads the read model of the log as it is now; None
-    where there is no store yet."""
+    where there is no store yet. look_up: finds what ids of a stream hold."""
 
     def __init__(
         self,
         report: ImportReport,
         append: Callable[[Sequence[Event]], list[Position]],
         decide: Deciding | None,
+        look_up: LookUp,
         progress: Progress | None,
     ) -> None:
         self._report, self._append, self._decide = report, append, decide
-        self._progress = progress
+        self._progress, self._look_up = progress, look_up
         self._skipped: Counter[str] = Counter()
         self._seen: set[str] = set()
 
@@ -111,6 +116,15 @@ class Importing:
             return False
         return True
 
+    def _compare(self, stream: str, events: list[Event]) -> None:
+        """Note events that are known, and say something else now."""
+        known = self._look_up(stream, [str(event.id) for event in events])
+        for event in events:
+            holder = known.get(str(event.id))
+            if holder is not None and holder.content and holder.content != content_hash_of_one(event):
+                self._report.changed += 1
+                self._note(str(event.id), "it says something else than what was imported under this id")
+
     def _note(self, where: str, why: str) -> None:
         if len(self._report.problems) < _EXAMPLES:
             self._report.problems.append(ImportProblem(where, why))
@@ -122,15 +136,20 @@ class Importing:
         if self._decide is not None:
             known, forgotten = self._decide(lambda db: ids_anywhere(db, ids))
         new = []
+        there: defaultdict[str, list[Event]] = defaultdict(list)
         for event in batch:
             name = str(event.id)
             if name in forgotten:
                 self._report.forgotten += 1
             elif name in known or name in self._seen:
                 self._report.known += 1
+                if name in known:
+                    there[stream_of(event)].append(event)
             else:
                 new.append(event)
                 self._seen.add(name)
+        for stream, events in there.items():
+            self._compare(stream, events)
         if new and not self._report.dry_run:
             self._append(new)
         self._report.appended += len(new)

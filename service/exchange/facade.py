@@ -30,7 +30,7 @@ class DataExchange(OperationGroup):
             raise BadInput(f"{shown(missing[0])} does not exist", hint="name a file or a folder")
         report = ImportReport(format=asked.format, dry_run=asked.dry_run)
         decide = self._decide if self._engine.exists else None
-        importing = Importing(report, self._append, decide, asked.progress)
+        importing = Importing(report, self._append, decide, self._engine.known_ids, asked.progress)
         for path in paths:
             importing.take(read, ForeignFiles(path))
         if not report.found:

@@ -31,11 +31,11 @@ from memlog.projector.sqlite import (
     why_no_vectors,
     wrapped,
 )
-from memlog.query.conflicts import contested_memories
 from memlog.query.context.scope import automatic_scope
 from memlog.query.ids import Conflict, conflicts, plain_texts
 from memlog.service.maintenance.findings import Finding, numbered, or_ok
 from memlog.service.maintenance.log_findings import examine_log
+from memlog.service.maintenance.memory_findings import contradictions, notes
 from memlog.service.maintenance.model_findings import examine_models
 from memlog.service.read_model import ReadModel
 
@@ -71,6 +71,7 @@ def examine(read_model: ReadModel, *, fix: bool = False) -> list[Finding]:
         "long texts": lambda: _long_texts(read_model),
         "cache": lambda: _cache(read_model, fix=fix),
         "log": lambda: examine_log(read_model.projector.log),
+        "notes": lambda: notes(read_model.path),
     }
     findings: list[Finding] = []
     for check, look in checks.items():
@@ -256,7 +257,7 @@ def _lines(read_model: ReadModel) -> list[Finding]:
             db = read_model.projector.live(read_only=read_model.is_read_only)
             scope, why = automatic_scope(db)
             of_scope = Finding("scope", "ok", f"{scope}: {shown(why)}")
-            return [_conflicts(db), _quarantine(db), *_contradictions(db), of_scope]
+            return [_conflicts(db), _quarantine(db), *contradictions(db), of_scope]
     except DatabaseError:  # `_read_model` reports it
         return []
 
@@ -271,14 +272,6 @@ def _conflicts(db: Connection) -> Finding:
     events = numbered(count, "event is not shown: its id names", "events are not shown: their ids name")
     remedy = "append what should be found again, with an id of its own"
     return Finding("conflicts", "warning", f"{events} an earlier one: {listed}", remedy)
-
-
-def _contradictions(db: Connection) -> list[Finding]:
-    """Memories of which a person is to say which hold; [] without any."""
-    count = len(contested_memories(db))
-    text = f"{count} memories contradict each other, and wait for a person"
-    remedy = "say which hold: store.memories.conflicts() lists them"
-    return [Finding("contradictions", "warning", text, remedy)] if count else []
 
 
 def _quarantine(db: Connection) -> Finding:

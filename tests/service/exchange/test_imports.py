@@ -137,6 +137,17 @@ def test_texts_times_kinds_and_ranks_are_those_of_the_source(tmp_path: Path) -> 
         assert "Печь починили" in [each.summary for each in store.daily.list(date="2026-02-24")]
 
 
+def test_what_has_changed_in_the_source_is_named_and_not_doubled(tmp_path: Path) -> None:
+    path = tiered(tmp_path)
+    with memlog.open(tmp_path / "store") as store:
+        store.exchange.import_from("tiered", [path])
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("UPDATE memories SET content = 'The oven is new' WHERE id = 3")
+            db.commit()
+        report = store.exchange.import_from("tiered", [path])
+        assert (report.appended, report.changed, report.problems[0].where) == (0, 1, "tiered/3")
+
+
 def test_what_was_forgotten_does_not_come_back(tmp_path: Path) -> None:
     path = tiered(tmp_path)
     with memlog.open(tmp_path / "store") as store:
