@@ -79,7 +79,8 @@ def init(ctx: click.Context) -> TextAnswer:
     done = create_store(store, file_with_defaults())
     if (notes := notes_beside(store)) is not None:
         folder = shlex.quote(shown(notes))
-        note(f"{folder} has notes: memlog import memory-folder {folder} moves them in")
+        words = ["memlog", *ctx.ensure_object(Settings).store_options, "import", "memory-folder", str(notes)]
+        note(f"{folder} has notes; to import them: {printable(shlex.join(words))}")
     what = f"made {', '.join(done.made)}" if done.made else "it exists already: nothing was changed"
     lines = [printable(f"{done.store}: {what}")]
     for name, missing in done.missing.items():

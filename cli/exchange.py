@@ -1,6 +1,7 @@
 """memlog import, export."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
@@ -8,23 +9,30 @@ from memlog.cli.answer import Done, TextAnswer
 from memlog.cli.output import counted
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
+from memlog.service.importers import about, formats
 from memlog.service.requests.exchange import ExportDatabase, ImportData
+
+if TYPE_CHECKING:
+    from memlog import ImportReport
 
 _UNREADABLE = 65
 
+_FORMATS = "\n\n".join(f"{name}: {about(name)}" for name in formats())
+
 
 class _Account(TextAnswer, frozen=True):
-    """An account of an import. It ends with 65 where something could not be read, and the rest is in."""
+    """An account of an import. It ends with 65 where something could not be read or stored."""
 
     def print(self, ctx: click.Context) -> int:
         """Print it, and return the exit code."""
-        return super().print(ctx) or (_UNREADABLE if self.document.unreadable else 0)  # type: ignore[attr-defined]
+        done: ImportReport = self.document  # type: ignore[assignment]
+        return super().print(ctx) or (_UNREADABLE if done.unreadable or done.refused else 0)
 
 
 @request_command(
     ImportData,
     arguments=["format", "paths"],
-    adds="\nEnds with 65 where something could not be read; the rest is in.",
+    adds=f"\n{_FORMATS}\n\nEnds with 65 where something could not be read or stored; the rest is in.",
 )
 def import_(store: Store, asked: ImportData) -> _Account:
     done = store.exchange.import_from(asked)
@@ -44,6 +52,9 @@ def import_(store: Store, asked: ImportData) -> _Account:
             yield f"left out {name}: {counted(count, 'row')}"
         for problem in done.problems:
             yield f"problem  {problem.where}: {problem.why}"
+        more = done.unreadable + done.refused + done.changed - len(done.problems)
+        if more > 0:
+            yield f"         and {more:,} more"
 
     return _Account(done, text=[*told()])
 

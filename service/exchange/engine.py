@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 import msgspec
 
@@ -38,7 +39,8 @@ class ImportReport(msgspec.Struct, kw_only=True):
 
     skipped: by reason. unreadable: records and files. known: stored before; they are not written again, also
         not those that are `changed` in the source since.
-    forgotten: events that were forgotten; they do not come back. refused: events that the log does not take.
+    forgotten: events that were forgotten; they do not come back. refused: events that the log does not take,
+        and notes of a file whose notes have changed or moved: they may be old ones.
     problems: the first ten of unreadable, refused and changed.
     unknown_columns: how many rows have a value that memlog has no place for, by `table.column`.
     """
@@ -60,6 +62,13 @@ class ImportReport(msgspec.Struct, kw_only=True):
     unknown_columns: dict[str, int] = {}
 
 
+class _Placed(NamedTuple):
+    """An event, and the group of its record."""
+
+    event: Event
+    group: str | None
+
+
 class Importing:
     """One import. append: makes events durable. decide: reads the read model of the log as it is now; None
     where there is no store yet. look_up: finds what ids of a stream hold."""
@@ -76,6 +85,8 @@ class Importing:
         self._progress, self._look_up = progress, look_up
         self._skipped: Counter[str] = Counter()
         self._seen: set[str] = set()
+        self._moved: set[str | None] = set()
+        """Groups of records whose places have changed."""
 
     def take(self, read: Read, source: ForeignFiles) -> None:
         """Import a source, a batch of events at a time.
@@ -91,7 +102,7 @@ class Importing:
         self._report.skipped = dict(sorted(self._skipped.items()))
         self._report.unknown_columns = dict(Counter(self._report.unknown_columns) + source.unknown)
 
-    def _events(self, records: Iterator[Record]) -> Iterator[Event]:
+    def _events(self, records: Iterator[Record]) -> Iterator[_Placed]:
         report = self._report
         for record in records:
             report.found += 1
@@ -105,7 +116,7 @@ class Importing:
                 for event in record.events:
                     report.events += 1
                     if self._is_storable(event):
-                        yield event
+                        yield _Placed(event, record.group)
 
     def _is_storable(self, event: Event) -> bool:
         try:
@@ -116,42 +127,47 @@ class Importing:
             return False
         return True
 
-    def _compare(self, stream: str, events: list[Event]) -> None:
-        """Note events that are known, and say something else now."""
-        known = self._look_up(stream, [str(event.id) for event in events])
-        for event in events:
-            holder = known.get(str(event.id))
-            if holder is not None and holder.content and holder.content != content_hash_of_one(event):
-                self._report.changed += 1
-                self._note(str(event.id), "it says something else than what was imported under this id")
-
     def _note(self, where: str, why: str) -> None:
         if len(self._report.problems) < _EXAMPLES:
             self._report.problems.append(ImportProblem(where, why))
 
-    def _store(self, batch: list[Event]) -> None:
-        ids = [str(event.id) for event in batch]
+    def _store(self, batch: list[_Placed]) -> None:
+        ids = [str(event.id) for event, _ in batch]
         known: set[str] = set()
         forgotten: set[str] = set()
         if self._decide is not None:
             known, forgotten = self._decide(lambda db: ids_anywhere(db, ids))
-        new = []
-        there: defaultdict[str, list[Event]] = defaultdict(list)
-        for event in batch:
+        self._compare([placed for placed in batch if str(placed.event.id) in known - forgotten])
+        new: list[Event] = []
+        for event, group in batch:
             name = str(event.id)
             if name in forgotten:
                 self._report.forgotten += 1
             elif name in known or name in self._seen:
                 self._report.known += 1
-                if name in known:
-                    there[stream_of(event)].append(event)
+            elif group in self._moved:
+                self._report.refused += 1
+                self._note(name, f"notes of {group} have changed or moved: this one may be an old one")
             else:
                 new.append(event)
                 self._seen.add(name)
-        for stream, events in there.items():
-            self._compare(stream, events)
         if new and not self._report.dry_run:
             self._append(new)
         self._report.appended += len(new)
         kinds = Counter(str(event.__struct_config__.tag) for event in new)
         self._report.types = dict(Counter(self._report.types) + kinds)
+
+    def _compare(self, placed: list[_Placed]) -> None:
+        """Note events that are known, and say something else now."""
+        by_stream: defaultdict[str, list[_Placed]] = defaultdict(list)
+        for each in placed:
+            by_stream[stream_of(each.event)].append(each)
+        for stream, those in by_stream.items():
+            known = self._look_up(stream, [str(event.id) for event, _ in those])
+            for event, group in those:
+                holder = known.get(str(event.id))
+                if holder is not None and holder.content and holder.content != content_hash_of_one(event):
+                    self._report.changed += 1
+                    self._note(str(event.id), "it says something else than what was imported under this id")
+                    if group is not None:
+                        self._moved.add(group)

@@ -1,6 +1,7 @@
 """The files and tables of another program, as an importer reads them: nothing of them is changed."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import closing
@@ -39,7 +40,13 @@ class ForeignFiles:
             return [self.path]
         root = self.path.resolve()
         found = {path for pattern in patterns for path in self.path.glob(pattern)}
-        return sorted(path for path in found if path.is_file() and path.resolve().is_relative_to(root))
+        return sorted(
+            path
+            for path in found
+            if path.is_file()
+            and path.resolve().is_relative_to(root)
+            and not any(part.startswith(".") for part in path.relative_to(self.path).parts)
+        )
 
     def name(self, path: Path) -> str:
         """The name of a file below the folder, for people."""
@@ -71,10 +78,13 @@ class ForeignFiles:
         except (ValueError, RecursionError) as error:
             return Unreadable(self.name(path), f"no JSON: {error}")
 
-    def rows(self, path: Path, table: str, known: Collection[str]) -> Iterator[dict[str, Any] | Unreadable]:
+    def rows(
+        self, path: Path, table: str, known: Collection[str], *, is_optional: bool = False
+    ) -> Iterator[dict[str, Any] | Unreadable]:
         """The rows of a table of SQLite, as far as they can be read; what is broken last, as a record.
 
         known: columns that the importer reads, which may be missing; values in others are counted.
+        is_optional: whether the table may be missing.
         """
         # Imported here: most commands read no database of another program.
         from sqlite_utils import Database
@@ -90,7 +100,8 @@ class ForeignFiles:
             database = Database(connection)
             try:
                 if table not in database.table_names():
-                    yield Unreadable(where, "there is no such table")
+                    if not is_optional:
+                        yield Unreadable(where, "there is no such table")
                     return
                 for row in database[table].rows:
                     yield self._known(table, row, known)
@@ -103,16 +114,27 @@ class ForeignFiles:
                 self.unknown[f"{table}.{column}"] += 1
         return {column: row.get(column) for column in known}
 
+    def changed(self, path: Path) -> str:
+        """When a file was changed last."""
+        return timestamps.of_seconds(path.stat().st_mtime)
+
     def time(self, value: object) -> str | None:
-        """A time as another program wrote it: text, in UTC without an offset, or a number since 1970."""
+        """A time as another program wrote it: text, in UTC without an offset, or a number since 1970.
+
+        None where there is none; one that cannot be read is counted as unknown.
+        """
+        if value is None or value == "":
+            return None
         try:
-            if isinstance(value, int | float):
-                return timestamps.of_seconds(value / 1000 if value > _MILLISECONDS else value)
-            text = str(value or "").strip()
+            text = str(value).strip()
+            if re.fullmatch(r"-?\d+(?:\.\d*)?", text):
+                number = float(text)
+                return timestamps.of_seconds(number / 1000 if number > _MILLISECONDS else number)
             if len(text) == len("2026-02-24"):
                 return timestamps.of_day_or_time(text)
             return timestamps.normalised(text, naive_is_utc=True)
         except (ValueError, OverflowError, OSError):
+            self.unknown["times that cannot be read"] += 1
             return None
 
 

@@ -18,9 +18,14 @@ Reason = Literal["empty", "structure", "bookkeeping", "duplicate_in_source", "un
 
 
 class Used(NamedTuple):
-    """A record that gives events."""
+    """A record that gives events.
+
+    group: of records whose ids say their places: where one of them has changed, new ones may be old ones that
+        have moved, and are not stored.
+    """
 
     events: list[Event]
+    group: str | None = None
 
 
 class Skipped(NamedTuple):
@@ -53,8 +58,13 @@ class ForeignData(Protocol):
     def document(self, path: Path) -> Any:  # noqa: ANN401 - whatever it holds
         """The JSON of a file, or an `Unreadable`."""
 
-    def rows(self, path: Path, table: str, known: Collection[str]) -> Iterator[dict[str, Any] | Unreadable]:
+    def rows(
+        self, path: Path, table: str, known: Collection[str], *, is_optional: bool = False
+    ) -> Iterator[dict[str, Any] | Unreadable]:
         """The rows of a table of SQLite."""
+
+    def changed(self, path: Path) -> str:
+        """When a file was changed last."""
 
     def time(self, value: object) -> str | None:
         """A time as another program wrote it."""
@@ -62,7 +72,29 @@ class ForeignData(Protocol):
 
 Record = Used | Skipped | Unreadable
 
+Make = Callable[[ForeignData, dict[str, Any]], Record]
+
 Read = Callable[[ForeignData], Iterator[Record]]
+
+
+def records(
+    data: ForeignData,
+    path: Path,
+    table: str,
+    columns: Collection[str],
+    make: Make,
+    *,
+    is_optional: bool = False,
+) -> Iterator[Record]:
+    """What `make` makes of each row of a table. Whatever stands in a row, it ends no import."""
+    for row in data.rows(path, table, columns, is_optional=is_optional):
+        if isinstance(row, Unreadable):
+            yield row
+            continue
+        try:
+            yield make(data, row)
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            yield Unreadable(f"{table} {row.get('id')!r}", f"it has another form: {error}")
 
 
 def formats() -> list[str]:
@@ -80,6 +112,12 @@ def known_format(name: str) -> str:
     if name not in formats():
         raise BadInput(f"there is no format {name!r}", hint=f"one of {', '.join(formats())}")
     return name
+
+
+def about(name: str) -> str:
+    """What a format is, in a sentence."""
+    module = import_module(f"{__name__}.{name.replace('-', '_')}")
+    return str(module.__doc__).partition("\n\n")[0].strip()
 
 
 def importer(name: str) -> Read:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from memlog.eventlog.events import FactStored, Message
-from memlog.service.importers import ForeignData, Record, Skipped, Unreadable, Used
+from memlog.service.importers import ForeignData, Record, Skipped, Used, records
 
 Row = dict[str, Any]
 
@@ -23,18 +23,12 @@ _CHANNEL = "chatdo"
 def read(source: ForeignData) -> Iterator[Record]:
     """The facts of `tracking.sqlite`, the messages of each `index.sqlite`. Its sources are folders of another
     machine, whose files are indexed anew: they are counted as structure."""
-    for path in source.files("**/tracking.sqlite"):
-        if path.name == "index.sqlite":
-            continue
-        for row in source.rows(path, "facts", _FACTS):
-            yield row if isinstance(row, Unreadable) else _fact(source, row)
-    for path in source.files("**/index.sqlite"):
-        if path.name == "tracking.sqlite":
-            continue
-        for row in source.rows(path, "chat_messages", _MESSAGES):
-            yield row if isinstance(row, Unreadable) else _message(source, row)
-        for row in source.rows(path, "sources", ()):
-            yield row if isinstance(row, Unreadable) else Skipped("structure")
+    for path in source.files("**/tracking.sqlite", "**/index.sqlite"):
+        if path.name != "index.sqlite":
+            yield from records(source, path, "facts", _FACTS, _fact)
+        if path.name != "tracking.sqlite":
+            yield from records(source, path, "chat_messages", _MESSAGES, _message)
+            yield from records(source, path, "sources", (), lambda *_: Skipped("structure"))
 
 
 def _fact(source: ForeignData, row: Row) -> Record:

@@ -1,5 +1,6 @@
 """core_memory.json of klaw. Its conversations are read as they are: put them below `log/conversations`."""
 
+import json
 from collections.abc import Iterator
 from typing import Literal
 
@@ -19,14 +20,15 @@ def read(source: ForeignData) -> Iterator[Record]:
         sections = document if isinstance(document, dict) else {"": document}
         for section, values in sections.items():
             if section not in _SECTIONS or not isinstance(values, dict):
-                yield Unreadable(f"{source.name(path)}: {section}", "no section of keys and values")
+                yield Unreadable(
+                    f"{source.name(path)}: {section}", "neither user nor agent, with keys and values"
+                )
                 continue
             for key, value in values.items():
-                yield _value(source.name(path), _SECTIONS[section], key, value)
+                yield _value(source.changed(path), _SECTIONS[section], key, value)
 
 
-def _value(file: str, section: Literal["user", "agent"], key: str, value: object) -> Record:
-    if not isinstance(value, str) or not key.strip():
-        return Unreadable(f"{file}: {section}.{key}", "its value is no text")
+def _value(ts: str, section: Literal["user", "agent"], key: str, value: object) -> Record:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     name = f"klaw/core/{section}/{key}"
-    return Used([CoreMemoryUpdated(id=name, section=section, key=key, value=value, source="migration")])
+    return Used([CoreMemoryUpdated(id=name, ts=ts, section=section, key=key, value=text, source="migration")])

@@ -10,7 +10,7 @@ from typing import Any
 
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.events import MemorySaved
-from memlog.service.importers import ForeignData, Record, Skipped, Unreadable, Used
+from memlog.service.importers import ForeignData, Record, Unreadable, Used
 
 _SOURCE = "mcp-memory"
 
@@ -37,8 +37,8 @@ def _record(line: str, where: str) -> Record:
             content = " ".join(ids).replace("_", " ")
             return Used([_memory("/".join(ids), content, said["from"], "relation")])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        return Unreadable(where, f"neither an entity nor a relation: {error}")
-    return Skipped("unsupported")
+        return Unreadable(where, f"no JSON of an entity or a relation: {error!r}")
+    return Unreadable(where, "neither an entity nor a relation")
 
 
 def _entity(said: dict[str, Any]) -> Record:

@@ -1,4 +1,4 @@
-"""A folder of notes that an agent keeps: MEMORY.md, and a journal for each day."""
+"""A folder of notes that an agent keeps: MEMORY.md and other Markdown, and a journal for each day."""
 
 import re
 from collections import Counter
@@ -10,63 +10,80 @@ from memlog.service.importers import ForeignData, Record, Unreadable, Used
 
 _SOURCE = "migration"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}#{1,6}\s+(.*?)\s*#*$")
-_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])\s+(.*)$")
-_PAIR = re.compile(r"(?:\*\*|__)?([^\W\d][\w'’ -]{0,40}?)(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s+(\S.*)$")
-_OF_THE_USER = re.compile(r"user|profile|about|me|person|human|я|профиль|用户|käyttäjä", re.IGNORECASE)
+_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s+(.*)$")
+_KEY = r"(?:\*\*|__)?([^\W\d][\w'’ -]{0,40}?)(?:\*\*|__)?\s*"
+_PAIR = re.compile(_KEY + r"(?::(?:\*\*|__)?\s+|：(?:\*\*|__)?\s*)(\S.*)$")
+_OF_THE_USER = re.compile(
+    r"\b(?:user|profile|about|me|human)\b|профиль|пользовател|обо мне|用户|我|käyttäjä", re.IGNORECASE
+)
+_END = "# "
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """`MEMORY.md`: each item and paragraph is a memory, with its heading as topic; `key: value` below a
-    heading about the user is core memory. `2026-02-24.md`: each item and paragraph is a daily event.
+    """Each item, with what is below it, and each paragraph is a memory, with its heading as topic;
+    `key: value` below a heading about the user is core memory. In `2026-02-24.md` it is a daily event.
     """
-    for path in source.files("*.md", "memory/*.md"):
-        text, day = source.text(path), _DAY.match(path.stem)
+    for path in source.files("**/*.md"):
+        text, name = source.text(path), source.name(path).removesuffix(".md")
+        day = _DAY.match(path.stem)
         if isinstance(text, Unreadable):
             yield text
         elif day is None:
-            yield from _memories(text, path.stem)
+            yield from _memories(text, name, source.changed(path))
         else:
-            yield from _days(text, day[0])
+            yield from _days(text, name, day[0])
 
 
-def _days(text: str, day: str) -> Iterator[Record]:
+def _days(text: str, file: str, day: str) -> Iterator[Record]:
     for number, (_, block) in enumerate(_blocks(text), 1):
-        name = f"memory-folder/{day}/{number}"
+        name = f"memory-folder/{file}/{number}"
         event = DailyEventRecorded(id=name, ts=f"{day}T12:00:00Z", event_date=day, summary=block)
-        yield Used([event])
+        yield Used([event], group=file)
 
 
-def _memories(text: str, file: str) -> Iterator[Record]:
+def _memories(text: str, file: str, ts: str) -> Iterator[Record]:
     places: Counter[str] = Counter()
     for heading, block in _blocks(text):
         places[heading] += 1
         name = f"memory-folder/{file}/{heading}/{places[heading]}"
-        pair = _PAIR.match(block) if _OF_THE_USER.search(heading) else None
+        pair = _PAIR.fullmatch(block) if _OF_THE_USER.search(heading) else None
         event: Event
         if pair is not None:
             key = re.sub(r"\W+", "_", pair[1].strip().lower()).strip("_")
-            event = CoreMemoryUpdated(id=name, section="user", key=key, value=pair[2].strip(), source=_SOURCE)
+            value = pair[2].strip()
+            event = CoreMemoryUpdated(id=name, ts=ts, section="user", key=key, value=value, source=_SOURCE)
         else:
-            event = MemorySaved(id=name, memory_id=name, content=block, topic=heading or None, source=_SOURCE)
-        yield Used([event])
+            topic = heading or None
+            event = MemorySaved(id=name, ts=ts, memory_id=name, content=block, topic=topic, source=_SOURCE)
+        yield Used([event], group=file)
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Each item and paragraph with the heading above it; lines that belong to one are joined."""
-    heading, block = "", ""
-    fenced = False
-    for line in [*text.splitlines(), ""]:
-        fenced ^= line.lstrip().startswith("```")
-        title = None if fenced else _HEADING.match(line)
-        item = None if fenced else _ITEM.match(line)
-        ends = title or item or (not line.strip() and not fenced)
-        if ends and block:
-            yield heading, block
-            block = ""
+    """Each item with what is indented below it, and each paragraph, with the heading above it. Fenced code
+    stays as it is, and belongs to what stands right above it."""
+    heading, fence, is_item = "", "", False
+    block: list[str] = []
+    plain = _COMMENT.sub("", _FRONT_MATTER.sub("", text.replace("\r\n", "\n")))
+    for line in [*plain.split("\n"), _END]:
+        mark = _FENCE.match(line)
+        if fence or mark:
+            block.append(line)
+            if mark:
+                fence = mark[1] if not fence else "" if mark[1].startswith(fence) else fence
+            continue
+        title, item, is_blank = _HEADING.match(line), _ITEM.match(line), not line.strip()
+        goes_on = is_item and (is_blank or line[0].isspace())
+        if title or item or (is_blank and not goes_on) or (block[-1:] == [""] and not goes_on):
+            if said := "\n".join(block).strip():
+                yield heading, said
+            block, is_item = [], item is not None
         if title:
             heading = title[1]
         elif item:
-            block = item[1].strip()
-        elif line.strip() or fenced:
-            block = f"{block}\n{line.rstrip()}".strip("\n")
+            block = [item[1]]
+        elif block or not is_blank:
+            block.append(line)

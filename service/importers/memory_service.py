@@ -1,12 +1,13 @@
 """index.db of MemoryService with the Markdown file of each memory."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.events import MemoryAccessed, MemorySaved, MemoryUpdated
-from memlog.service.importers import ForeignData, Record, Skipped, Unreadable, Used
+from memlog.service.importers import ForeignData, Record, Skipped, Unreadable, Used, records
 
 _COLUMNS = (
     *("id", "title", "category", "created_at", "updated_at", "last_accessed", "access_count"),
@@ -17,11 +18,10 @@ _COLUMNS = (
 def read(source: ForeignData) -> Iterator[Record]:
     """The table `memories`, each row with its file: below the folder of the database."""
     for path in source.files("**/index.db"):
-        for row in source.rows(path, "memories", _COLUMNS):
-            yield row if isinstance(row, Unreadable) else _memory(source, path.parent, row)
+        yield from records(source, path, "memories", _COLUMNS, partial(_memory, path.parent))
 
 
-def _memory(source: ForeignData, folder: Path, row: dict[str, Any]) -> Record:
+def _memory(folder: Path, source: ForeignData, row: dict[str, Any]) -> Record:
     content = _content(source, folder, row)
     if isinstance(content, Unreadable):
         return content
@@ -51,15 +51,15 @@ def _memory(source: ForeignData, folder: Path, row: dict[str, Any]) -> Record:
                 salience=max(0.0, row["salience"]),
             )
         )
-    if row["access_count"]:
+    if row["access_count"] and row["last_accessed"]:
         accessed = source.time(row["last_accessed"])
         events.append(MemoryAccessed(id=f"{name}/accessed", ts=accessed, memory_ids=[name]))
     return Used(events)
 
 
 def _content(source: ForeignData, folder: Path, row: dict[str, Any]) -> str | Unreadable:
-    """The text of a memory's file, which is named below the folder of the database, or beside it."""
-    where, root = f"{row['id']}: {row['file_path']}", folder.parent.resolve()
+    """The text of a memory's file, which is below the folder of the database."""
+    where, root = f"memories {row['id']}: {row['file_path']}", folder.resolve()
     for path in (folder / row["file_path"], folder.parent / row["file_path"]):
         if path.is_file() and path.resolve().is_relative_to(root):
             return source.text(path)

@@ -12,8 +12,9 @@ from memlog.eventlog.events import (
     MemoryArchived,
     MemorySaved,
     MemoryUpdated,
+    Message,
 )
-from memlog.service.importers import ForeignData, Record, Skipped, Unreadable, Used
+from memlog.service.importers import ForeignData, Record, Skipped, Used, records
 
 Row = dict[str, Any]
 
@@ -25,15 +26,15 @@ _MEMORIES = (
     *("embedding", "embedding_dim", "embedding_model"),
 )
 _DAYS = ("id", "event_date", "channel", "sender_id", "summary", "raw_tokens", "is_compressed", "created_at")
+_BUFFER = ("id", "channel", "sender_id", "role", "content", "token_count", "created_at")
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """The tables `memories` and `daily_events`. The project of a memory becomes a tag."""
+    """The tables `memories`, `daily_events`, `extraction_buffer`. The project of a memory becomes a tag."""
     for path in source.files("*.db", "*.sqlite", "*.sqlite3"):
-        for row in source.rows(path, "memories", _MEMORIES):
-            yield row if isinstance(row, Unreadable) else _memory(source, row)
-        for row in source.rows(path, "daily_events", _DAYS):
-            yield row if isinstance(row, Unreadable) else _day(source, row)
+        yield from records(source, path, "memories", _MEMORIES, _memory)
+        yield from records(source, path, "extraction_buffer", _BUFFER, _message, is_optional=True)
+        yield from records(source, path, "daily_events", _DAYS, _day)
 
 
 def _memory(source: ForeignData, row: Row) -> Record:
@@ -67,7 +68,7 @@ def _memory(source: ForeignData, row: Row) -> Record:
     ]
     if updated is not None and updated != created:
         events.append(MemoryUpdated(id=f"{name}/updated", ts=updated, memory_id=name, content=content))
-    if row["access_count"]:
+    if row["access_count"] and row["last_accessed"]:
         accessed = source.time(row["last_accessed"])
         events.append(MemoryAccessed(id=f"{name}/accessed", ts=accessed, memory_ids=[name]))
     if row["is_archived"]:
@@ -94,3 +95,17 @@ def _day(source: ForeignData, row: Row) -> Record:
     if row["is_compressed"]:
         events.append(DailyEventsCompressed(id=f"{name}/compressed", ids=[name]))
     return Used(events)
+
+
+def _message(source: ForeignData, row: Row) -> Record:
+    if not (row["content"] or "").strip():
+        return Skipped("empty")
+    event = Message(
+        id=f"tiered/buffer/{row['id']}",
+        ts=source.time(row["created_at"]),
+        channel=row["channel"] or "tiered",
+        chat_id=str(row["sender_id"] or "-"),
+        role=row["role"],
+        content=row["content"],
+    )
+    return Used([event])

@@ -23,7 +23,7 @@ class ImportData(Tried, frozen=True):
     """
 
     format: Annotated[
-        str, Meta(title="FORMAT"), "The format.", Reads(known_format, "format", choices=(*formats(),))
+        str, Meta(title="NAME"), "The format.", Reads(known_format, "format", choices=(*formats(),))
     ]
     paths: Annotated[Paths, Meta(title="PATH"), "The files or folders of the other program."]
     progress: ProgressField = None

@@ -281,6 +281,7 @@ DONE = {
     "fact set city Oulu --single": r"Set city: Oulu\.",
     "fact remove color --rank 2": r"Removed rank 2 of color\.",
     "fact remove color": r"Removed color\.",
+    "export sqlite out.db": r"Wrote \d+ messages, .+ to out\.db\.",
     "memory save --memory-id m --content tea": r"Saved the memory m\.",
     "memory save --content tea": r"The memory m says this already\.",
     "memory update m --topic drinks": r"Changed the memory m\.",

@@ -155,7 +155,7 @@ def test_a_folder_that_cannot_be_written_is_named(
 def test_notes_beside_an_empty_store_are_named(memlog: Run, tmp_path: Path) -> None:
     (tmp_path / "MEMORY.md").write_text("- Anna lives in Turku\n")
     store = ("--store", str(tmp_path / "store"))
-    assert f"memlog import memory-folder {tmp_path}".encode() in memlog(*store, "init").err
+    assert f"import memory-folder {tmp_path}".encode() in memlog(*store, "init").err
     found = {each["check"]: each for each in memlog(*store, "doctor", "--json").json["findings"]}
     assert "memory-folder" in found["notes"]["finding"]
     memlog(*store, "import", "memory-folder", str(tmp_path))

@@ -19,6 +19,8 @@ ELSEWHERE = {
     ("cli/settings.py", "memlog.toml"),  # where a setting comes from, as `memlog config` says it
     # Of a person's documents:
     ("service/documents/gitignore.py", ".gitignore"),
+    # Of klaw's files:
+    ("service/importers/klaw.py", "core_memory.json"),
 }
 """Names that mean something else there."""
 

@@ -152,6 +152,7 @@ OF_OPERATION: dict[str, dict[str, Any]] = {
     "context": {"text": "tea"},
     "documents.refresh": {"source": "notes"},
     "erasure.forget": {"event_id": "m2"},
+    "exchange.export_sqlite": {"replace": True},
     "extraction.prompt": {"name": "extract-1"},
     "maintenance.watch": {"once": True},
     "memories.update": {"content": "likes oolong tea"},
