@@ -15,6 +15,7 @@ PROJECTOR_LOCK = "projector.lock"  # held while the read model is written
 SCRUB_LOCK = "scrub.lock"  # held while bytes of the log are overwritten
 EXTRACT_LOCK = "extract.lock"  # held while messages are distilled
 JOBS_LOCK = "jobs.lock"  # held while a job runs
+IMPORT_LOCK = "import.lock"  # held while something is imported
 WATCH_LOCK = "watch.lock"  # held as long as a process watches the store
 
 MODEL = "model"
@@ -32,7 +33,7 @@ SOURCE_RECORDS = "cache/documents"
 GITIGNORE = ".gitignore"
 GITATTRIBUTES = ".gitattributes"
 
-LOCKS = (PROJECTOR_LOCK, SCRUB_LOCK, WATCH_LOCK, EXTRACT_LOCK, JOBS_LOCK)
+LOCKS = (PROJECTOR_LOCK, SCRUB_LOCK, WATCH_LOCK, EXTRACT_LOCK, JOBS_LOCK, IMPORT_LOCK)
 """Lock files: a process holds each for a while; the files stay."""
 
 PRIVATE = (LOG, MODEL, CACHE, WRITERS, *LOCKS)

@@ -40,20 +40,13 @@ def forgotten_ids(db: Connection, stream: str, ids: Sequence[str]) -> set[str]:
 
 
 def ids_anywhere(db: Connection, ids: Sequence[str]) -> tuple[set[str], set[str]]:
-    """Which of `ids` events of any stream have, and which were forgotten in any."""
-    streams = (
-        "WITH streams AS (SELECT DISTINCT stream FROM checkpoints), ids AS (SELECT value FROM json_each(?))"
-    )
-    known = db.execute(
-        f"{streams} SELECT i.value FROM ids i CROSS JOIN streams s"
-        " JOIN events e ON e.stream = s.stream AND e.id = i.value",
-        (as_list(ids),),
-    ).fetchall()
-    forgotten = db.execute(
-        f"{streams} SELECT i.value FROM ids i CROSS JOIN streams s"
-        " JOIN redactions r ON r.stream = s.stream AND r.target_id = i.value",
-        (as_list(ids),),
-    ).fetchall()
+    """Which of `ids` events of any stream have, and which were forgotten in any.
+
+    It reads all ids: to look for each in each stream takes ten times as long where there are 2,000 chats.
+    """
+    wanted = "IN (SELECT value FROM json_each(?))"
+    known = db.execute(f"SELECT id FROM events WHERE +id {wanted}", (as_list(ids),)).fetchall()
+    forgotten = db.execute(f"SELECT target_id FROM redactions WHERE +target_id {wanted}", (as_list(ids),))
     return {name for (name,) in known}, {name for (name,) in forgotten}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from memlog.projector.text import stemming
-from memlog.projector.text.analyzer import is_cjk, words_in
+from memlog.projector.text.analyzer import is_spaceless, words_in
 from memlog.projector.text.normalization import folded, plain
 from memlog.projector.text.stemming import latin
 
@@ -21,7 +21,10 @@ class Marks(NamedTuple):
 
 def marks_of(words: Sequence[str]) -> Marks:
     """The marks of words, folded, as `written_words` gives them."""
-    return Marks(tuple(filter(is_cjk, words)), tuple(_beginning(word) for word in words if not is_cjk(word)))
+    return Marks(
+        tuple(filter(is_spaceless, words)),
+        tuple(_beginning(word) for word in words if not is_spaceless(word)),
+    )
 
 
 def first_place(text: str, marks: Marks) -> int:

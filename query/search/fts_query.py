@@ -7,7 +7,14 @@ from functools import cached_property
 import msgspec
 
 from memlog.eventlog.text import break_before
-from memlog.projector.text.analyzer import Word, is_cjk, question_names, question_words, written_words
+from memlog.projector.text.analyzer import (
+    Word,
+    gram_length,
+    is_spaceless,
+    question_names,
+    question_words,
+    written_words,
+)
 from memlog.projector.text.marks import Marks, marks_of
 from memlog.projector.text.spelling import other_spelling
 
@@ -96,13 +103,14 @@ def raw(text: str) -> FtsQuery:
 
 def _terms(word: Word) -> list[str]:
     """The terms that find a word: itself, and words with its beginning, or with its stem in a known language;
-    in English also its other spelling. In Chinese, Japanese and Korean a pair, or the pairs of a character.
+    in English also its other spelling. In a script without spaces a pair or a triple, or what begins so.
     """
     stems = [f'"{stem}"' for stem in word.stems]
     if (other := other_spelling(word.written)) is not None:
         stems.append(f'"{other}"')
-    if is_cjk(word.written):
-        return [f'"{word.written}"' if len(word.written) > 1 else f'"{word.written}"*']
+    if is_spaceless(word.written):
+        is_whole = len(word.written) >= gram_length(word.written)
+        return [f'"{word.written}"' if is_whole else f'"{word.written}"*']
     if word.stem:
         # Words with this beginning have this stem, too. Searching for both was measured worse.
         return [f'"{word.stem}"*', *stems]

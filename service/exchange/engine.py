@@ -12,7 +12,7 @@ from memlog.eventlog.content_ids import content_hash_of_one
 from memlog.eventlog.encode import draft
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.streams import stream_of
+from memlog.eventlog.streams import shown, stream_of
 from memlog.projector.catchup import Progress
 from memlog.query.ids import ids_anywhere
 from memlog.service.exchange.source import ForeignFiles
@@ -63,15 +63,19 @@ class ImportReport(msgspec.Struct, kw_only=True):
 
 
 class _Placed(NamedTuple):
-    """An event, and the group of its record."""
+    """An event, the group of its record, and the id of the record's first event."""
 
     event: Event
     group: str | None
+    first: str
 
 
 class Importing:
-    """One import. append: makes events durable. decide: reads the read model of the log as it is now; None
-    where there is no store yet. look_up: finds what ids of a stream hold."""
+    """One import.
+
+    append: makes events durable. decide: reads the read model of the log as it is now; None where there is no
+        store yet. look_up: finds what ids of a stream hold. redacts: whether keys are masked.
+    """
 
     def __init__(
         self,
@@ -80,11 +84,14 @@ class Importing:
         decide: Deciding | None,
         look_up: LookUp,
         progress: Progress | None,
+        *,
+        redacts: bool,
     ) -> None:
         self._report, self._append, self._decide = report, append, decide
         self._progress, self._look_up = progress, look_up
+        self._redacts = redacts
         self._skipped: Counter[str] = Counter()
-        self._seen: set[str] = set()
+        self._seen: dict[str, bytes] = {}
         self._moved: set[str | None] = set()
         """Groups of records whose places have changed."""
 
@@ -116,7 +123,7 @@ class Importing:
                 for event in record.events:
                     report.events += 1
                     if self._is_storable(event):
-                        yield _Placed(event, record.group)
+                        yield _Placed(event, record.group, str(record.events[0].id))
 
     def _is_storable(self, event: Event) -> bool:
         try:
@@ -129,33 +136,52 @@ class Importing:
 
     def _note(self, where: str, why: str) -> None:
         if len(self._report.problems) < _EXAMPLES:
-            self._report.problems.append(ImportProblem(where, why))
+            self._report.problems.append(ImportProblem(shown(where), shown(why)))
 
     def _store(self, batch: list[_Placed]) -> None:
-        ids = [str(event.id) for event, _ in batch]
+        ids = [name for placed in batch for name in (str(placed.event.id), placed.first)]
         known: set[str] = set()
         forgotten: set[str] = set()
         if self._decide is not None:
             known, forgotten = self._decide(lambda db: ids_anywhere(db, ids))
-        self._compare([placed for placed in batch if str(placed.event.id) in known - forgotten])
+        if not self._redacts:  # else what is stored is not what the source says
+            self._compare([placed for placed in batch if str(placed.event.id) in known - forgotten])
         new: list[Event] = []
-        for event, group in batch:
-            name = str(event.id)
-            if name in forgotten:
+        for event, group, first in batch:
+            name, content = str(event.id), content_hash_of_one(event)
+            if name in forgotten or first in forgotten:
                 self._report.forgotten += 1
-            elif name in known or name in self._seen:
+            elif name in known:
                 self._report.known += 1
+            elif name in self._seen:
+                self._report.known += 1
+                if self._seen[name] != content:
+                    self._report.changed += 1
+                    self._note(name, "another record of the source has this id, too, and says something else")
             elif group in self._moved:
                 self._report.refused += 1
                 self._note(name, f"notes of {group} have changed or moved: this one may be an old one")
             else:
                 new.append(event)
-                self._seen.add(name)
-        if new and not self._report.dry_run:
-            self._append(new)
+                self._seen[name] = content
+        if not self._report.dry_run:
+            new = self._appended(new)
         self._report.appended += len(new)
         kinds = Counter(str(event.__struct_config__.tag) for event in new)
         self._report.types = dict(Counter(self._report.types) + kinds)
+
+    def _appended(self, new: list[Event]) -> list[Event]:
+        """Append events, each by itself where one of them cannot be stored; return those that are."""
+        try:
+            if new:
+                self._append(new)
+        except BadInput as error:
+            if len(new) > 1:
+                return [event for each in new for event in self._appended([each])]
+            self._report.refused += 1
+            self._note(str(new[0].id), error.message)
+            return []
+        return new
 
     def _compare(self, placed: list[_Placed]) -> None:
         """Note events that are known, and say something else now."""
@@ -163,8 +189,8 @@ class Importing:
         for each in placed:
             by_stream[stream_of(each.event)].append(each)
         for stream, those in by_stream.items():
-            known = self._look_up(stream, [str(event.id) for event, _ in those])
-            for event, group in those:
+            known = self._look_up(stream, [str(each.event.id) for each in those])
+            for event, group, _ in those:
                 holder = known.get(str(event.id))
                 if holder is not None and holder.content and holder.content != content_hash_of_one(event):
                     self._report.changed += 1

@@ -1,9 +1,12 @@
 """Moving in and out as programs do it: `store.exchange`."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memlog.eventlog.errors import BadInput
+from memlog.eventlog.layout import IMPORT_LOCK
+from memlog.eventlog.locks import locked
 from memlog.eventlog.streams import shown
 from memlog.service.engine import OperationGroup
 from memlog.service.operations import operation
@@ -26,13 +29,25 @@ class DataExchange(OperationGroup):
 
         read = importer(asked.format)
         paths = [*map(Path, asked.paths)]
-        if missing := [path for path in paths if not path.exists()]:
-            raise BadInput(f"{shown(missing[0])} does not exist", hint="name a file or a folder")
+        if missing := [path for path in paths if not (path.is_file() or path.is_dir())]:
+            raise BadInput(
+                f"{shown(missing[0])} does not exist, or is no file", hint="name a file or a folder"
+            )
         report = ImportReport(format=asked.format, dry_run=asked.dry_run)
         decide = self._decide if self._engine.exists else None
-        importing = Importing(report, self._append, decide, self._engine.known_ids, asked.progress)
-        for path in paths:
-            importing.take(read, ForeignFiles(path))
+        importing = Importing(
+            report,
+            self._append,
+            decide,
+            self._engine.known_ids,
+            asked.progress,
+            redacts=self._engine.redact,
+        )
+        # A store that the first import makes has no folder yet, in which the lock could be.
+        alone = locked(self._engine.path / IMPORT_LOCK, "the import", self._engine.lock_timeout)
+        with alone if decide is not None else nullcontext():
+            for path in paths:
+                importing.take(read, ForeignFiles(path))
         if not report.found:
             raise BadInput(
                 f"nothing of the format {asked.format} is in {', '.join(map(shown, paths))}",

@@ -1,6 +1,7 @@
 """Exports plain tables as an SQLite file."""
 
 import os
+import tempfile
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -10,6 +11,12 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.streams import shown
 from memlog.projector.sqlite import Connection, binding, error_types
 from memlog.query.plain_tables import PLAIN_TABLES, plain_rows
+
+_TYPES = {
+    **dict.fromkeys(("rank", "access_count", "raw_tokens"), int),
+    **dict.fromkeys(("importance", "salience"), float),
+}
+"""Of columns that hold no text."""
 
 
 class ExportReport(msgspec.Struct, kw_only=True):
@@ -24,22 +31,31 @@ def write_tables(db: Connection, path: Path, *, replace: bool) -> ExportReport:
     """See `ExportDatabase`. The file appears as a whole, or not at all."""
     from sqlite_utils import Database
 
-    if path.exists() and not replace:
+    if os.path.lexists(path) and not replace:
         raise BadInput(f"{shown(path)} exists", hint="name another file, or replace it: replace=True")
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    if path.with_name(f"{path.name}-wal").exists():
+        raise BadInput(f"{shown(path)} is in use by another program", hint="end that program")
     try:
-        with closing(binding().connect(str(unfinished))) as connection:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    os.close(handle)
+    unfinished = Path(name)
+    try:
+        counts = {}
+        with closing(binding().connect(name)) as connection:
             made = Database(connection)
-            counts = {}
             for table in PLAIN_TABLES:
                 columns, rows = plain_rows(db, table)
+                made.table(table).create({column: _TYPES.get(column, str) for column in columns})
                 made.table(table).insert_all(rows)
-                if not made.table(table).exists():
-                    made.table(table).create(dict.fromkeys(columns, str))
                 counts[table] = made.table(table).count
             connection.commit()
         size = unfinished.stat().st_size
-        unfinished.replace(path)
+        if replace:
+            unfinished.replace(path)
+        else:
+            os.link(unfinished, path)  # refuses a file that has come meanwhile
     except OSError as error:
         raise _unwritable(path, error) from error
     except error_types() as error:

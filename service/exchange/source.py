@@ -90,23 +90,22 @@ class ForeignFiles:
         from sqlite_utils import Database
 
         where = f"{self.name(path)}, table {table}"
+        found: list[dict[str, Any]] = []
         try:
-            address = f"file:{pathname2url(str(path.absolute()))}?mode=ro"
-            connection = binding().connect(address, uri=True, timeout=_PATIENCE)
+            with closing(binding().connect(_address(path), uri=True, timeout=_PATIENCE)) as connection:
+                connection.text_factory = _text
+                database = Database(connection)
+                if table in database.table_names():
+                    # Read at once: the program that writes to it waits for no append.
+                    for row in database[table].rows:
+                        found.append(self._known(table, row, known))
+                elif not is_optional:
+                    yield Unreadable(where, "there is no such table")
         except error_types() as error:
-            yield Unreadable(where, str(error))
-            return
-        with closing(connection):
-            database = Database(connection)
-            try:
-                if table not in database.table_names():
-                    if not is_optional:
-                        yield Unreadable(where, "there is no such table")
-                    return
-                for row in database[table].rows:
-                    yield self._known(table, row, known)
-            except error_types() as error:
-                yield Unreadable(where, _explained(path, str(error)))
+            yield from found
+            yield Unreadable(where, _explained(path, str(error)))
+        else:
+            yield from found
 
     def _known(self, table: str, row: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
         for column, value in row.items():
@@ -148,3 +147,19 @@ def _explained(path: Path, error: str) -> str:
     return (
         f"{error}: the .recover of the sqlite3 command saves what it can" if "malformed" in error else error
     )
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")
+
+
+def _address(path: Path) -> str:
+    """The address of a database that is only read.
+
+    Where nobody writes to one in WAL mode, SQLite is told so: it would leave files beside it.
+    """
+    with path.open("rb") as file:
+        is_wal = file.read(20)[18:] == b"\2\2"
+    is_idle = is_wal and not path.with_name(f"{path.name}-wal").exists()
+    address = f"file:{pathname2url(str(path.absolute()))}?mode=ro"
+    return f"{address}&immutable=1" if is_idle else address

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from memlog.eventlog.envelope import Event
-from memlog.eventlog.errors import BadInput
+from memlog.eventlog.errors import BadInput, MemlogError
 
 Reason = Literal["empty", "structure", "bookkeeping", "duplicate_in_source", "unsupported"]
 """Why a record is left out."""
@@ -93,7 +93,7 @@ def records(
             continue
         try:
             yield make(data, row)
-        except (TypeError, ValueError, KeyError, AttributeError) as error:
+        except (TypeError, ValueError, KeyError, AttributeError, OSError, MemlogError) as error:
             yield Unreadable(f"{table} {row.get('id')!r}", f"it has another form: {error}")
 
 

@@ -59,7 +59,7 @@ def _message(source: ForeignData, row: Row) -> Record:
     chat = row["chat_id"] or row["thread_id"]
     name = row["message_id"] or row["id"]
     event = Message(
-        id=f"chatdo/{chat}/{name}",
+        id=f"chatdo/{row['source_id'] or row['project_id']}/{chat}/{name}",
         ts=source.time(row["timestamp"] or row["created_at"]),
         channel=_CHANNEL,
         chat_id=str(chat),

@@ -22,7 +22,7 @@ def read(source: ForeignData) -> Iterator[Record]:
         if isinstance(text, Unreadable):
             yield text
             continue
-        for number, line in enumerate(text.splitlines(), 1):
+        for number, line in enumerate(text.split("\n"), 1):
             if line.strip():
                 yield _record(line, f"{source.name(path)}:{number}")
 
@@ -36,7 +36,7 @@ def _record(line: str, where: str) -> Record:
             ids = [said["from"], said["relationType"], said["to"]]
             content = " ".join(ids).replace("_", " ")
             return Used([_memory("/".join(ids), content, said["from"], "relation")])
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return Unreadable(where, f"no JSON of an entity or a relation: {error!r}")
     return Unreadable(where, "neither an entity nor a relation")
 
@@ -49,7 +49,7 @@ def _entity(said: dict[str, Any]) -> Record:
     events: list[Event] = [
         _memory(f"{name}/{number}", f"{name}: {text}", name, kind) for number, text in enumerate(observed, 1)
     ]
-    return Used(events)
+    return Used(events, group=name)
 
 
 def _memory(native_id: str, content: str, topic: str, tag: str) -> MemorySaved:

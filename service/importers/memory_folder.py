@@ -12,8 +12,8 @@ _SOURCE = "migration"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
-_HEADING = re.compile(r" {0,3}#{1,6}\s+(.*?)\s*#*$")
+_FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})")
+_HEADING = re.compile(r" {0,3}#{1,6}\s+(.*)$")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s+(.*)$")
 _KEY = r"(?:\*\*|__)?([^\W\d][\w'’ -]{0,40}?)(?:\*\*|__)?\s*"
 _PAIR = re.compile(_KEY + r"(?::(?:\*\*|__)?\s+|：(?:\*\*|__)?\s*)(\S.*)$")
@@ -82,8 +82,10 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
                 yield heading, said
             block, is_item = [], item is not None
         if title:
-            heading = title[1]
+            heading = title[1].rstrip().rstrip("#").rstrip()
         elif item:
             block = [item[1]]
         elif block or not is_blank:
             block.append(line)
+    if fence and (said := "\n".join(block[:-1]).strip()):  # it was never closed
+        yield heading, said

@@ -34,6 +34,50 @@ ENGLISH = [
     ("A cafe in Zurich", "Café Zürich", FOUND),
     ("the car broke", "caro", NOT),
 ]
+WITHOUT_SPACES = [
+    ("ฉันกินข้าวผัดตอนเที่ยง", "ข้าว", FOUND),
+    ("ฉันกินข้าวผัดตอนเที่ยง", "ขา", NOT),
+    ("ฉันกินข้าวผัดตอนเที่ยง", "ข้", FOUND),
+    ("ຂ້ອຍກິນເຂົ້າ", "ເຂົ້າ", FOUND),
+    ("ខ្ញុំញ៉ាំបាយ", "បាយ", FOUND),
+    ("ကျွန်တော်ထမင်းစားတယ်", "ထမင်း", FOUND),
+]
+INVISIBLE = [
+    ("an auto\u00admatic door", "automatic", FOUND),
+    ("auto\u200bmatic", "automatic", FOUND),
+    ("auto\u2060matic", "automatic", FOUND),
+    ("\ufeffautomatic", "automatic", FOUND),
+    ("автома\u00adтика здесь", "автоматика", FOUND),
+    ("automatic", "auto\u00admatic", FOUND),
+    ("the auto-\nmatic door", "automatic", FOUND),
+    ("the auto-\nmatic door", "matic", FOUND),
+    ("лесо-\nпарк открыт", "лесопарк", FOUND),
+]
+VARIANTS = [
+    ("کتاب خوب", "كتاب", FOUND),
+    ("علي", "علی", FOUND),
+    ("می\u200cخواهم", "میخواهم", FOUND),
+    ("हिन्दी", "हिंदी", FOUND),
+    ("ज़मीन", "जमीन", FOUND),
+    ("বাংলা", "বাঙ্লা", FOUND),
+    ("ＡＢＣ１２３", "abc123", FOUND),
+]
+CODE_NAMES = [
+    ("class HTTPServer", "HTTPServer", FOUND),
+    ("class HTTPServer", "server", FOUND),
+    ("parseJSON2XML()", "json", FOUND),
+    ("parseJSON2XML()", "parseJSON2XML", FOUND),
+    ("my_snake_case", "snake_case", FOUND),
+    ("my_snake_case", "snake", FOUND),
+    ("kebab-case-name", "kebab-case", FOUND),
+    ("kebab-case-name", "kebab", FOUND),
+]
+EMOJI = [
+    ("A great 🎉 party", "🎉", FOUND),
+    ("A great 🎉 party", "🚀", NOT),
+    ("ok 👍🏽", "👍", FOUND),
+    ("sun ☀️ today", "☀", FOUND),
+]
 FINNISH = [
     ("Talossa asuu koira ja kissa.", "talo", FOUND),
     ("Meidän talo on punainen.", "talossa", FOUND),
@@ -173,7 +217,10 @@ def store(tmp_path_factory):
         yield opened
 
 
-TABLES = (ENGLISH, FINNISH, SWEDISH_TO_GERMAN, ROMANCE, OTHER_LATIN, RUSSIAN, OTHER_SCRIPTS, CJK)
+TABLES = (
+    *(ENGLISH, FINNISH, SWEDISH_TO_GERMAN, ROMANCE, OTHER_LATIN, RUSSIAN, OTHER_SCRIPTS, CJK),
+    *(WITHOUT_SPACES, INVISIBLE, VARIANTS, CODE_NAMES, EMOJI),
+)
 TABLES += (NAMES, PHRASES, HOSTILE)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import memlog
@@ -128,8 +129,8 @@ def test_texts_times_kinds_and_ranks_are_those_of_the_source(tmp_path: Path) -> 
         ranked = store.facts.get("favorite_colors", chat="chatdo:t1").facts
         assert [(each.rank, each.value) for each in ranked] == [(1, "Blue"), (2, "Green"), (3, "Black")]
         assert [each.id for each in store.conversations.window("chatdo:t1").messages] == [
-            "chatdo/t1/m1",
-            "chatdo/t1/m2",
+            "chatdo/project-p1/t1/m1",
+            "chatdo/project-p1/t1/m2",
         ]
         store.exchange.import_from("memory-folder", [SAMPLES / "memory-folder"])
         assert store.core.get("user", "city") == "Turku"
@@ -279,6 +280,55 @@ def test_a_database_that_cannot_be_read_is_reported_and_what_was_read_is_kept(
         if holder is not None:
             holder.communicate(timeout=60)
             assert store.exchange.import_from("tiered", [path]).appended == 2000
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "importance = 'high'",
+        "content = CAST(x'636166e9' AS TEXT)",
+        "created_at = 'once'",
+        "id = id",
+    ],
+)
+def test_an_odd_value_costs_its_record_alone_and_keys_are_masked(change: str, tmp_path: Path) -> None:
+    path = tiered(tmp_path)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(f"UPDATE memories SET {change} WHERE id = 3")
+        db.execute("UPDATE memories SET content = ? WHERE id = 5", ("The key is ghp_" + "a1B2c3D4e5" * 4,))
+        db.execute("UPDATE memories SET topic = ? WHERE id = 1", ("ghp_" + "a1B2c3D4e5" * 4,))
+        db.commit()
+    with memlog.open(tmp_path / "store", redact=True) as store:
+        report = store.exchange.import_from("tiered", [path])
+        assert report.found == report.used + sum(report.skipped.values()) + report.unreadable == 8
+        assert report.events == report.appended + report.known + report.forgotten + report.refused
+        assert (report.unreadable, report.refused) == ("high" in change, 1)
+        again = store.exchange.import_from("tiered", [path])
+        assert (again.appended, again.changed) == (0, 0)
+        assert store.erasure.prove("a1B2c3D4e5").found == []
+        msgspec.json.encode(report)
+
+
+def test_what_a_forgotten_memory_gains_later_stays_away(tmp_path: Path) -> None:
+    path = tiered(tmp_path)
+    with memlog.open(tmp_path / "store") as store:
+        store.exchange.import_from("tiered", [path])
+        store.erasure.forget(memory="tiered/3")
+        store.erasure.scrub()
+        with closing(sqlite3.connect(path)) as db:
+            db.execute("UPDATE memories SET updated_at = '2026-03-01' WHERE id = 3")
+            db.commit()
+        assert store.exchange.import_from("tiered", [path]).appended == 0
+        assert store.erasure.prove("The oven is broken").found == []
+
+
+def test_a_program_that_writes_is_not_locked_out_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    path = _many(tmp_path / "memory.db", 2000)
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+    with memlog.open(tmp_path / "store") as store:
+        assert store.exchange.import_from("tiered", [path]).appended == 2000
+    assert [each.name for each in tmp_path.glob("memory.db*")] == ["memory.db"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "latin-1"])
