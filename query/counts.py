@@ -17,7 +17,7 @@ def counters(db: Connection, events_by_type: Counts) -> Counts:
     memory.saved.count: saves, also of memories that existed or were deleted.
     memory.retrieved.count: memories given to an agent, each as often as it was.
     memory.extraction.success: requests to a language model whose answer became events;
-    memory.extraction.tokens: what they took.
+    memory.extraction.tokens: what they, merges and profiles took.
     """
     success, tokens = db.execute(
         "SELECT coalesce(sum(type = 'memories_extracted'), 0), coalesce(sum(tokens_in + tokens_out), 0)"

@@ -119,9 +119,9 @@ class Filters(Request, frozen=True, kw_only=True):
             *([] if category is None else [of_categories(_CATEGORY, [category], known=FOUND_UNDER)]),
             ("c.source = ?", self.source),
             (
-                "(coalesce(y.topic, f.topic_key) IN (SELECT value FROM json_each(?))"
-                " OR f.topic_key IN (?, ?))",
-                None if topic is None else [in_any_form(topic), (key := same_key(topic)), compared(key)],
+                # `teach_topics` has told the connection what it is.
+                "topic_key(coalesce(y.topic, f.topic_key)) = ?",
+                None if topic is None else compared(same_key(topic)),
             ),
             (
                 "EXISTS (SELECT 1 FROM json_each(y.tags) t JOIN json_each(?) g ON t.value = g.value)",

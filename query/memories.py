@@ -10,6 +10,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.event_fields import MemoryKind
 from memlog.projector.sqlite import Connection
 from memlog.query.event_index import LinePosition
+from memlog.query.facts.topic_keys import compared, same_key, teach_topics
 from memlog.query.filters import in_any_form, of_categories
 from memlog.query.provenance import EVENT_COLUMNS, StoredEvent, event_at
 from memlog.query.relevance import age_in_days, freshness, relevance
@@ -101,10 +102,12 @@ def memories(
 
     chat: `<channel>:<chat_id>`. archived: archived memories instead of the others.
     """
+    if topic is not None:
+        teach_topics(db)
     condition, values = all_of(
         ("m.kind = ?", kind),
         ("m.chat_id = ?", chat),
-        ("m.topic IN (SELECT value FROM json_each(?))", in_any_form(topic)),
+        ("topic_key(m.topic) = ?", None if topic is None else compared(same_key(topic))),
         (
             "EXISTS (SELECT 1 FROM json_each(m.tags) t JOIN json_each(?) g ON t.value = g.value)",
             in_any_form(tag),

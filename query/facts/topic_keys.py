@@ -11,6 +11,7 @@ from functools import cache
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.text import nfkc
+from memlog.projector.sqlite import Connection
 from memlog.projector.text import language_files
 from memlog.projector.text.language_files import EnglishWords, FactWords
 from memlog.projector.text.spelling import american
@@ -63,6 +64,15 @@ def key_of(name: str) -> str:
 def same_key(stored: str) -> str:
     """The key of a stored topic, which another program may have spelled; itself if it makes no key."""
     return _key(words_of(stored)) or stored
+
+
+def teach_topics(db: Connection) -> None:
+    """Give a connection the SQL function `topic_key`: equal for a topic in all its spellings."""
+    db.create_function("topic_key", 1, _compared_topic, deterministic=True)
+
+
+def _compared_topic(topic: str | None) -> str | None:
+    return None if topic is None else compared(same_key(topic))
 
 
 def compared(key: str) -> str:

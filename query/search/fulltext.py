@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
+from memlog.query.facts.topic_keys import teach_topics
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters
 from memlog.query.rows import Sql
 from memlog.query.search.candidates import (
@@ -41,6 +42,8 @@ _INDEXES = (
 
 def matches(db: Connection, expression: str, filters: Filters, depth: int) -> list[list[Candidate]]:
     """The `depth` messages, the `depth` memories and the `depth` documents that match best."""
+    if filters.topic is not None:
+        teach_topics(db)
     return [_matches(db, index, expression, filters, depth) for index in _INDEXES]
 
 

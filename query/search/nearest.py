@@ -12,6 +12,7 @@ from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import Shelf
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection, why_no_vectors
+from memlog.query.facts.topic_keys import teach_topics
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters
 from memlog.query.rows import Sql
 from memlog.query.search.candidates import (
@@ -90,6 +91,8 @@ def nearest(
     is_readable: whether the model reads the script of a text, so that its vector has a meaning; None: of all.
     held: the vectors that the process holds in memory; None for a process with one question.
     """
+    if filters.topic is not None:
+        teach_topics(db)
     held = HeldVectors() if held is None else held
     least = -math.inf if min_similarity is None else min_similarity
 

@@ -180,7 +180,7 @@ class ListMemories(AcrossChats, frozen=True, kw_only=True):
         CategoryField | None, "Only of this category; `other` includes categories that memlog does not know."
     ] = None
     kind: Annotated[MemoryKind | None, "Only of this kind."] = None
-    topic: Annotated[str | None, "Only of this topic."] = None
+    topic: Annotated[str | None, "Only of this topic, in any spelling."] = None
     tag: Annotated[str | None, "Only with this tag."] = None
     min_salience: Annotated[Unit, "Leave out memories that have faded below this salience."] = 0.0
     archived: Annotated[bool, "List archived memories in the place of the active ones."] = False

@@ -1,4 +1,4 @@
-"""Search quality in three languages on XQuAD (Artetxe et al. 2020, https://arxiv.org/abs/1910.11856).
+"""Search quality in six languages on XQuAD (Artetxe et al. 2020, https://arxiv.org/abs/1910.11856).
 
 Each language is a store of its own: 240 paragraphs, each a document, and 1,190 questions, each of which
 should find the paragraph that it is about. The data is not part of memlog (CC BY-SA 4.0): the variable
@@ -33,12 +33,15 @@ from tests.eval.locomo import (
     table,
 )
 
-LANGUAGES = ("en", "ru", "zh")
+LANGUAGES = ("en", "ru", "zh", "de", "tr", "th")
 
 LEAST_RECALL: dict[str, dict[Mode, float]] = {
     "en": {"text": 0.99, "rrf": 0.99},
     "ru": {"text": 0.99, "rrf": 0.98},
     "zh": {"text": 0.98, "rrf": 0.98},
+    "de": {"text": 0.98, "rrf": 0.97},
+    "tr": {"text": 0.98, "rrf": 0.97},
+    "th": {"text": 0.98, "rrf": 0.98},
 }
 """R@10 by language and mode below which `--check` fails. The built-in model reads English alone."""
 

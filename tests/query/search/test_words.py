@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -336,3 +337,13 @@ def test_a_long_message_is_found_by_a_code_whose_parts_many_short_ones_have(tmp_
         )
         (first, *_) = opened.search("w00007n00009", mode="text").hits
     assert first.content.startswith("w00007n00009")
+
+
+@pytest.mark.parametrize("topic", ["favorite_colors", "favourite colours", "Favorite Colors"])
+def test_a_topic_is_found_in_any_spelling(topic: str, tmp_path: Path) -> None:
+    with memlog.open(tmp_path) as store:
+        store.memories.save("Blue is best", topic="favorite_colors")
+        store.memories.save("Blue is far", topic="distances")
+        hits = store.search("blue", mode="text", filters={"topic": topic}).hits
+        assert [hit.content for hit in hits] == ["Blue is best"]
+        assert [each.content for each in store.memories.list(topic=topic)] == ["Blue is best"]
