@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from memlog.projector.text import stemming
-from memlog.projector.text.analyzer import is_spaceless, words_in
+from memlog.projector.text.analyzer import words_in
 from memlog.projector.text.normalization import folded, plain
+from memlog.projector.text.spaceless import is_spaceless
 from memlog.projector.text.stemming import latin
 
 _SHORTEST_STEM = 3

@@ -14,7 +14,7 @@ _INVISIBLE = dict.fromkeys((0x00AD, 0x034F, 0x061C, *range(0x200B, 0x2010), *ran
 """Soft hyphens, joiners and marks of direction: within a word, they do not end it."""
 
 _INDIC = (0x0900, 0x0980, 0x0A00, 0x0A80, 0x0B00, 0x0B80, 0x0C00, 0x0C80, 0x0D00)
-"""Scripts with one layout: what stands at a place in one block stands there in each."""
+"""Blocks with one layout: a letter has the same offset in each."""
 
 _CHANDRABINDU, _ANUSVARA, _NUKTA, _VIRAMA = 0x01, 0x02, 0x3C, 0x4D
 _NASALS = (0x19, 0x1E, 0x23, 0x28, 0x2E)

@@ -7,15 +7,9 @@ from functools import cached_property
 import msgspec
 
 from memlog.eventlog.text import break_before
-from memlog.projector.text.analyzer import (
-    Word,
-    gram_length,
-    is_spaceless,
-    question_names,
-    question_words,
-    written_words,
-)
+from memlog.projector.text.analyzer import Word, question_names, question_words, written_words
 from memlog.projector.text.marks import Marks, marks_of
+from memlog.projector.text.spaceless import gram_length, is_spaceless
 from memlog.projector.text.spelling import other_spelling
 
 MAX_WORDS = 64

@@ -62,7 +62,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
     unknown_columns: dict[str, int] = {}
 
 
-class _Placed(NamedTuple):
+class _OfRecord(NamedTuple):
     """An event, the group of its record, and the id of the record's first event."""
 
     event: Event
@@ -109,7 +109,7 @@ class Importing:
         self._report.skipped = dict(sorted(self._skipped.items()))
         self._report.unknown_columns = dict(Counter(self._report.unknown_columns) + source.unknown)
 
-    def _events(self, records: Iterator[Record]) -> Iterator[_Placed]:
+    def _events(self, records: Iterator[Record]) -> Iterator[_OfRecord]:
         report = self._report
         for record in records:
             report.found += 1
@@ -123,7 +123,7 @@ class Importing:
                 for event in record.events:
                     report.events += 1
                     if self._is_storable(event):
-                        yield _Placed(event, record.group, str(record.events[0].id))
+                        yield _OfRecord(event, record.group, str(record.events[0].id))
 
     def _is_storable(self, event: Event) -> bool:
         try:
@@ -138,7 +138,7 @@ class Importing:
         if len(self._report.problems) < _EXAMPLES:
             self._report.problems.append(ImportProblem(shown(where), shown(why)))
 
-    def _store(self, batch: list[_Placed]) -> None:
+    def _store(self, batch: list[_OfRecord]) -> None:
         ids = [name for placed in batch for name in (str(placed.event.id), placed.first)]
         known: set[str] = set()
         forgotten: set[str] = set()
@@ -183,9 +183,9 @@ class Importing:
             return []
         return new
 
-    def _compare(self, placed: list[_Placed]) -> None:
+    def _compare(self, placed: list[_OfRecord]) -> None:
         """Note events that are known, and say something else now."""
-        by_stream: defaultdict[str, list[_Placed]] = defaultdict(list)
+        by_stream: defaultdict[str, list[_OfRecord]] = defaultdict(list)
         for each in placed:
             by_stream[stream_of(each.event)].append(each)
         for stream, those in by_stream.items():

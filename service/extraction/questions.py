@@ -32,7 +32,7 @@ class Questions:
     def ask(
         self, system: str, user: str, schema: dict[str, Any], read: Callable[[str], A | None]
     ) -> tuple[A, Completion]:
-        """What the model answers, and what it took. It is asked once more where nothing can be used.
+        """The answer of the model, and what it took. Asks once more if the first answer is of no use.
 
         read: makes something of an answer; None where it is of no use.
 
@@ -53,7 +53,7 @@ class Questions:
         return answer, made
 
     def give_up(self, name: str) -> None:
-        """Ask no more today about what a name stands for: the model gave no usable answer."""
+        """Note that the model gave no usable answer about what a name stands for: it is not asked again today."""
         self._model.give_up(_of_today(name))
 
     def is_given_up(self, name: str) -> bool:

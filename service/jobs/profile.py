@@ -35,7 +35,7 @@ _Change = CoreMemoryUpdated | CoreMemoryDeleted
 _SECTION: Literal["user"] = "user"
 _LONGEST_KEY, _LONGEST_VALUE = 64, 500
 _MOST = 40
-"""Values of the profile: each stands in every context."""
+"""Values of the profile: every context contains all of them."""
 
 _SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -72,7 +72,7 @@ class Profile:
         self._engine, self._questions, self._room = engine, questions, room
 
     def refresh(self) -> Outcome:
-        """Bring the profile up to the memories. Nothing is asked where none has come, changed or gone.
+        """Bring the profile up to the memories. Sends no request where none has come, changed or gone.
 
         Raises:
             ProviderError: the model fails.

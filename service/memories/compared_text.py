@@ -10,7 +10,7 @@ from typing import NamedTuple
 from memlog.eventlog.content_ids import folded
 from memlog.eventlog.text import nfkc
 from memlog.projector.text import stemming
-from memlog.projector.text.analyzer import is_cjk
+from memlog.projector.text.spaceless import is_cjk
 from memlog.projector.text.stemming import ENGLISH, is_latin
 from memlog.projector.text.tokens import vocabulary
 from memlog.service.memories.meaning_words import fills, is_certain, turns, understood

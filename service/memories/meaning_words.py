@@ -8,8 +8,8 @@ import re
 from collections.abc import Collection
 from functools import cache
 
-from memlog.projector.text.analyzer import is_cjk
 from memlog.projector.text.language_files import languages
+from memlog.projector.text.spaceless import is_cjk
 
 
 def turns(word: str) -> bool:

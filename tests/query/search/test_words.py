@@ -12,12 +12,9 @@ import memlog
 from memlog.eventlog.events import Message
 from memlog.projector.schema import schema
 from memlog.projector.sqlite import binding
-from memlog.projector.text.analyzer import (
-    analysed,
-    is_cjk,
-    written_words,
-)
+from memlog.projector.text.analyzer import analysed, written_words
 from memlog.projector.text.marks import first_place, marked_places, marks_of
+from memlog.projector.text.spaceless import is_cjk
 from memlog.projector.text.stemming import is_mostly_latin
 from memlog.query.search.fts_query import parse
 from tests.support.examples import examples
