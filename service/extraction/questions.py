@@ -53,7 +53,7 @@ class Questions:
         return answer, made
 
     def give_up(self, name: str) -> None:
-        """Note that the model gave no usable answer about what a name stands for: it is not asked again today."""
+        """Note that no answer about what a name stands for was usable: it is not asked again today."""
         self._model.give_up(_of_today(name))
 
     def is_given_up(self, name: str) -> bool:
