@@ -40,7 +40,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
     skipped: by reason. unreadable: records and files. known: stored before; they are not written again, also
         not those that are `changed` in the source since.
     forgotten: events that were forgotten; they do not come back. refused: events that the log does not take,
-        and notes of a file whose notes have changed or moved: they may be old ones.
+        and notes of a file whose notes have moved, or were forgotten: they may be old ones.
     problems: the first ten of unreadable, refused and changed.
     unknown_columns: how many rows have a value that memlog has no place for, by `table.column`.
     """
@@ -94,6 +94,8 @@ class Importing:
         self._seen: dict[str, bytes] = {}
         self._moved: set[str | None] = set()
         """Groups of records whose places have changed."""
+        self._doubtful: set[str | None] = set()
+        """Groups whose last known record was forgotten: what follows may be that one at another place."""
 
     def take(self, read: Read, source: ForeignFiles) -> None:
         """Import a source, a batch of events at a time.
@@ -151,16 +153,20 @@ class Importing:
             name, content = str(event.id), content_hash_of_one(event)
             if name in forgotten or first in forgotten:
                 self._report.forgotten += 1
+                self._doubtful.add(group)
             elif name in known:
                 self._report.known += 1
+                self._doubtful.discard(group)
             elif name in self._seen:
                 self._report.known += 1
                 if self._seen[name] != content:
                     self._report.changed += 1
                     self._note(name, "another record of the source has this id, too, and says something else")
-            elif group in self._moved:
+            elif group is not None and group in self._moved | self._doubtful:
                 self._report.refused += 1
-                self._note(name, f"notes of {group} have changed or moved: this one may be an old one")
+                self._note(
+                    name, f"notes of {group} have changed or moved, or were forgotten: it may be an old one"
+                )
             else:
                 new.append(event)
                 self._seen[name] = content

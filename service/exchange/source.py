@@ -101,6 +101,8 @@ class ForeignFiles:
                         found.append(self._known(table, row, known))
                 elif not is_optional:
                     yield Unreadable(where, "there is no such table")
+        except OSError as error:
+            yield Unreadable(where, error.strerror or str(error))
         except error_types() as error:
             yield from found
             yield Unreadable(where, _explained(path, str(error)))

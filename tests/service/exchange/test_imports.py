@@ -160,7 +160,14 @@ def test_notes_that_have_moved_are_neither_doubled_nor_brought_back(tmp_path: Pa
         (notes / "MEMORY.md").write_text("# Tea\n\n- black\n- green\n- my PIN is 4711\n")
         report = store.exchange.import_from("memory-folder", [notes])
         assert (report.appended, report.changed, report.forgotten, report.refused) == (0, 1, 1, 1)
-        assert "PIN" not in str(store.memories.list())
+        (notes / "people/MEMORY.md").write_text("# Tea\n\n- Boris drinks none\n- Boris likes it dark\n")
+        assert store.exchange.import_from("memory-folder", [notes]).appended == 1
+        store.erasure.forget(memory="memory-folder/people/MEMORY/Tea/2")
+        (notes / "people/MEMORY.md").write_text(
+            "# Tea\n\n- Boris drinks none\n- Boris has a cat\n- Boris likes it dark\n"
+        )
+        assert store.exchange.import_from("memory-folder", [notes]).appended == 0
+        assert not {"PIN", "dark"} & {*str(store.memories.list()).replace("'", " ").split()}
 
 
 def test_a_note_keeps_what_is_below_it(tmp_path: Path) -> None:
