@@ -111,13 +111,23 @@ def _sign() -> re.Pattern[str]:
     return re.compile(rf"[^\w\s{_marks()}]+")
 
 
+def _whole_word(is_ascii: bool) -> str:
+    # Possessive, and only from where a word begins: else a long word is read anew from each of its letters.
+    begins = r"(?<![^\W_])" + ("" if is_ascii else f"(?<![{_marks()}])")
+    return f"{begins}{_letters(is_ascii)}+"
+
+
+@cache
+def _divided(is_ascii: bool) -> re.Pattern[str]:
+    """A word that a hyphen divides at the end of a line."""
+    return re.compile(rf"({_whole_word(is_ascii)})-\n\s*+({_letters(is_ascii)}+)")
+
+
 @cache
 def _joined(is_ascii: bool) -> re.Pattern[str]:
     """What joins the words of a path, an address, a version, a code."""
-    # Possessive, and only from where a word begins: else a long word is read anew from each of its letters.
-    begins = r"(?<![^\W_])" + ("" if is_ascii else f"(?<![{_marks()}])")
     word = _letters(is_ascii)
-    return re.compile(rf"{begins}{word}+(?:(?:[._\-/\\@:+~]|://|::|->){word}+)+")
+    return re.compile(rf"{_whole_word(is_ascii)}(?:(?:[._\-/\\@:+~]|://|::|->){word}+)+")
 
 
 class Word(NamedTuple):
@@ -169,10 +179,8 @@ def _hyphenated(text: str) -> list[str]:
     """The words that a hyphen divides at the end of a line, whole; their halves stay as they are."""
     if "-\n" not in text:
         return []
-    word = _letters(text.isascii())
-    return [
-        plain(f"{match[1]}{match[2]}").casefold() for match in re.finditer(rf"({word})-\n\s*({word})", text)
-    ]
+    divided = _divided(text.isascii()).finditer(text)
+    return [plain(f"{match[1]}{match[2]}").casefold() for match in divided]
 
 
 def _plainly_analysed(text: str) -> tuple[str, list[str]]:
