@@ -226,7 +226,7 @@ class Extractor:
         return report
 
     def _answered(self, system: str, *asked: str) -> tuple[ModelAnswer, list[Completion]]:
-        """The usable parts of all answers. A question without a usable answer is asked once more."""
+        """The usable parts of the answers to all questions."""
         completions: list[Completion] = []
         whole = ModelAnswer([])
         for user in asked:

@@ -53,7 +53,7 @@ class Questions:
         return answer, made
 
     def give_up(self, name: str) -> None:
-        """Note that no answer about what a name stands for was usable: it is not asked again today."""
+        """Record that the model gave no usable answer for this name. Nobody asks again today."""
         self._model.give_up(_of_today(name))
 
     def is_given_up(self, name: str) -> bool:

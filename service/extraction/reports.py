@@ -38,7 +38,7 @@ def report_of(
     answer: ModelAnswer,
     completions: list[Completion],
 ) -> ExtractionReport:
-    """The beginning of a report: what was asked, and what it took."""
+    """A new report, with the number of messages and the tokens of the request."""
     return ExtractionReport(
         chat=chat,
         date=date,

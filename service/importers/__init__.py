@@ -86,7 +86,7 @@ def records(
     *,
     is_optional: bool = False,
 ) -> Iterator[Record]:
-    """What `make` makes of each row of a table. Whatever stands in a row, it ends no import."""
+    """The record of each row of a table. A row that `make` cannot read becomes `Unreadable`."""
     for row in data.rows(path, table, columns, is_optional=is_optional):
         if isinstance(row, Unreadable):
             yield row

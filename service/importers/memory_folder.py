@@ -64,7 +64,7 @@ def _memories(text: str, file: str, ts: str) -> Iterator[Record]:
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
     """Each item with what is indented below it, and each paragraph, with the heading above it. Fenced code
-    stays as it is, and belongs to what stands right above it."""
+    stays unchanged, and belongs to the lines directly above it."""
     heading, fence, is_item = "", "", False
     block: list[str] = []
     plain = _COMMENT.sub("", _FRONT_MATTER.sub("", text.replace("\r\n", "\n")))

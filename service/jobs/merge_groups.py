@@ -123,7 +123,7 @@ def _made(
 
 
 def _merged(name: str, content: str, members: list[Memory], origin: Extraction) -> MemorySaved:
-    """The memory that stands for all of `members`, as old as the last of them."""
+    """The memory that replaces `members`. It has the time of the newest one."""
     weightiest = max(members, key=lambda memory: memory.importance)
     said_by = (memory.source for memory in members if is_of_somebody(memory))
     return MemorySaved(
