@@ -42,7 +42,7 @@ def _notes(given: memlog.Context) -> list[str]:
         notes += [] if given.synced else ["the read model may be behind the log"]
         notes += silence(given.silent)
     if given.unrecorded is not None:
-        notes.append(f"not recorded that the memories were given: {given.unrecorded}")
+        notes.append(f"not recorded what was given: {given.unrecorded}")
     return notes
 
 

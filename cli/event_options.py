@@ -11,9 +11,10 @@ from memlog.eventlog.envelope import Change, Event, tag_of
 from memlog.eventlog.struct_fields import Field, fields_of
 
 _ENVELOPE = Change.__struct_fields__
-_WITHOUT_OPTION = ("target_ids", "extraction", "decisions", "steps")
+_WITHOUT_OPTION = ("target_ids", "extraction", "decisions", "steps", "entries")
 """Members without an option: `memlog forget` names many events, `append redacted` one; what a model distilled
-is appended with the line that closes its extraction; and memlog alone decides and runs jobs."""
+is appended with the line that closes its extraction; and memlog alone decides, runs jobs and says what a
+context gave."""
 _NEEDED = ("target_id",)
 
 _CHAT_HELP = "The conversation, CHANNEL:CHAT_ID, split at the first colon."
@@ -39,6 +40,7 @@ _HELP = {
     "kind": "Its kind.",
     "memory_id": "The memory's id; memory_saved derives it from chat and content by default.",
     "memory_ids": "The id of a memory; repeatable.",
+    "message_id": "The asking message.",
     "message_ids": "The id of a message that was distilled; repeatable.",
     "meta": "A JSON object with more about it, such as the model's name.",
     "model": "The model of the new session.",
@@ -61,10 +63,12 @@ _HELP = {
     "source": "Its source, such as manual.",
     "source_id": "The name of the source.",
     "source_message_id": "The message that states it.",
+    "stable": "The hash of the block with the core memory.",
     "stream": "The stream of the event to redact; required unless exactly one stream has it.",
     "summary": "What happened.",
     "tags": "A tag; repeatable.",
     "target_id": "The id of the event to redact.",
+    "tokens": "A JSON object with the tokens of each part.",
     "tokens_in": "The tokens of the question.",
     "tokens_out": "The tokens of the answer.",
     "through_message_id": "The last distilled message.",
@@ -72,6 +76,7 @@ _HELP = {
     "to_message_id": "The last message that it covers.",
     "topic": "Its topic.",
     "topic_key": "The topic, such as favorite_colors.",
+    "turn": "The hash of the block with all but the core memory.",
     "value": "The value.",
     "version": "The SHA-256 of the file's bytes, in hex.",
 }

@@ -25,6 +25,7 @@ from memlog.eventlog.event_fields import (
     Unit,
 )
 from memlog.eventlog.extraction import Extraction, JobStep, MergeDecision
+from memlog.eventlog.given import GivenEntry
 
 
 class Message(ConversationEvent, tag="message"):
@@ -166,6 +167,23 @@ class MemoryAccessed(Change, tag="memory_accessed"):
     """Memories were given to an agent. Written at that moment; counts one access for each."""
 
     memory_ids: Ids
+
+
+class ContextGiven(Change, tag="context_given"):
+    """A context was given to an agent. Written at that moment; says what it gave, without a text or a name.
+
+    chat_id: `<channel>:<chat_id>`. message_id: of the asking message.
+    entries: in the order of printing. tokens: by part.
+    stable, turn: hashes of the blocks, with the key of the store (`memlog.eventlog.store_key`): of the core
+        memory and of the rest. The same where one block has both; None for what was not printed as a block.
+    """
+
+    chat_id: str | None = None
+    message_id: str | None = None
+    entries: list[GivenEntry] = []
+    tokens: dict[str, Count] = {}
+    stable: str | None = None
+    turn: str | None = None
 
 
 class SalienceDecayed(Change, tag="salience_decayed"):

@@ -10,6 +10,7 @@ LOG = "log"
 SETTINGS = "memlog.toml"
 WRITERS = "writers"  # who appends here; see memlog.eventlog.copy_identity
 WATERMARKS = "watermarks.jsonl"  # what was read; see memlog.eventlog.watermark_file
+STORE_KEY = "store.key"  # of hashes in the log; see memlog.eventlog.store_key
 
 PROJECTOR_LOCK = "projector.lock"  # held while the read model is written
 SCRUB_LOCK = "scrub.lock"  # held while bytes of the log are overwritten
@@ -36,10 +37,10 @@ GITATTRIBUTES = ".gitattributes"
 LOCKS = (PROJECTOR_LOCK, SCRUB_LOCK, WATCH_LOCK, EXTRACT_LOCK, JOBS_LOCK, IMPORT_LOCK)
 """Lock files: a process holds each for a while; the files stay."""
 
-PRIVATE = (LOG, MODEL, CACHE, WRITERS, *LOCKS)
+PRIVATE = (LOG, MODEL, CACHE, WRITERS, STORE_KEY, *LOCKS)
 """Paths that only the owner may read, with all below them."""
 
-DISPOSABLE = (MODEL, CACHE, WRITERS, WATERMARKS, *LOCKS)
+DISPOSABLE = (MODEL, CACHE, WRITERS, WATERMARKS, STORE_KEY, *LOCKS)
 """What is made anew when it is missing."""
 
 TOP = (*PRIVATE, SETTINGS, WATERMARKS, GITIGNORE, GITATTRIBUTES)

@@ -324,6 +324,33 @@ CREATE TABLE memory_events (
     PRIMARY KEY (memory_id, stream, event_id)
 ) WITHOUT ROWID;
 
+-- A row per context_given.
+CREATE TABLE contexts_given (
+    stream      TEXT NOT NULL,
+    id          TEXT NOT NULL,
+    chat_id     TEXT,              -- channel:chat_id
+    message_id  TEXT,              -- of the asking message
+    tokens      TEXT NOT NULL,     -- JSON: by part
+    stable      TEXT,              -- a keyed hash of the block with the core memory
+    turn        TEXT,              -- a keyed hash of the block with the rest
+    ts          TEXT NOT NULL,
+    PRIMARY KEY (stream, id)
+) WITHOUT ROWID;
+CREATE INDEX contexts_given_by_message ON contexts_given (message_id) WHERE message_id IS NOT NULL;
+
+-- A row per entry of a context that was given.
+CREATE TABLE given_entries (
+    stream        TEXT NOT NULL,
+    event_id      TEXT NOT NULL,   -- of the context_given
+    number        INTEGER NOT NULL,
+    part          TEXT NOT NULL,
+    entry_stream  TEXT NOT NULL,   -- of the entry's event; '' for a memory
+    entry_id      TEXT NOT NULL,   -- of that event; of a memory its memory_id
+    score         REAL,
+    PRIMARY KEY (stream, event_id, number)
+) WITHOUT ROWID;
+CREATE INDEX given_entries_by_entry ON given_entries (entry_stream, entry_id);
+
 -- A row per memory: its latest memory_saved, and what newer events changed.
 CREATE TABLE memories (
     memory_id            TEXT PRIMARY KEY,

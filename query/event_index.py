@@ -1,9 +1,11 @@
 """Positions of events in the log, and the events of memories."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import msgspec
 
+from memlog.eventlog.layout import CONVERSATIONS
+from memlog.eventlog.streams import chat_of_stream, conversation_stream
 from memlog.eventlog.upcast import place_of
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
@@ -92,3 +94,55 @@ def held_of(db: Connection, memory_id: str) -> set[Key]:
     """The events of a memory that wait for the end of their extraction."""
     rows = db.execute("SELECT stream, id FROM held_events WHERE event ->> 'memory_id' = ?", (memory_id,))
     return {(stream, event_id) for stream, event_id in rows}
+
+
+def contexts_with(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
+    """The events of the contexts that gave any of these memories."""
+    return _contexts_with(db, [("", memory_id) for memory_id in memory_ids])
+
+
+def contexts_naming(db: Connection, events: Collection[Key]) -> set[Key]:
+    """The events of the contexts that gave any of these events, or a memory of which one of them tells, or
+    for which one of them asked.
+    """
+    if db.execute("SELECT 1 FROM contexts_given LIMIT 1").fetchone() is None:
+        return set()
+    told = db.execute(
+        "SELECT DISTINCT memory_id FROM memory_events t"
+        " JOIN events e ON e.stream = t.stream AND e.id = t.event_id"
+        " WHERE e.type IN ('memory_saved', 'memory_updated')"
+        " AND (t.stream, t.event_id) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))",
+        (as_list([key for key in events if key[0] == "memory"]),),
+    )
+    memories = [("", memory_id) for (memory_id,) in told]
+    return _contexts_with(db, [*events, *memories]) | _contexts_asked_by(db, events)
+
+
+def _contexts_with(db: Connection, entries: Collection[Key]) -> set[Key]:
+    rows = db.execute(
+        "SELECT stream, event_id FROM given_entries WHERE (entry_stream, entry_id) IN"
+        " (SELECT value ->> 0, value ->> 1 FROM json_each(?))",
+        (as_list(entries),),
+    )
+    return {(stream, event_id) for stream, event_id in rows}
+
+
+def _contexts_asked_by(db: Connection, messages: Collection[Key]) -> set[Key]:
+    """Those of a chat that is not known, too: a context need not name the chat of the message."""
+    chats = {stream: chat_of_stream(stream) for stream, _ in messages if stream.startswith(CONVERSATIONS)}
+    # A folder that was made by hand may have another name.
+    streams = {
+        stream: stream if chat is None else conversation_stream(*chat) for stream, chat in chats.items()
+    }
+    asking = {(streams[stream], event_id) for stream, event_id in messages if stream in streams}
+    ids = {event_id for _, event_id in asking}
+    rows = db.execute(
+        "SELECT stream, id, chat_id, message_id FROM contexts_given"
+        " WHERE message_id IN (SELECT value FROM json_each(?))",
+        (as_list(ids),),
+    )
+    return {
+        (stream, event_id)
+        for stream, event_id, chat, message_id in rows
+        if chat is None or (conversation_stream(*chat.partition(":")[::2]), message_id) in asking
+    }

@@ -17,6 +17,7 @@ _GITIGNORE = f"""\
 /{layout.WRITERS}/
 /*.lock
 /{layout.WATERMARKS}
+/{layout.STORE_KEY}
 """
 # Git's patterns cannot say "no writer" otherwise than by saying all that a plain name may hold.
 _DAY = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"

@@ -51,6 +51,7 @@ def test_a_store_holds_what_the_page_says_and_nothing_else(tmp_path):
     with memlog.open(tmp_path) as store:
         store.append([memlog.MemorySaved(content="tea")])
         store.maintenance.watch(once=True)
+        assert store.context("tea").entries
         store.erasure.forget(match="tea")
         store.erasure.scrub()
     rows = set(

@@ -23,12 +23,13 @@ _NAMES = {
     "eventlog.errors": "BadInput Busy DatabaseError EmbeddingError LogError MemlogError NotFound ProviderError",
     "eventlog.envelope": "Event",
     "eventlog.events": (
-        "CoreMemoryDeleted CoreMemoryUpdated DailyEventRecorded DailyEventsCompressed DocumentIndexed "
+        "ContextGiven CoreMemoryDeleted CoreMemoryUpdated DailyEventRecorded DailyEventsCompressed DocumentIndexed "
         "DocumentRemoved ExtractionCompleted FactRemoved FactStored MemoryAccessed "
         "JobCompleted MemoriesExtracted MemoriesMerged MemoryArchived MemoryDeleted MemorySaved MemoryUpdated Message ProfileRefreshed Redacted SalienceDecayed "
         "SessionBreak SourceRegistered SourceRemoved SummaryWritten"
     ),
     "eventlog.extraction": "Extraction JobStep MergeDecision",
+    "eventlog.given": "GivenEntry",
     "eventlog.seals.format": "Seal",
     "projector.passages.chunking": "ChunkSizes",
     "projector.verify": "NulRun Verification",

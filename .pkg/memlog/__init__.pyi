@@ -19,6 +19,7 @@ from memlog.eventlog.errors import (
     ProviderError as ProviderError,
 )
 from memlog.eventlog.events import (
+    ContextGiven as ContextGiven,
     CoreMemoryDeleted as CoreMemoryDeleted,
     CoreMemoryUpdated as CoreMemoryUpdated,
     DailyEventRecorded as DailyEventRecorded,
@@ -50,6 +51,7 @@ from memlog.eventlog.extraction import (
     JobStep as JobStep,
     MergeDecision as MergeDecision,
 )
+from memlog.eventlog.given import GivenEntry as GivenEntry
 from memlog.eventlog.seals.format import Seal as Seal
 from memlog.projector.passages.chunking import ChunkSizes as ChunkSizes
 from memlog.projector.verify import NulRun as NulRun, Verification as Verification

@@ -13,6 +13,7 @@ from memlog.eventlog.envelope import Event
 from memlog.eventlog.layout import CONVERSATIONS
 from memlog.projector import limits, schema
 from memlog.projector.handlers import (
+    contexts,
     conversations,
     core_memory,
     daily_events,
@@ -28,7 +29,7 @@ from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.rows import delete, insert
 from memlog.projector.sqlite import Connection
 
-VERSION = 11
+VERSION = 12
 """Changes with any change to the rows that a handler makes; part of the projection id."""
 
 Handler = Callable[[Connection, Sequence[Placed], ChunkSizes], None]
@@ -45,6 +46,7 @@ _HANDLERS: dict[Handler, tuple[type[Event], ...]] = {
         ev.MemoryAccessed,
         ev.SalienceDecayed,
     ),
+    contexts.add: (ev.ContextGiven,),
     extractions.close: (ev.MemoriesExtracted, ev.MemoriesMerged, ev.ProfileRefreshed),
     jobs.add_runs: (ev.JobCompleted,),
     daily_events.fold: (ev.DailyEventRecorded, ev.DailyEventsCompressed),

@@ -52,7 +52,7 @@ class Context(msgspec.Struct, kw_only=True):
     scope: `store` or `chat`; scope_why: why.
     answered: the probability that an entry answers the message, as far as hits tell; None where words alone
         were compared, or nothing was found.
-    unrecorded: why the access of the memories was not recorded; None if it was, or was not wanted.
+    unrecorded: why it was not recorded what was given; None if it was, or was not wanted.
     took_ms: milliseconds.
     """
 

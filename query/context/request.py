@@ -83,7 +83,10 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True):
     exclude: Annotated[Ids, "Leave out these events, memories or documents."] = frozenset()
     record: Annotated[
         bool,
-        "Record that the memories were given: one memory_accessed. Where that fails, the answer says why.",
+        (
+            "Record what was given: one context_given, and one memory_accessed for the memories. Where that"
+            " fails, the answer says why."
+        ),
     ] = True
     explain: Annotated[bool, "Tell which entries were taken, which were left out, and why."] = False
     sync: Synced = True

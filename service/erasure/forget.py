@@ -19,7 +19,7 @@ from memlog.eventlog.decode import ENVELOPE, envelope_of, without_bom
 from memlog.eventlog.envelope import tag_of
 from memlog.eventlog.errors import BadInput, Busy, NotFound
 from memlog.eventlog.event_fields import Id
-from memlog.eventlog.events import Redacted
+from memlog.eventlog.events import ContextGiven, Redacted
 from memlog.eventlog.quarantine import BadLine
 from memlog.eventlog.reader import Key, LogEntry, in_log_order, redacted_keys, segments_about
 from memlog.eventlog.secrets import masked, texts_within
@@ -118,7 +118,7 @@ def _searching(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
 def _forget(
     log: Log, read_model: ReadModel, asked: Forget, select: Callable[[Connection], _Selection]
 ) -> ForgetReport:
-    done, keys = read_model.decide(lambda db: _found(db, select(db)))
+    done, keys = read_model.decide(lambda db: _found(db, log.path, select(db)))
     done.dry_run = asked.dry_run
     if asked.dry_run:
         return done
@@ -169,7 +169,7 @@ def _of_memory(db: Connection, log: Path, memory_id: str) -> _Selection:
     """Every event that touched a memory or those that it was merged from, and what it gave the profile."""
     names = event_index.merged_into(db, memory_id)
     events = event_index.events_of(db, names) | event_index.held_of(db, memory_id)
-    events |= _of_profile(log, names)
+    events |= _of_profile(log, names) | event_index.contexts_with(db, names)
     if not events:
         raise NotFound(f"no memory {memory_id!r}", hint="store.memories.list()", code="memory_not_found")
     return _Selection(_segments(log, {stream for stream, _ in events}), lambda _: False, events)
@@ -188,6 +188,7 @@ def _of_chat(db: Connection, log: Path, chat: tuple[str, str]) -> _Selection:
     streams = {segment.stream for segment in own}
     memories = event_index.memories_of(db, of_chat)
     touched = event_index.events_of(db, memories) | _of_profile(log, memories)
+    touched |= event_index.contexts_with(db, memories)
     segments = [*own, *others, *_segments(log, ("core",))]
     return _Selection(segments, lambda entry: entry.segment.stream in streams, of_chat | touched, streams)
 
@@ -214,8 +215,8 @@ def _segments(log: Path, streams: Container[str]) -> list[Segment]:
     return [segment for segment in segments_about(log) if segment.stream in streams]
 
 
-def _found(db: Connection, selection: _Selection) -> tuple[ForgetReport, list[Key]]:
-    """The lines to forget, and the keys of those that are not redacted yet."""
+def _found(db: Connection, log: Path, selection: _Selection) -> tuple[ForgetReport, list[Key]]:
+    """The lines to forget, with contexts that name them, and the keys of those that are not redacted yet."""
     keys, mixed = dict.fromkeys(sorted(selection.names)), set()
     wanted: dict[Segment, list[DoomedLine]] = {segment: [] for segment in selection.segments}
     shown_of = {stream: _shown_messages(db, stream) for stream in selection.whole}
@@ -229,7 +230,12 @@ def _found(db: Connection, selection: _Selection) -> tuple[ForgetReport, list[Ke
             else:
                 mixed.add(segment)
         keys.update(dict.fromkeys(line.key for line in wanted[segment]))
-    before = redacted_keys(selection.segments)
+    contexts = event_index.contexts_naming(db, keys.keys()) - keys.keys()
+    keys.update(dict.fromkeys(sorted(contexts)))
+    for segment in _segments(log, {stream for stream, _ in contexts}):
+        wanted.setdefault(segment, [])
+        mixed.add(segment)
+    before = redacted_keys(wanted)
     streams = set(filter(is_stream, {stream for stream, _ in keys}))
     # In the order of the log: to sort them takes as long as to write them.
     new = {key: None for key in keys if key[0] in streams and key not in before}
@@ -300,7 +306,9 @@ def texts_of(entry: LogEntry) -> Iterator[str]:
     For a line without an event, also the whole line; for one that was too long to be loaded, nothing.
     """
     envelope = ENVELOPE if isinstance(entry.event, BadLine) else envelope_of(entry.event)
-    names = (*_NAMES, *envelope)
+    # A context that was given has no texts: its ids and hashes would match by chance.
+    of_context = ContextGiven.__struct_fields__ if isinstance(entry.event, ContextGiven) else ()
+    names = (*_NAMES, *envelope, *of_context)
     yield from texts_within(value for name, value in _members(entry).items() if name not in names)
     if isinstance(entry.event, BadLine):
         yield (entry.line.data or b"").decode(errors="replace")

@@ -51,7 +51,7 @@ def test_a_second_init_changes_nothing_and_says_so(memlog: Run, store: Path) -> 
     assert (store / ".gitignore").read_text().startswith("mine\n")
 
 
-IGNORED = ["/model/", "/cache/", "/writers/", "/*.lock", "/watermarks.jsonl"]
+IGNORED = ["/model/", "/cache/", "/writers/", "/*.lock", "/watermarks.jsonl", "/store.key"]
 
 
 def test_init_names_the_lines_that_the_files_of_git_lack(memlog: Run, store: Path) -> None:

@@ -42,6 +42,7 @@ CALLS = {
     "append memory_archived": ["--memory-id", "k1"],
     "append memory_deleted": ["--memory-id", "k9"],
     "append memory_accessed": ["--memory-id", "k1"],
+    "append context_given": ["--message-id", "m1"],
     "append salience_decayed": ["--rates", '{"context": 0.9}'],
     "append daily_event_recorded": ["--summary", "A ship came", "--id", "d1"],
     "append daily_events_compressed": ["--daily-event", "d1"],

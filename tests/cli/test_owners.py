@@ -28,7 +28,7 @@ def append(memlog: Run, store: Path, chat: int, **options: Any) -> Finished:
 def kettles(memlog: Run, store: Path) -> Path:
     for chat in (1, 2):
         append(memlog, store, chat)
-    memlog("--store", store, "query", "kettle")
+    memlog("--store", store, "context", "kettle")
     memlog("--store", store, "seal")
     return store
 
@@ -78,7 +78,9 @@ def test_another_users_read_model_is_left_out_and_made_anew(
     bring_back(kettles)
 
 
-@pytest.mark.parametrize("pattern", ["model", "cache", "writers", "watermarks.jsonl", "*.lock", "*/*.lock"])
+@pytest.mark.parametrize(
+    "pattern", ["model", "cache", "writers", "watermarks.jsonl", "store.key", "*.lock", "*/*.lock"]
+)
 def test_doctor_removes_what_another_user_has_made_unreadable(
     memlog: Run, kettles: Path, bound_by_modes: dict[str, Any], pattern: str
 ) -> None:

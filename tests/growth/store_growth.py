@@ -81,6 +81,14 @@ def memory_accessed(store: Path, count: int) -> None:
     _append(store, ({"type": "memory_accessed", "memory_ids": ["m1", "m2"]} for _ in range(count)))
 
 
+def contexts_given(store: Path, count: int) -> None:
+    messages(store, count)
+    chat = f"{_CHAT['channel']}:{_CHAT['chat_id']}"
+    entries = [{"part": "window", "id": "m1", "stream": _STREAM}, {"part": "memory", "id": "m1"}]
+    given = {"type": "context_given", "chat_id": chat, "entries": entries}
+    _append(store, (given | {"message_id": f"m{n}"} for n in range(count)))
+
+
 def memories_deleted(store: Path, count: int) -> None:
     memories(store, count)
     _append(store, ({"type": "memory_deleted", "memory_id": f"m{n}"} for n in range(count)))
@@ -208,6 +216,7 @@ SHAPES: dict[Fill, int] = {
     memories: 300,
     memory_saved_again: 400,
     memory_accessed: 400,
+    contexts_given: 300,
     memories_deleted: 300,
     decays: 300,
     facts: 400,

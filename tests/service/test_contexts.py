@@ -452,13 +452,14 @@ def test_one_event_records_all_memories_that_were_given(store):
     given = store.context("tea", limit=2)
     assert accesses(store) == [ids(given, "memory")]
     assert len(given.memory_ids) == 2
+    store.context("tea", limit=0)
+    assert len(accesses(store)) == 1
     assert [store.memories.get(name).access_count for name in given.memory_ids] == [1, 1]
 
 
-def test_nothing_is_appended_where_nobody_wants_it_or_no_memory_was_given(filled):
+def test_nothing_is_appended_where_nobody_wants_it_or_nothing_was_given(filled):
     before = size_of_log(filled)
     filled.context("tea", record=False)
-    filled.context("tea", limit=0)
     filled.context("tea", max_tokens=20)
     assert size_of_log(filled) == before
 

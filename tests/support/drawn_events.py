@@ -83,6 +83,16 @@ memories = [
     event("job_completed", job=st.just("daily"), period=st.sampled_from(DAYS)),
     event("memory_deleted", **a_memory),
     event("memory_accessed", memory_ids=some_memories),
+    event(
+        "context_given",
+        chat_id=scopes,
+        message_id=st.none() | ids,
+        entries=st.lists(
+            st.fixed_dictionaries({"part": st.just("fact"), "id": ids, "stream": st.just("facts")})
+            | st.fixed_dictionaries({"part": st.just("memory"), "id": a_memory["memory_id"]}),
+            max_size=2,
+        ),
+    ),
     event("salience_decayed", rates=st.dictionaries(categories, units, max_size=2)),
     event(
         "memories_extracted",
