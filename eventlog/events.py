@@ -10,11 +10,9 @@ import msgspec
 
 from memlog.eventlog.envelope import Change, ConversationEvent, Event, tag_of
 from memlog.eventlog.event_fields import (
-    MAX_TARGETS,
     Count,
     Day,
     FactKind,
-    Id,
     Ids,
     MemoryKind,
     Role,
@@ -26,6 +24,7 @@ from memlog.eventlog.event_fields import (
 )
 from memlog.eventlog.extraction import Extraction, JobStep, MergeDecision
 from memlog.eventlog.given import GivenEntry
+from memlog.eventlog.redacted import Redacted as Redacted
 
 
 class Message(ConversationEvent, tag="message"):
@@ -332,29 +331,6 @@ class DocumentRemoved(Change, tag="document_removed"):
 
     source_id: SourceId
     file: Text
-
-
-class Redacted(Event, tag="redacted"):
-    """A person has redacted events. Written to their stream; no line with a target's id in that stream
-    is projected any more, earlier or later.
-
-    target_id, target_ids: one id or several; a line has one of the two.
-    stream: that of the targets; needed only for appending.
-    """
-
-    target_id: Id | None = None
-    target_ids: Annotated[list[Id], msgspec.Meta(max_length=MAX_TARGETS)] = []
-    reason: str | None = None
-    stream: str | None = None
-
-    def __post_init__(self) -> None:
-        if (self.target_id is None) == (not self.target_ids):
-            raise ValueError("name one event by target_id, or several by target_ids")
-
-    @property
-    def targets(self) -> list[str]:
-        """All target ids."""
-        return self.target_ids if self.target_id is None else [self.target_id]
 
 
 _KINDS: list[type[Event]] = [*ConversationEvent.__subclasses__(), *Change.__subclasses__(), Redacted]
