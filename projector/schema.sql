@@ -330,26 +330,22 @@ CREATE TABLE contexts_given (
     id          TEXT NOT NULL,
     chat_id     TEXT,              -- channel:chat_id
     message_id  TEXT,              -- of the asking message
+    entries     TEXT NOT NULL,     -- a JSON list
     tokens      TEXT NOT NULL,     -- JSON: by part
     stable      TEXT,              -- a keyed hash of the block with the core memory
     turn        TEXT,              -- a keyed hash of the block with the rest
     ts          TEXT NOT NULL,
     PRIMARY KEY (stream, id)
 ) WITHOUT ROWID;
-CREATE INDEX contexts_given_by_message ON contexts_given (message_id) WHERE message_id IS NOT NULL;
 
--- A row per entry of a context that was given.
-CREATE TABLE given_entries (
+-- A row per thing that a context_given names, by which it is found: an entry, or the asking message.
+CREATE TABLE named_in_contexts (
+    thing_stream  TEXT NOT NULL,   -- of its event; '' for a memory, `conversations` for a message of no known chat
+    thing_id      TEXT NOT NULL,   -- of its event; of a memory its memory_id
     stream        TEXT NOT NULL,
     event_id      TEXT NOT NULL,   -- of the context_given
-    number        INTEGER NOT NULL,
-    part          TEXT NOT NULL,
-    entry_stream  TEXT NOT NULL,   -- of the entry's event; '' for a memory
-    entry_id      TEXT NOT NULL,   -- of that event; of a memory its memory_id
-    score         REAL,
-    PRIMARY KEY (stream, event_id, number)
+    PRIMARY KEY (thing_stream, thing_id, stream, event_id)
 ) WITHOUT ROWID;
-CREATE INDEX given_entries_by_entry ON given_entries (entry_stream, entry_id);
 
 -- A row per memory: its latest memory_saved, and what newer events changed.
 CREATE TABLE memories (

@@ -115,34 +115,24 @@ def contexts_naming(db: Connection, events: Collection[Key]) -> set[Key]:
         (as_list([key for key in events if key[0] == "memory"]),),
     )
     memories = [("", memory_id) for (memory_id,) in told]
-    return _contexts_with(db, [*events, *memories]) | _contexts_asked_by(db, events)
+    return _contexts_with(db, [*events, *_as_asking(events), *memories])
 
 
-def _contexts_with(db: Connection, entries: Collection[Key]) -> set[Key]:
+def _contexts_with(db: Connection, things: Collection[Key]) -> set[Key]:
     rows = db.execute(
-        "SELECT stream, event_id FROM given_entries WHERE (entry_stream, entry_id) IN"
+        "SELECT stream, event_id FROM named_in_contexts WHERE (thing_stream, thing_id) IN"
         " (SELECT value ->> 0, value ->> 1 FROM json_each(?))",
-        (as_list(entries),),
+        (as_list(things),),
     )
     return {(stream, event_id) for stream, event_id in rows}
 
 
-def _contexts_asked_by(db: Connection, messages: Collection[Key]) -> set[Key]:
-    """Those of a chat that is not known, too: a context need not name the chat of the message."""
-    chats = {stream: chat_of_stream(stream) for stream, _ in messages if stream.startswith(CONVERSATIONS)}
-    # A folder that was made by hand may have another name.
-    streams = {
-        stream: stream if chat is None else conversation_stream(*chat) for stream, chat in chats.items()
-    }
-    asking = {(streams[stream], event_id) for stream, event_id in messages if stream in streams}
-    ids = {event_id for _, event_id in asking}
-    rows = db.execute(
-        "SELECT stream, id, chat_id, message_id FROM contexts_given"
-        " WHERE message_id IN (SELECT value FROM json_each(?))",
-        (as_list(ids),),
-    )
-    return {
-        (stream, event_id)
-        for stream, event_id, chat, message_id in rows
-        if chat is None or (conversation_stream(*chat.partition(":")[::2]), message_id) in asking
-    }
+def _as_asking(messages: Collection[Key]) -> Iterator[Key]:
+    """The keys by which a context names an asking message: by its chat, whatever the folder, or by none."""
+    chats = {stream: chat_of_stream(stream) for stream, _ in messages}
+    for stream, event_id in messages:
+        chat = chats[stream]
+        if chat is not None:
+            yield conversation_stream(*chat), event_id
+        if stream.startswith(CONVERSATIONS):
+            yield CONVERSATIONS, event_id

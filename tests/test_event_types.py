@@ -52,7 +52,9 @@ TABLE = {
     "memory_archived": Told("--memory-id tea", "versions memory_events memories memory_chunks"),
     "memory_deleted": Told("--memory-id tea", "versions tombstones memory_events memories memory_chunks"),
     "memory_accessed": Told("--memory-id tea", "memory_events memories"),
-    "context_given": Told('--chat cli:1 --message-id m1 --tokens {"core":3}', "contexts_given"),
+    "context_given": Told(
+        '--chat cli:1 --message-id m1 --tokens {"core":3}', "contexts_given named_in_contexts"
+    ),
     "salience_decayed": Told('--rates {"other":0.5}', "decays memories"),
     "daily_event_recorded": Told("--summary coffee", "daily_events memory_chunks"),
     "daily_events_compressed": Told(

@@ -109,6 +109,7 @@ _CLEARED_BEFORE = {shelf.chunks for shelf in index.SHELVES}
 _ONLY_STREAM_OF = {
     "memory_events": "memory",
     "memories": "memory",
+    "named_in_contexts": "memory",
     "core_values": "core",
     "facts": "facts",
     "sources": "documents",

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import cast
 
 from memlog.eventlog.events import ContextGiven
+from memlog.eventlog.layout import CONVERSATIONS
+from memlog.eventlog.streams import conversation_stream
 from memlog.projector.handlers.accepted import Placed, as_json
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.rows import insert
@@ -12,14 +14,21 @@ from memlog.projector.sqlite import Connection
 
 def add(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
     """Note contexts with what they gave."""
-    contexts, entries = [], []
+    contexts, named = [], []
     for placed in events:
         said = cast(ContextGiven, placed.event)
-        blocks = (said.stable, said.turn)
-        asked = (said.chat_id, said.message_id)
-        contexts.append((placed.stream, placed.id, *asked, as_json(said.tokens), *blocks, placed.ts))
-        for number, each in enumerate(said.entries):
-            entry = (each.part, each.stream or "", each.id, each.score)
-            entries.append((placed.stream, placed.id, number, *entry))
-    insert(db, "contexts_given", "stream, id, chat_id, message_id, tokens, stable, turn, ts", contexts)
-    insert(db, "given_entries", "stream, event_id, number, part, entry_stream, entry_id, score", entries)
+        gave = (as_json(said.entries), as_json(said.tokens), said.stable, said.turn)
+        contexts.append((placed.stream, placed.id, said.chat_id, said.message_id, *gave, placed.ts))
+        things = {(each.stream or "", each.id) for each in said.entries}
+        if said.message_id is not None:
+            things.add((stream_of_chat(said.chat_id), said.message_id))
+        named += [(*thing, placed.stream, placed.id) for thing in sorted(things)]
+    columns = "stream, id, chat_id, message_id, entries, tokens, stable, turn, ts"
+    insert(db, "contexts_given", columns, contexts)
+    insert(db, "named_in_contexts", "thing_stream, thing_id, stream, event_id", named)
+
+
+def stream_of_chat(chat: str | None) -> str:
+    """The stream of `<channel>:<chat_id>`, as memlog names it; `conversations` for no chat."""
+    channel, _, chat_id = (chat or "").partition(":")
+    return conversation_stream(channel, chat_id) if channel and chat_id else CONVERSATIONS
