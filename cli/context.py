@@ -17,7 +17,12 @@ from memlog.service.requests.reads import BuildContext
     BuildContext,
     joined="text",
     names={"form": "--format"},
-    settings={"timezone": "timezone", "scope": "context_scope"},
+    settings={
+        "timezone": "timezone",
+        "scope": "context_scope",
+        "health_tokens": "context_health_tokens",
+        "preference_tokens": "context_preference_tokens",
+    },
     opens_store=False,
 )
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json: one JSON document.")
@@ -37,7 +42,9 @@ def context(ctx: click.Context, asked: BuildContext, *, as_json: bool) -> None:
 
 def _notes(given: memlog.Context) -> list[str]:
     is_explained = given.entries or {"frame", "nothing_relevant"} & given.silent.keys()
-    notes = [] if is_explained else ["nothing found"]
+    fits_nothing = any(left.why == "no room" for left in given.left_out)
+    nothing = f"nothing fits {given.max_tokens} tokens" if fits_nothing else "nothing found"
+    notes = [] if is_explained else [nothing]
     if given.form != "json" or not given.text:
         notes += [] if given.synced else ["the read model may be behind the log"]
         notes += silence(given.silent)
@@ -57,14 +64,19 @@ def _explain(given: memlog.Context) -> None:
     )
     note(f"scope {given.scope}: {one_line(given.scope_why)}")
     for entry in given.entries:
-        note(f"{entry.citation}: {entry.part} {one_line(entry.id)}, {entry.tokens} tokens")
+        cited = f"{entry.citation}: " if entry.citation else ""
+        note(f"{cited}{entry.part} {one_line(entry.id)}, {entry.tokens} tokens{_scored(entry.score)}")
     for left in given.left_out:
         tokens = f", {left.tokens} tokens" if left.tokens else ""
-        note(f"left out: {left.part} {one_line(left.id)}{tokens}: {one_line(left.why)}")
+        note(f"left out: {left.part} {one_line(left.id)}{tokens}: {one_line(left.why)}{_scored(left.score)}")
+
+
+def _scored(score: memlog.EntryScore | None) -> str:
+    return "" if score is None else f", {score}"
 
 
 def _explained(given: memlog.Context) -> dict[str, object]:
-    members = ("citation", "part", "id", "tokens")
+    members = ("citation", "part", "id", "tokens", "score")
     return {
         **{
             name: getattr(given, name)

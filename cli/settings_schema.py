@@ -208,8 +208,18 @@ SETTINGS = (
         "auto",
         click.Choice(get_args(limits.Scope)),
         "auto, store, chat",
-        "What a context of a chat gives beside its window: of the whole store, or of that chat alone."
-        " auto: store while at most one person talks to the agent.",
+        "What a context gives beside its window: of the whole store, or of its chat alone; without a chat,"
+        " of no chat. auto: store while at most one person talks to the agent.",
+    ),
+    Setting(
+        *_number("context_health_tokens", limits.HEALTH_TOKENS),
+        "tokens",
+        "Of allergies, illnesses and medicines that every context has; 0: none by right of it.",
+    ),
+    Setting(
+        *_number("context_preference_tokens", limits.PREFERENCE_TOKENS),
+        "tokens",
+        "Of preferences and prohibitions that every context has; 0: none.",
     ),
     Setting(
         *_number("search_depth", limits.DEPTH),

@@ -84,7 +84,9 @@ class MemorySaved(Change, tag="memory_saved"):
 
 
 class MemoryUpdated(Change, tag="memory_updated"):
-    """A memory was changed. Written by agents and people; sets the fields that are not None."""
+    """A memory was changed. Written by agents and people; sets the fields that are not None. With none of
+    them, memlog writes that a language model has found it in other messages again.
+    """
 
     memory_id: Text
     content: Text | None = None

@@ -59,6 +59,10 @@ CHUNK_OVERLAP = Limit(80, 0, CHUNK_TOKENS.most - 1)
 """Tokens that a passage repeats of the one before."""
 
 HITS = Limit(10, 1, MOST)
+HEALTH_TOKENS = Limit(150, 0, MOST)
+PREFERENCE_TOKENS = Limit(300, 0, MOST)
+"""Of what every context has: lines of health; preferences and prohibitions."""
+
 DEPTH = Limit(50, 1, MOST)
 """Candidates of each side of a search."""
 

@@ -20,7 +20,7 @@ _HASH_BYTES = 16
 
 
 def key_of(store: Path) -> bytes:
-    """The key of the store; made if there is none.
+    """Read the key of the store, or make it.
 
     Raises Busy, and LogError if it can be neither read nor made.
     """
@@ -31,7 +31,7 @@ def key_of(store: Path) -> bytes:
 
 
 def keyed_hash(key: bytes, text: str) -> str:
-    """The hash of `text`, in which a run of white space counts as one space: 128 bits in hex."""
+    """Hash `text`, in which a run of white space counts as one space, to 128 bits in hex."""
     folded = " ".join(text.split()).encode()
     return hashlib.blake2b(folded, key=key, digest_size=_HASH_BYTES).hexdigest()
 

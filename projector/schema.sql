@@ -317,10 +317,12 @@ CREATE TABLE decays (
 
 -- A row per memory and event that touched it.
 CREATE TABLE memory_events (
-    memory_id   TEXT NOT NULL,
-    stream      TEXT NOT NULL,
-    event_id    TEXT NOT NULL,
-    precedence  TEXT NOT NULL,
+    memory_id      TEXT NOT NULL,
+    stream         TEXT NOT NULL,
+    event_id       TEXT NOT NULL,
+    precedence     TEXT NOT NULL,
+    extraction_id  TEXT,               -- of the event that closes it; null where no model distilled the event
+    chat_id        TEXT,               -- channel:chat_id, of which it was distilled
     PRIMARY KEY (memory_id, stream, event_id)
 ) WITHOUT ROWID;
 
@@ -368,6 +370,7 @@ CREATE TABLE memories (
     tags                 TEXT NOT NULL,     -- a JSON list
     created_at           TEXT NOT NULL,     -- ts of the first memory_saved
     updated_at           TEXT NOT NULL,     -- ts of the newest event that changed what it says
+    holds                INTEGER NOT NULL,  -- in each context: 1 an allergy, 2 health, 4 a preference or prohibition
     archived_at          TEXT               -- an archived memory has no chunks: it is not searched
 );
 CREATE INDEX memories_by_category ON memories (category);

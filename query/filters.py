@@ -85,6 +85,7 @@ class Filters(Request, frozen=True, kw_only=True):
     own_scope: Annotated[
         bool, Local(is_callback=False), "Include memories of no chat beside those of `chat`."
     ] = False
+    of_no_chat: Annotated[bool, Local(is_callback=False), "Only what belongs to no chat."] = False
 
     @property
     def is_empty(self) -> bool:
@@ -93,7 +94,12 @@ class Filters(Request, frozen=True, kw_only=True):
 
     def of_messages(self) -> Sql | None:
         """The condition on `messages m`; None if no message can be a hit."""
-        if self._is_of_memories or self.source not in (None, CONVERSATION) or not self._wants("message"):
+        if (
+            self._is_of_memories
+            or self.of_no_chat
+            or self.source not in (None, CONVERSATION)
+            or not self._wants("message")
+        ):
             return None
         return all_of(
             ("m.type <> ?", "session_break"),
@@ -112,6 +118,7 @@ class Filters(Request, frozen=True, kw_only=True):
         category, topic = self.category, self.topic
         owner = "coalesce(c.memory_id, c.summary_id, c.fact_id, c.daily_event_id, c.document_id)"
         return all_of(
+            (f"{_OWN_SCOPE} = ?", self.of_no_chat or None),
             (
                 f"(c.chat_id = ? OR {_OWN_SCOPE})" if self.own_scope else "c.chat_id = ?",
                 None if self.chat is None else ":".join(self.chat),

@@ -75,7 +75,8 @@ def _searched(read_model: ReadModel, asked: BuildContext, question: Asking) -> _
     db, synced, embedder, silent = latest_for_search(read_model, question, is_synced=asked.sync)
 
     def found(asked: BuildContext, asking: Key | None) -> ContextHits:
-        hits = find(db, asked, embedder, asking, reranker_of(read_model, lambda ask: ask(db)))
+        rerank = reranker_of(read_model, lambda ask: ask(db))
+        hits = find(db, asked, embedder, asking, read_model.sample, rerank)
         hits.silent.update(silent)
         return hits
 

@@ -22,6 +22,7 @@ from memlog.projector.lifecycle import Projection, Projector
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, wrapped
+from memlog.query.context.background import StoreSample
 from memlog.query.search.vector_cache import HeldVectors
 from memlog.service.create import cannot_create
 from memlog.service.embedding_models import EmbeddingModel
@@ -86,7 +87,7 @@ class ReadModel(SplitByFork):
         self._lock_timeout = lock_timeout
         self.projector = Projector(path, chunk_sizes, lock_timeout=lock_timeout, model=model.known)
         self._in_use = ForkMutex()
-        self.held_vectors = HeldVectors()
+        self.held_vectors, self.sample = HeldVectors(), StoreSample()
         self.notify = notify
         self._shared_catch_up: SharedCatchUp[_State, Projection] = SharedCatchUp(self._state)
         self._embedding = ForkMutex()
@@ -123,7 +124,7 @@ class ReadModel(SplitByFork):
         """Close what is open."""
         with self.mutex:
             self.projector.close()
-            self.held_vectors = HeldVectors()
+            self.held_vectors, self.sample = HeldVectors(), StoreSample()
 
     def before_fork(self, until: float) -> None:
         """Close the connection, unless a thread goes on using it."""
@@ -139,7 +140,7 @@ class ReadModel(SplitByFork):
         self.projector.close(is_inherited=True)
         self._in_use.renew()
         self._embedding.renew()
-        self.held_vectors = HeldVectors()
+        self.held_vectors, self.sample = HeldVectors(), StoreSample()
 
     def read(self, ask: Ask[Answer]) -> Answer:
         """What `ask` reads by a connection that is caught up with the log. Another process that has the read

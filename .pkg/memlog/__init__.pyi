@@ -57,8 +57,10 @@ from memlog.projector.passages.chunking import ChunkSizes as ChunkSizes
 from memlog.projector.verify import NulRun as NulRun, Verification as Verification
 from memlog.query.buffer import Buffer as Buffer, BufferedMessage as BufferedMessage
 from memlog.query.conflicts import ConflictingMemory as ConflictingMemory, MemoryConflict as MemoryConflict
-from memlog.query.context.compose import Context as Context, OmittedEntry as OmittedEntry
+from memlog.query.context.compose import Context as Context
 from memlog.query.context.entries import ContextEntry as ContextEntry
+from memlog.query.context.filling import OmittedEntry as OmittedEntry
+from memlog.query.context.scores import EntryScore as EntryScore
 from memlog.query.core_memory import CoreMemory as CoreMemory
 from memlog.query.daily_events import DailyEvent as DailyEvent
 from memlog.query.documents import (

@@ -22,6 +22,7 @@ from memlog.projector.passages.index import Whole
 from memlog.projector.rows import Row, delete, insert, update, upsert
 from memlog.projector.sqlite import Connection, required_row
 from memlog.projector.text.analyzer import memory_label
+from memlog.projector.text.holding import holds
 
 STREAM = "memory"
 _TITLE_LENGTH = 80
@@ -70,8 +71,10 @@ def _record(db: Connection, placed: Placed) -> Iterable[str]:
             memory_ids = []
             row = (placed.stream, placed.id, as_json(rates_by_category(event.rates)), placed.precedence)
             insert(db, "decays", "stream, id, rates, precedence", [row])
-    touches = [(memory_id, placed.stream, placed.id, placed.precedence) for memory_id in memory_ids]
-    insert(db, "memory_events", "memory_id, stream, event_id, precedence", touches)
+    extraction = getattr(event, "extraction", None)
+    origin = (None, None) if extraction is None else (extraction.id, extraction.chat_id)
+    touches = [(memory_id, placed.stream, placed.id, placed.precedence, *origin) for memory_id in memory_ids]
+    insert(db, "memory_events", "memory_id, stream, event_id, precedence, extraction_id, chat_id", touches)
     return memory_ids
 
 
@@ -170,6 +173,7 @@ def _row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: 
     created_at, first = required_row(saves)
     accesses = db.execute(f"SELECT count(*), max(e.ts) {_TOUCHES}", (memory_id, since, "memory_accessed"))
     access_count, last_accessed = required_row(accesses)
+    holding = holds(said["title"], said["content"], said["kind"], said["category"])
     set_salience = versions.get("salience", _Version(first, "", "", 1.0))
     return said | {
         "memory_id": memory_id,
@@ -186,6 +190,7 @@ def _row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: 
         "tags": as_json(said["tags"] or []),
         "created_at": created_at,
         "updated_at": max((saved, *changes.values()), key=attrgetter("precedence")).ts,
+        "holds": int(holding),
         "archived_at": newer["archived"].ts if "archived" in newer else None,
     }
 

@@ -176,6 +176,20 @@ class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     foreign: str = ""
 
 
+class AlwaysWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Phrases of memories that every context has, for `projector.text.holding`; folded as `GateWords`, where
+    `*word*` also matches any part of a word.
+
+    allergies: of allergies and intolerances. health: of illnesses, medicines and diets.
+    prohibitions: say what must not be. idioms: phrases in which such words say none of this: `never mind`.
+    """
+
+    allergies: str = ""
+    health: str = ""
+    prohibitions: str = ""
+    idioms: str = ""
+
+
 class EnglishWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Tables for English nouns and spelling; pairs have `/` between them.
 
@@ -197,13 +211,15 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gate: GateWords = GateWords()
     facts: FactWords = FactWords()
     memories: MemoryWords = MemoryWords()
+    always: AlwaysWords = AlwaysWords()
     english: EnglishWords = EnglishWords()
 
 
-Table = Literal["text", "gate", "facts", "memories", "english"]
+Table = Literal["text", "gate", "facts", "memories", "always", "english"]
 
-TEXT_SHA256 = "ff7df41b3fe7c5bd225b363d87a52392657e9de9d3f9613421464a59eb6a55f3"
-"""The hash of all `TextWords`, which a test compares with the files; part of the projection id."""
+TEXT_SHA256 = "b3d9e565782d8256881e5ab5ee85ac5d308eaca90ccbb12dbf8f7179e450048f"
+"""The hash of all `TextWords` and `AlwaysWords`, which a test compares with the files; part of the projection
+id."""
 
 
 def phrases(table: str) -> list[str]:

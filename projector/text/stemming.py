@@ -5,9 +5,11 @@ letters, word by word. A text in Latin letters is in the languages of which it h
 letters; several may be equal. A text without any is in no language. FTS5 stems English (porter).
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache, lru_cache
+from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple, Protocol
 
@@ -26,6 +28,16 @@ _OF_AN_ENDING = 1
 _LATIN_ENDS = 0x024F
 _MORE_LATIN = 0x1E00  # Vietnamese, and letters with dots
 _SHORTEST = 3
+OTHER_SCRIPT = "other"
+"""The language of a text in a script that no language file has."""
+
+_SIGNS_IN = 400
+"""Characters of a text that tell its language."""
+
+_SIGNS = 2
+_FEW_WORDS = 3
+_WORD = re.compile(r"[^\W\d_]+")
+
 _LONGEST = 64
 """Characters. Longer runs of letters are no words, and stemming takes quadratic time."""
 
@@ -112,6 +124,51 @@ def languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ..
     return tuple(name for name in _told_apart() if scores[name] == best)[:_MOST_LANGUAGES]
 
 
+def language_of(text: str) -> str:
+    """The language of a text by its beginning: that of its script, else English, unless two signs tell
+    otherwise.
+
+    A sign is a stop word that English has not, or a word with letters that English has not. One word such as
+    "no", "ned" or "o" is a stop word of some language by chance: see docs/tools/context-details.md.
+    """
+    text = text[:_SIGNS_IN]
+    if not is_mostly_latin(text):
+        return next(chain.from_iterable(map(_by_script, _WORD.findall(text))), OTHER_SCRIPT)
+    if is_plain_english(text):
+        return ENGLISH
+    # An acronym such as KES is no word.
+    is_cased = not text.isupper()
+    found = (word for word in _WORD.findall(text) if not (is_cased and len(word) > 1 and word.isupper()))
+    words = [word for word in map(str.lower, found) if is_latin(word)]
+    names = languages(words)
+    said = stop_words()[ENGLISH].intersection(words)
+    if ENGLISH in names:
+        # "on" and "no" are also words of others.
+        names = tuple(name for name in names if said and said <= stop_words()[name] and name != ENGLISH)
+    if not names:
+        return ENGLISH
+    special = sum(not word.isascii() for word in words)
+    foreign = {word for word in words if word not in said and len(word) > 1}
+
+    def signs(name: str) -> tuple[int, int]:
+        return len(foreign & stop_words()[name]), sum(_is_like(word, name) for word in foreign)
+
+    name = max(names, key=signs)
+    stops, weak = signs(name)
+    is_foreign = special + stops >= _SIGNS or (special > 0 and len(words) <= _FEW_WORDS)
+    if not is_foreign and said <= stop_words()[name] and stops + weak:
+        is_foreign = stops + weak + len(said) >= _SIGNS or len(words) == _FEW_WORDS
+    return name if is_foreign else ENGLISH
+
+
+def _is_like(word: str, language: str) -> bool:
+    """Whether a word ends as many words of a language do, or has a pair of letters that is frequent in it."""
+    signs = _signs()
+    return language in signs.endings.get(word[-3:], ()) or any(
+        pair in word and language in names for pair, names in signs.pairs.items()
+    )
+
+
 def stems(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]:
     """Pairs of word and stem, unordered; words in Latin letters are stemmed in each language of `latin`.
 
@@ -159,11 +216,16 @@ def _stems_in(language: str, words: list[str]) -> list[str]:
 
 
 def _languages_of(word: str, latin: Collection[str]) -> Collection[str]:
-    first = ord(word[0])
     if not _SHORTEST <= len(word) <= _LONGEST:
         return ()
-    if first <= _LATIN_ENDS:
+    if ord(word[0]) <= _LATIN_ENDS:
         return latin if word.isalpha() else ()
+    return _by_script(word)
+
+
+def _by_script(word: str) -> tuple[str, ...]:
+    """The language that alone has the script of a word; none if several have."""
+    first = ord(word[0])
     for start, end, name, foreign in _scripts():
         if start <= first <= end:
             return (name,) if foreign.isdisjoint(word) else ()

@@ -9,6 +9,7 @@ from memlog.eventlog.chat import Chat
 from memlog.eventlog.content_ids import folded
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
+from memlog.query.context.scores import EntryScore
 from memlog.query.event_index import LinePosition
 from memlog.query.facts.current import Topic
 from memlog.query.memories import Memory
@@ -17,26 +18,33 @@ from memlog.query.search.hits import Hit
 from memlog.query.summaries import Summary
 from memlog.query.window import WindowMessage
 
-Part = Literal["core", "fact", "memory", "document", "passage", "summary", "window"]
+Part = Literal["core", "always", "fact", "memory", "document", "passage", "summary", "window"]
 
-PARTS: tuple[Part, ...] = ("core", "fact", "memory", "document", "passage", "summary", "window")
-"""In the order of priority and of printing."""
+PARTS: tuple[Part, ...] = ("core", "always", "fact", "memory", "document", "passage", "summary", "window")
+"""In the order of printing."""
+
+STABLE: tuple[Part, ...] = ("core", "always")
+"""The stable half."""
 
 
 class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     """An entry of a context.
 
-    citation: `M1`, `M2`, … in the order of printing; "" for what is left out.
+    citation: `M1`, `M2`, … in the order of printing; "" for what is left out, and for the stable half, except
+        in the style `session`.
     id: as `store.get` takes it: of the event of a message, summary, daily event or core value, a memory_id,
         the name of a fact or document.
     label: the sort of entry, as the text prints it: `PREFERENCE`.
     content: of a long message or a file of memories the passage that was found.
-    relevance_score: the score of a hit, from 0 to 1.
+    relevance_score: from 0 to 1: the probability that it belongs to the prompt; of a passage that was not
+        listed, the score of the hit.
+    score: what that probability is made of; None for what was not searched for.
     title: of a memory; of a core value its section and key; of a file its name; of a document file and lines.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
     tokens: of the entry in the context, with its citation; ±1 for the number of the citation.
     topic: of a memory or a fact, what it tells about. rank: of a fact of a ranked list; else 0.
     is_older: whether a newer entry tells otherwise.
+    is_disputed: whether another memory contradicts it, and a person is to decide.
     copies: how many messages or memories say this, of which it is the newest.
     """
 
@@ -48,6 +56,7 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     category: str | None = None
     content: str
     relevance_score: float | None = None
+    score: EntryScore | None = None
     importance: float | None = None
     chat: str | None = None
     role: str | None = None
@@ -59,6 +68,7 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     topic: str | None = None
     rank: int = 0
     is_older: bool = False
+    is_disputed: bool = False
 
     @property
     def is_memory(self) -> bool:
@@ -86,7 +96,7 @@ def core_entries(db: Connection) -> list[ContextEntry]:
     ]
 
 
-def fact_entries(topic: Topic, score: float | None) -> list[ContextEntry]:
+def fact_entries(topic: Topic) -> list[ContextEntry]:
     """The facts of a topic, by rank."""
     return [
         ContextEntry(
@@ -94,7 +104,6 @@ def fact_entries(topic: Topic, score: float | None) -> list[ContextEntry]:
             id=fact.fact_id,
             label="FACT",
             content=f"{fact.topic_key}{f' {fact.rank}' if fact.rank else ''}: {fact.value}",
-            relevance_score=score,
             chat=fact.chat,
             ts=fact.updated_at,
             position=fact.position,
@@ -111,8 +120,8 @@ def newest_first(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
     """
     places: dict[tuple[Part, str, int], list[int]] = {}
     for place, entry in enumerate(entries):
-        if entry.topic is not None:
-            places.setdefault((entry.part, folded(entry.topic), entry.rank), []).append(place)
+        if (topic := topic_of(entry)) is not None:
+            places.setdefault(topic, []).append(place)
     ordered = list(entries)
     for group in places.values():
         newer = sorted((entries[place] for place in group), key=lambda entry: entry.ts or "", reverse=True)
@@ -121,6 +130,27 @@ def newest_first(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
             entry.is_older = is_older and folded(entry.content) != folded(newer[0].content)
             ordered[place] = entry
     return ordered
+
+
+def by_rank(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
+    """`entries`, where the facts of a list stand in the order of its ranks."""
+    places: dict[tuple[Part, str], list[int]] = {}
+    for place, entry in enumerate(entries):
+        if entry.rank and (topic := topic_of(entry)) is not None:
+            places.setdefault(topic[:2], []).append(place)
+    ordered = list(entries)
+    for group in places.values():
+        ranked = sorted((entries[place] for place in group), key=lambda entry: entry.rank)
+        for place, entry in zip(group, ranked, strict=True):
+            ordered[place] = entry
+    return ordered
+
+
+def topic_of(entry: ContextEntry) -> tuple[Part, str, int] | None:
+    """What an entry tells about, which a newer one may tell anew; None where it does not say."""
+    if entry.topic is None or entry.part == "always":  # which has an order of its own
+        return None
+    return entry.part, folded(entry.topic), entry.rank
 
 
 def hit_entry(hit: Hit, part: Part, label: str, **members: Any) -> ContextEntry:  # noqa: ANN401

@@ -1,8 +1,10 @@
 r"""Prints text from memory as data: it cannot end its block, pass for a citation, or drive a terminal.
 
-A block has a first and a last line. Between them each entry has one line, which ends with its citation,
-`[M1]`. In an entry, line breaks, control characters, bidi marks and other invisible characters are escapes
-(`\n`, `\x1b`, `\u202e`). A backslash precedes `[M`, its look-alikes, and the text of the two lines.
+A block has a first and a last line. Between them each entry has one line. One of the stable half is its text;
+any other begins with a label, `[FACT]`, and ends with its citation, `[M1]`. In an entry, line breaks, control
+characters, bidi marks and other invisible characters are escapes (`\n`, `\x1b`, `\u202e`). A backslash
+precedes `[M`, its look-alikes, the text of the two lines, and a bracket at the beginning of a line without
+label.
 """
 
 import re
@@ -45,6 +47,8 @@ _ROLES = re.compile(
 )
 """The beginning of a line that reads as a message of a tool or of the system."""
 
+_LABEL = re.compile(rf"^([\s{_COMBINED}]*)([{re.escape(_BRACKETS)}])")
+
 
 def escaped(text: str, *, keep_lines: bool = False) -> str:
     r"""`text` as data on one line.
@@ -59,6 +63,11 @@ def escaped(text: str, *, keep_lines: bool = False) -> str:
     if keep_lines:
         marked = _ROLES.sub(r"\1\\\2", marked)
     return shown(marked, python_escape, kept=kept)
+
+
+def unlabelled(text: str) -> str:
+    """`text`, already escaped, as the beginning of a line without a label: it begins with none, either."""
+    return _LABEL.sub(r"\1\\\2", text)
 
 
 def shown_json(text: str) -> str:

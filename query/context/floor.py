@@ -9,11 +9,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from memlog.projector.embedding.models import Model, can_read, is_bundled
 from memlog.projector.passages import index
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
-from memlog.projector.text.stemming import ENGLISH, is_latin, languages
+from memlog.query.context.lines import rarity
 from memlog.query.search import copies
 from memlog.query.search.candidates import Candidate
 from memlog.query.search.fts_query import FtsQuery
@@ -65,14 +64,6 @@ _NUMBERS = re.compile(r"\d+")
 _COMPARED = 4000
 """Characters of a message at most that is compared."""
 
-_FEW_TEXTS = 1000
-"""A store with fewer texts is taken for one with so many: else a word that none of three texts has would be
-worth a dozen times one that one of them has."""
-
-_WORDS = re.compile(r"[^\W\d_]+")
-_SIGNS_IN = 400
-"""Characters of a text that tell its language."""
-
 
 class Measured(NamedTuple):
     """A hit, and what tells how relevant it is.
@@ -95,17 +86,6 @@ class Measured(NamedTuple):
     def rank(self) -> float:
         """By score and relevance."""
         return self.hit.score + (self.relevance or 0.0)
-
-
-def reads(model: Model, text: str) -> bool | None:
-    """Whether a model reads the language of a text, by the signs of the language; None without any."""
-    if not is_bundled(model):
-        return True
-    if not can_read(model, text):
-        return False
-    words = filter(is_latin, _WORDS.findall(text[:_SIGNS_IN].lower()))
-    found = languages(words)
-    return ENGLISH in found if found else None
 
 
 class Judged(NamedTuple):
@@ -194,27 +174,27 @@ def measured(
     found: Sequence[tuple[Candidate, Hit]],
     near: Neighbourhood,
     vector: bytes | None,
-    reads: Callable[[str], bool | None],
+    reads: Callable[[str], bool],
     *,
-    is_read: bool | None,
+    is_read: bool,
 ) -> list[Measured]:
     """What tells how relevant each hit is.
 
     vector: of the question; None without one. reads: whether the model reads a text. is_read: the question.
     """
-    cosines = {} if vector is None else _cosines(db, found, vector)
-    covers = _covers(db, question.terms, found, near)
+    similar = {} if vector is None else cosines(db, found, vector)
+    shares = covers(db, question.terms, found, near)
     results = []
     for place, (_, hit) in enumerate(found):
-        of_hit = reads(hit.content) is True
-        # A passage may still wait for its vector. A question of one word or two has no sign of its language.
-        cosine = cosines.get(place) if of_hit and is_read is not False else None
-        least = WORDS_ONLY if is_read is None or is_read == of_hit else OTHER_LANGUAGE
-        results.append(Measured(hit, cosine, covers[place], least))
+        of_hit = reads(hit.content)
+        # A passage may still wait for its vector.
+        cosine = similar.get(place) if of_hit and is_read else None
+        least = WORDS_ONLY if is_read == of_hit else OTHER_LANGUAGE
+        results.append(Measured(hit, cosine, shares[place], least))
     return results
 
 
-def _cosines(db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: bytes) -> dict[int, float]:
+def cosines(db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: bytes) -> dict[int, float]:
     """By place, the cosine of the nearest passage of a message, or of the passage that was found."""
     known = {place: hit.similarity for place, (_, hit) in enumerate(found) if hit.similarity is not None}
     candidates = {place: each for place, (each, _) in enumerate(found) if place not in known}
@@ -237,11 +217,15 @@ def _cosines(db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: byt
     return best
 
 
-def _covers(
-    db: Connection, terms: Sequence[str], found: Sequence[tuple[Candidate, Hit]], near: Neighbourhood
+def covers(
+    db: Connection,
+    terms: Sequence[str],
+    found: Sequence[tuple[Candidate, Hit]],
+    near: Neighbourhood | None = None,
 ) -> list[float]:
-    """The share of the terms that each hit has, a message with its neighbours; each counts by its rarity."""
-    covers = [0.0] * len(found)
+    """The share of the terms that each hit has, each by its rarity. near: a message has those of its
+    neighbours, too."""
+    shares = [0.0] * len(found)
     by_table: dict[str, dict[int, int]] = {}
     for place, (candidate, _) in enumerate(found):
         table, number = _row_of(candidate)
@@ -249,25 +233,26 @@ def _covers(
             by_table.setdefault(table, {})[number] = place
     for table, places in by_table.items():
         (rows,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
-        among = as_list([*(near.messages if table == "messages_fts" else places)])
+        around = near if table == "messages_fts" else None
+        among = as_list([*(places if around is None else around.messages)])
         total = 0.0
         for term in terms:
             sql = f"FROM {table} WHERE {table} MATCH ?"
             (count,) = db.execute(f"SELECT count(*) {sql}", (term,)).fetchone()
-            rarity = math.log(1 + (max(rows, _FEW_TEXTS) - count + 0.5) / (count + 0.5))
-            total += rarity
+            weight = rarity(rows, count)
+            total += weight
             matches = db.execute(
                 f"SELECT rowid {sql} AND +rowid IN (SELECT value FROM json_each(?))", (term, among)
             )
             having = (number for (number,) in matches)
-            worth = _spread(having, near) if table == "messages_fts" else dict.fromkeys(having, 1.0)
+            worth = dict.fromkeys(having, 1.0) if around is None else _spread(having, around)
             for number, share in worth.items():
                 if number in places:
-                    covers[places[number]] += share * rarity
+                    shares[places[number]] += share * weight
         if total:
             for place in places.values():
-                covers[place] /= total
-    return covers
+                shares[place] /= total
+    return shares
 
 
 def _row_of(candidate: Candidate) -> tuple[str, int | None]:

@@ -1,5 +1,6 @@
 """What is recorded of a context: ids and hashes, and no word of what it says."""
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -12,7 +13,7 @@ from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.query.context.compose import Context, compose
 from memlog.query.context.entries import ContextEntry
-from memlog.query.context.request import BuildContext
+from memlog.query.context.request import DEFAULT_TOKENS, BuildContext
 from memlog.query.context.retrieve import ContextHits
 from memlog.query.event_index import Key
 
@@ -42,15 +43,21 @@ def given_of(db: Connection, request: BuildContext, context: Context, asking: Ke
         tokens[entry.part] = tokens.get(entry.part, 0) + entry.tokens
     stable = turn = _block(context)
     if request.part == "turn":
-        of_core = replace(request, part="stable")
+        # It is printed by a call with a budget of its own.
+        of_core = replace(request, part="stable", max_tokens=max(request.max_tokens, DEFAULT_TOKENS))
         stable = _block(compose(db, of_core, ContextHits(), synced=context.synced))
     event = ContextGiven(
         chat_id=request.chat_name or _chat_of(db, asking),
-        message_id=request.message_id or (asking and asking[1]),
+        message_id=asking[1] if asking is not None else _as_id(request.message_id),
         entries=_entries(db, context.entries),
         tokens=tokens,
     )
     return GivenContext(event, stable, turn)
+
+
+def _as_id(given: str | None) -> str | None:
+    """The id of a message that the log does not have yet; None for a text."""
+    return given if given is not None and re.fullmatch(r"\S{1,128}", given) else None
 
 
 def _block(context: Context) -> str | None:

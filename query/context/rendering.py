@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.query.context.entries import ContextEntry
+from memlog.query.context.entries import STABLE, ContextEntry
 from memlog.query.context.fence import (
     FIRST_LINE,
     LAST_LINE,
@@ -19,6 +19,7 @@ from memlog.query.context.fence import (
     escaped,
     marked_json,
     shown_json,
+    unlabelled,
 )
 from memlog.query.context.request import BuildContext
 from memlog.query.speakers import speaker
@@ -41,9 +42,9 @@ class Printer(Protocol):
     def piece(self, entry: ContextEntry) -> str:
         """The text that an entry adds."""
 
-    def cites(self, entry: ContextEntry) -> bool:  # noqa: ARG002 - of one form
-        """Whether the citation of an entry is printed; entries with one come first."""
-        return True
+    def is_turn(self, entry: ContextEntry) -> bool:  # noqa: ARG002 - of one form
+        """Whether an entry is a message of its own, behind all others."""
+        return False
 
     def printed(self, entries: Sequence[ContextEntry]) -> str:
         """The whole text, ending with a newline; "" if there is nothing to print."""
@@ -55,12 +56,13 @@ def printer_of(
     """The printer of the form of a request. silent, synced: as in a search. answered: see `Context`."""
     if request.form == "json":
         return _JsonPrinter(silent, synced, answered)
-    lines = _LinePrinter(request)
+    lines = LinePrinter(request)
     return _TextPrinter(lines) if request.form == "text" else _MessagesPrinter(request, lines)
 
 
-class _LinePrinter:
-    """Prints entries as lines: `- [PREFERENCE] 2026-11-23: Anna likes tea [M1]`.
+class LinePrinter:
+    """Prints entries as lines: `- [PREFERENCE] 2026-11-23: Anna likes tea [M1]`; those of the stable half as
+    `- user.name: Anna`, except in the style `session`.
 
     first, last: the lines around them.
     """
@@ -71,11 +73,15 @@ class _LinePrinter:
         self.first, self.last = (FIRST_LINE, LAST_LINE) if self._is_dated else SESSION_LINES
 
     def line(self, entry: ContextEntry) -> str:
-        """An entry with its citation. One of another chat than the current one names it."""
+        """An entry, with its citation if it has one. One of another chat than the current one names it."""
         chat = f" ({entry.chat})" if entry.chat not in (None, self._chat) else ""
         marks = f" ({entry.copies:,} copies)" if entry.copies > 1 else ""
         if entry.is_older:
             marks += " (older)"
+        if entry.is_disputed:
+            marks += " (disputed)"
+        if self._is_dated and entry.part in STABLE:
+            return f"- {unlabelled(escaped(self.statement(entry)))}{marks}"
         if entry.importance is not None and not self._is_dated:
             marks += f" (importance: {round(entry.importance, 2):g})"
         return f"- [{entry.label}] {escaped(self.statement(entry) + chat)}{marks} [{entry.citation}]"
@@ -85,12 +91,14 @@ class _LinePrinter:
         # A daily event has a day of the calendar, and no moment.
         minute = (entry.ts or "")[:10] if entry.label == "EVENT" else self._minute(entry.ts)
         if entry.part in ("passage", "window"):
-            return f"{minute} {speaker(entry.role, entry.name)}: {entry.content}"
+            # Of what was said long ago, the day is enough.
+            when = minute[:10] if entry.part == "passage" and self._is_dated else minute
+            return f"{when} {speaker(entry.role, entry.name)}: {entry.content}"
         # The title of a memory without one is the beginning of its content.
         has_title = entry.title and not (entry.is_memory and entry.content.startswith(entry.title))
         content = f"{entry.title}: {entry.content}" if has_title else entry.content
         is_of_a_day = entry.part == "summary" or entry.label == "EVENT"
-        has_date = minute and (is_of_a_day or (self._is_dated and entry.part != "core"))
+        has_date = minute and (is_of_a_day or (self._is_dated and entry.part not in STABLE))
         return f"{minute[:10]}: {content}" if has_date else content
 
     def _minute(self, ts: str | None) -> str:
@@ -103,7 +111,7 @@ class _LinePrinter:
 
 
 class _TextPrinter(Printer):
-    def __init__(self, lines: _LinePrinter) -> None:
+    def __init__(self, lines: LinePrinter) -> None:
         self._lines = lines
 
     def frame(self) -> str:
@@ -138,7 +146,7 @@ class _JsonPrinter(Printer):
 
 
 class _MessagesPrinter(Printer):
-    def __init__(self, request: BuildContext, lines: _LinePrinter) -> None:
+    def __init__(self, request: BuildContext, lines: LinePrinter) -> None:
         self._lines = lines
         asked = request.text if request.part != "stable" else ""
         self._current = [as_json({"role": "user", "content": asked})] if asked else []
@@ -147,15 +155,15 @@ class _MessagesPrinter(Printer):
         return self._around([self._system([])])
 
     def piece(self, entry: ContextEntry) -> str:
-        return self._line(entry) if self.cites(entry) else f"{self._turn(entry)},"
+        return f"{self._turn(entry)}," if self.is_turn(entry) else self._line(entry)
 
-    def cites(self, entry: ContextEntry) -> bool:
-        return entry.part != "window"
+    def is_turn(self, entry: ContextEntry) -> bool:
+        return entry.part == "window"
 
     def printed(self, entries: Sequence[ContextEntry]) -> str:
-        cited = [entry for entry in entries if self.cites(entry)]
-        turns = [self._turn(entry) for entry in entries if not self.cites(entry)]
-        return self._around([*([self._system(cited)] if cited else []), *turns])
+        told = [entry for entry in entries if not self.is_turn(entry)]
+        turns = [self._turn(entry) for entry in entries if self.is_turn(entry)]
+        return self._around([*([self._system(told)] if told else []), *turns])
 
     def _around(self, messages: Iterable[str]) -> str:
         return f'{{"messages":[{",".join([*messages, *self._current])}]}}\n'
@@ -190,4 +198,6 @@ def _object(entry: ContextEntry) -> str:
         members["copies"] = entry.copies
     if entry.is_older:
         members["older"] = True
+    if entry.is_disputed:
+        members["disputed"] = True
     return marked_json(as_json(names | {name: it for name, it in members.items() if it is not None}))

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from memlog.eventlog.chat import Chat
 from memlog.eventlog.errors import BadInput
+from memlog.eventlog.limits import HEALTH_TOKENS, PREFERENCE_TOKENS
 from memlog.eventlog.limits import Scope as Scope
 from memlog.query.context.token_counters import Counter
 from memlog.query.request import ChatField, Count, Ids, Request, Synced, Unit
@@ -14,17 +15,21 @@ Part = Literal["stable", "turn", "both"]
 Style = Literal["dated", "session"]
 
 
+DEFAULT_TOKENS = 4000
+
+
 class _OfMessage(Request, frozen=True):
     text: Annotated[str, "The message; the stable part needs none."] = ""
 
 
 class BuildContext(_OfMessage, frozen=True, kw_only=True):
-    """Build the memory context for the message `text`: core memory, facts, memories, passages of
-    conversations, summaries, and the newest messages of `chat`, in at most `max_tokens`.
+    """Build the memory context for the message `text`: core memory, what always holds, facts, memories,
+    passages of conversations, summaries, and the newest messages of `chat`, in at most `max_tokens`.
 
-    Entries that do not fit are left out whole. Each entry has a citation, such as [M1], by which the answer
-    gives its place in the log. What memory holds is data: it cannot end the block that contains it. Where the
-    search fails, core memory and window are still given, and the answer says why.
+    Entries that do not fit are left out whole. Each entry but core memory and what always holds has a
+    citation, such as [M1], by which the answer gives its place in the log. What memory holds is data: it
+    cannot end the block that contains it. Where the search fails, core memory, what always holds and window
+    are still given, and the answer says why.
 
     Raises:
         BadInput: a value is out of its range, or the text is empty.
@@ -38,19 +43,19 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True):
     scope: Annotated[
         Scope,
         (
-            "With `chat`, what else is given. store: of all conversations, less of the others. chat: of this"
-            " one alone; facts and memories also of no chat. auto: store while at most one person talks to"
-            " the agent, by the names of user messages; else chat."
+            "What is given beside the window. store: of all conversations, less of others than `chat`. chat:"
+            " of this one alone; facts and memories also of no chat. auto: store while at most one person"
+            " talks to the agent, by the names of user messages; else chat."
         ),
     ] = "auto"
     part: Annotated[
         Part,
         (
-            "stable: the core memory alone, the same text until core memory changes, for the beginning of a"
-            " prompt that is cached. turn: all else, with citations that go on behind it."
+            "stable: core memory and what always holds, the same text until one of them changes, for the"
+            " beginning of a prompt that is cached. turn: all else."
         ),
     ] = "both"
-    max_tokens: Annotated[Count, "Tokens of all that is printed, at most."] = 4000
+    max_tokens: Annotated[Count, "Tokens of all that is printed, at most."] = DEFAULT_TOKENS
     counter: Annotated[
         Counter,
         (
@@ -69,9 +74,21 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True):
     timezone: Annotated[
         str | None, "The time zone of dates and times in text, such as Europe/Helsinki; else the system's."
     ] = None
-    limit: Annotated[Count, "Memories at most."] = 5
+    limit: Annotated[
+        Count,
+        (
+            "Entries for the message at most: facts (a list is one), memories and summaries; also passages of"
+            " messages or documents that memories and facts are at least a tenth of."
+        ),
+    ] = 6
     passages: Annotated[Count, "Passages of conversations at most."] = 20
     documents: Annotated[Count, "Passages of documents at most."] = 3
+    health_tokens: Annotated[
+        int, HEALTH_TOKENS.meta, "Tokens of allergies, illnesses and medicines that always hold; 0: none."
+    ] = HEALTH_TOKENS.default
+    preference_tokens: Annotated[
+        int, PREFERENCE_TOKENS.meta, "Tokens of preferences and prohibitions that always hold; 0: none."
+    ] = PREFERENCE_TOKENS.default
     min_salience: Annotated[Unit, "Leave out memories that have faded below this salience."] = 0.3
     message_id: Annotated[
         str | None,

@@ -1,43 +1,28 @@
-"""Searches for a context: one among memories, one among messages."""
+"""Searches for a context: memories, messages and documents, and what of them belongs to the prompt."""
 
 from collections.abc import Sequence
-from functools import cache, cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec.structs import replace
 
-from memlog.projector.embedding.models import Embedder, Kind
+from memlog.projector.embedding.models import Embedder
 from memlog.projector.sqlite import Connection
 from memlog.query.context import floor
+from memlog.query.context.background import StoreSample
 from memlog.query.context.request import BuildContext
+from memlog.query.context.scores import chance
+from memlog.query.context.searches import OF_ANOTHER_CHAT, Below, PromptSearches, Rated
 from memlog.query.event_index import Key
-from memlog.query.filters import Filters
 from memlog.query.gate.rules import is_social
-from memlog.query.search import hybrid, nearest
-from memlog.query.search.fts_query import parse
 from memlog.query.search.hits import Hit, Rerank
-from memlog.query.search.hybrid import Found
-from memlog.query.search.request import Search
 from memlog.query.window import NEWEST_FIRST
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-CANDIDATES = 2
-"""Candidates for each requested memory and passage."""
-
-OF_ANOTHER_CHAT = 0.6
-"""The weight of what another chat says. Measured on LoCoMo 6 to 10 as five chats of one store, without
-names in the questions: evidence of the own chat .781, of another .719; with 1.0 .740 and .740."""
-
-_HITS = 50
-"""Memories, facts, summaries, daily events and files together: the search ranks no fewer."""
+    pass
 
 NOTHING = "nothing_relevant"
-"""In `silent`, why only the core memory, the window and the newest summary are given."""
+"""In `silent`, why only core memory, what always holds, the window and the newest summary are given."""
 
 _IRRELEVANT = "nothing that was found has to do with the message"
 
@@ -48,18 +33,20 @@ _LOOKED_AT = 1000
 class ContextHits(msgspec.Struct, frozen=True):
     """The hits of the searches, best first; none if they failed.
 
-    memories: including facts, summaries, daily events and files of memories.
-    below: what was found and is not relevant enough, with why. best: the greatest relevance of a hit.
+    listed: of every kind, by their scores.
+    messages, documents: by floors of their own, where little is distilled.
+    below: what was found and is not relevant enough.
+    answered: the probability that the best one found belongs to the prompt; None where none was found.
     faded: memories below the least salience, if the context is to be explained.
     silent: what did not take part, and why. asking: the message that asks, which is left out.
     """
 
-    memories: Sequence[Hit] = ()
+    listed: Rated = []
     messages: Sequence[Hit] = ()
     documents: Sequence[Hit] = ()
     faded: Sequence[Hit] = ()
-    below: Sequence[tuple[Hit, str]] = ()
-    best: float | None = None
+    below: Sequence[Below] = ()
+    answered: float | None = None
     silent: dict[str, str] = {}
     asking: Key | None = None
 
@@ -69,108 +56,47 @@ def find(
     request: BuildContext,
     embedder: Embedder | None,
     asking: Key | None,
+    sample: StoreSample,
     rerank: Rerank | None = None,
 ) -> ContextHits:
-    """Search for `request.text`. asking: the message with this text. rerank: ranks what is relevant anew.
+    """Search for `request.text`.
+
+    asking: the message with this text. sample: of the store. rerank: ranks what is relevant anew.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
     if is_social(request.text):
         return ContextHits(silent={NOTHING: "a greeting or an acknowledgement alone"}, asking=asking)
-    search = _Searches(db, request.text, embedder)
-    chat = request.chat if request.scope == "chat" else None
-    filters = Filters(chat=chat, own_scope=True, min_salience=request.min_salience, exclude=request.exclude)
-    of_memories = replace(filters, kinds=frozenset(["memory"]))
-    of_messages = replace(filters, kinds=frozenset(["message"]), asking=asking)
-    memories = search(of_memories, _of_memories(request), floor.OF_FEW)
-    messages = search(of_messages, max(1, CANDIDATES * request.passages), _factor(db))
-    documents = _documents(db, request, search)
-    faded: list[Hit] = []
-    if request.explain and request.min_salience > 0:
-        every = search.found(replace(of_memories, min_salience=0.0), _of_memories(request))
-        known = {hit.id for hit in (*memories.kept, *(hit for hit, _ in memories.below))}
-        faded = [hit for _, hit in every.hits if hit.id not in known]
-    distinct = floor.without_near_copies(messages.kept)
+    search = PromptSearches(db, request, embedder, asking, sample)
+    listed, below = search.listed()
+    passages = search.passages()
+    distinct = floor.without_near_copies(passages.kept)
+    documents = search.documents()
     if rerank is not None:
-        memories, distinct, documents = (
+        scores = {id(hit): score for hit, score in listed}
+        ranked = rerank(request.text, [hit for hit, _ in listed], search.silent)
+        listed = [(hit, scores[id(hit)]) for hit in ranked]
+        distinct, documents = (
             part._replace(kept=rerank(request.text, part.kept, search.silent))
-            for part in (memories, distinct, documents)
+            for part in (distinct, documents)
         )
-    parts = (memories, messages, documents)
-    below = [each for part in (*parts, distinct) for each in part.below]
-    if not any(part.kept for part in parts):
+    below += [Below(hit, why) for part in (passages, distinct, documents) for hit, why in part.below]
+    if not (listed or distinct.kept or documents.kept):
         search.silent[NOTHING] = _IRRELEVANT if below else "nothing was found"
+    answers = [floor.chance(part.best) for part in (passages, documents) if part.best is not None]
+    rated = [*(score for _, score in listed), *(each.score for each in below if each.score)]
+    answers += map(chance, rated)
     return ContextHits(
-        memories=_weighted(memories.kept, request),
+        listed=listed,
         messages=_weighted(distinct.kept, request),
         documents=documents.kept,
-        faded=faded,
+        faded=search.faded() if request.explain and request.min_salience > 0 else [],
         below=below,
-        best=max((part.best for part in parts if part.best is not None), default=None),
+        answered=max(answers, default=None),
         silent=search.silent,
         asking=asking,
     )
-
-
-class _Searches:
-    """Searches for one question, and judges what they find.
-
-    silent: what did not take part, and why.
-    """
-
-    def __init__(self, db: Connection, text: str, embedder: Embedder | None) -> None:
-        self._db, self._text = db, text
-        self._embedder = None if embedder is None else _EmbedsOnce(embedder)
-        self._question = parse(text)
-        self.silent: dict[str, str] = {}
-
-    def found(self, filters: Filters, k: int) -> Found:
-        """What a search finds, whether relevant or not."""
-        found = hybrid.find(self._db, Search(self._text, k=k, filters=filters), self._embedder)
-        self.silent |= found.silent
-        return found
-
-    def __call__(self, filters: Filters, k: int, factor: float = 1.0) -> floor.Judged:
-        """What a search finds, judged. factor: of the floor."""
-        found = self.found(filters, k)
-        question = self._question
-        hits = floor.measured(
-            self._db,
-            question,
-            found.hits,
-            found.near,
-            self._vector,
-            self._reads,
-            is_read=self._reads(self._text),
-        )
-        return floor.judged(hits, len(question.terms), factor)
-
-    @cached_property
-    def _vector(self) -> bytes | None:
-        """The vector of the question; None if the model does not read its language."""
-        if self._embedder is None or self._reads(self._text) is False:
-            return None
-        return nearest.embed_query(self._text, self._db, self._embedder, {})
-
-    def _reads(self, text: str) -> bool | None:
-        return False if self._embedder is None else floor.reads(self._embedder, text)
-
-
-def _factor(db: Connection) -> float:
-    """Of the floor for messages."""
-    limit = floor.FEW_MESSAGES
-    (count,) = db.execute("SELECT count(*) FROM (SELECT 1 FROM messages LIMIT ?)", (limit,)).fetchone()
-    return floor.OF_FEW if count < limit else 1.0
-
-
-def _documents(db: Connection, request: BuildContext, search: _Searches) -> floor.Judged:
-    """Passages of documents, which belong to no conversation; none are searched where there are none."""
-    (has_documents,) = db.execute("SELECT EXISTS (SELECT 1 FROM doc_chunks)").fetchone()
-    if not has_documents or not request.documents:
-        return floor.Judged([], [])
-    filters = Filters(kinds=frozenset(["document"]), exclude=request.exclude)
-    return search(filters, request.documents)
 
 
 def _weighted(hits: Sequence[Hit], request: BuildContext) -> Sequence[Hit]:
@@ -213,20 +139,3 @@ def asking_message(db: Connection, request: BuildContext) -> Key | None:
     # What a tool returns asks nothing.
     asking = (row for row in unanswered if row[2] != "tool" and row[3] == request.text)
     return next(((stream, name) for stream, name, *_ in asking), None)
-
-
-def _of_memories(request: BuildContext) -> int:
-    return max(_HITS, CANDIDATES * request.limit)
-
-
-class _EmbedsOnce:
-    """An embedder that embeds the question of several searches once."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self.id, self.dimension = embedder.id, embedder.dimension
-        self.is_remote = embedder.is_remote
-        self._embed = cache(embedder.embed)
-
-    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
-        """See `Embedder.embed`."""
-        return self._embed(tuple(texts), kind)

@@ -16,18 +16,21 @@ class ChosenScope(NamedTuple):
 
 
 def scope_of(db: Connection, request: BuildContext, *, synced: bool) -> ChosenScope:
-    """The scope of a request. synced: whether the read model has come up to the log.
+    """The scope of a request; `chat` without a chat is what belongs to no chat.
+
+    synced: whether the read model has come up to the log.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    if request.chat is None:
-        return ChosenScope("store", "no chat was named")
     if request.scope != "auto":
         return ChosenScope(request.scope, "it was asked for")
-    if not synced:
+    if request.chat is not None and not synced:
         return ChosenScope("chat", "the read model may be behind the log, which may name a second person")
-    return automatic_scope(db)
+    chosen = automatic_scope(db)
+    if request.chat is None and chosen.scope == "chat":
+        return chosen._replace(why=f"{chosen.why}; no chat was named, so only what belongs to none is given")
+    return chosen
 
 
 def automatic_scope(db: Connection) -> ChosenScope:

@@ -12,7 +12,7 @@ the heuristic, for which a word of a million letters is less than one.
 import math
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from memlog.eventlog.text import pieces
@@ -26,7 +26,16 @@ _WORD = r"[^\W_]+|(?<!\S)(?:[^\w\s]|_)++(?!\S)"
 
 def weight(text: str, counter: Counter) -> float:
     """The most that a piece adds to the size of a text, before rounding."""
+    return _known_weight(text, counter) if len(text) <= _KEPT else _weight(text, counter)
+
+
+def _weight(text: str, counter: Counter) -> float:
     return max(_WEIGHTS[counter](text), least_weight(text))
+
+
+# What always holds is weighed for each context, and so is most of a window.
+_known_weight = lru_cache(maxsize=2048)(_weight)
+_KEPT = 1000
 
 
 def least_weight(text: str) -> float:

@@ -5,10 +5,8 @@ if nothing in it asks for the memory. docs/tools/gate.md describes the rules, an
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import chain
 from typing import Literal
 
 import msgspec
@@ -16,6 +14,7 @@ import msgspec
 from memlog.eventlog.errors import BadInput, shown_value
 from memlog.projector.text import language_files
 from memlog.projector.text.language_files import FactWords
+from memlog.projector.text.phrases import FOLDED, WORD, Phrases, folded, is_chinese, spaced
 from memlog.query.gate.strip_code import ends_of, without_code
 
 Reason = Literal["memory", "question", "prose", "greeting", "acknowledgement", "code", "short"]
@@ -41,11 +40,10 @@ _BEHIND_AN_OPENING = 6
 
 _WEIGHT = 3
 _WEIGHT_OF_A_CHARACTER = 2
-_FIRST_CHINESE = "\u3400"
-_WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
+_NAME = re.compile(r"(?<=[,\s])[^\W\d_a-z][^\W\d_]+")
+"""`Anna` of `Good morning, Anna!`."""
+
 _CLAUSE = re.compile(r"[.,;:!?…\n()。、—~]+")
-_FOLDED = str.maketrans({"’": "'", "ё": "е"})
-_KEY = 2
 _SOCIAL = ("openings", "greetings", "acknowledgements", "fillers")
 
 
@@ -81,14 +79,14 @@ def should_retrieve(text: str) -> Gate:
     prose = without_code(ends_of(text, LONGEST), LOOKED_AT)
     if not prose:
         return Gate(retrieve=False, reason="short" if text.isspace() or not text else "code")
-    folded = unicodedata.normalize("NFKC", ends_of(prose, _READ)).casefold().translate(_FOLDED)
-    clauses = [_Clause(part) for part in _CLAUSE.split(folded)]
+    text = folded(ends_of(prose, _READ))
+    clauses = [_Clause(part) for part in _CLAUSE.split(text)]
     left = [clause for clause in clauses if not clause.is_social]
     weight = sum(clause.weight for clause in left)
     if memory := _first(clause.memory for clause in left):
         return Gate(retrieve=True, reason="memory", words=memory)
     asks = _first(clause.asks for clause in left)
-    if asks or ("?" in folded and weight >= _LEAST_ASKED * _WEIGHT):
+    if asks or ("?" in text and weight >= _LEAST_ASKED * _WEIGHT):
         return Gate(retrieve=True, reason="question", words=asks)
     if weight >= LEAST_WORDS * _WEIGHT:
         return Gate(retrieve=True, reason="prose")
@@ -100,62 +98,35 @@ def is_social(text: str) -> bool:
     prose = without_code(ends_of(text, LONGEST), LOOKED_AT)
     if not prose or prose != text.strip():
         return False
-    folded = unicodedata.normalize("NFKC", ends_of(prose, _READ)).casefold().translate(_FOLDED)
-    clauses = [clause for clause in map(_Clause, _CLAUSE.split(folded)) if clause.words]
+    text = folded(ends_of(prose, _READ))
+    clauses = [clause for clause in map(_Clause, _CLAUSE.split(text)) if clause.words]
     greets = any("greetings" in clause.kinds for clause in clauses)
+    names = {name.casefold() for name in _NAME.findall(prose)} if greets else set()
     return bool(clauses) and all(
-        clause.is_social and (greets or clause.begins == len(clause.words)) for clause in clauses
+        (clause.is_social and (greets or clause.begins == len(clause.words)))
+        or names.issuperset(clause.words)
+        for clause in clauses
     )
-
-
-class _Phrases:
-    """The phrases of one table in all languages, indexed by their beginnings."""
-
-    def __init__(self, name: str) -> None:
-        self._by_beginning: dict[str, list[list[str]]] = {}
-        self._endings: list[list[str]] = []
-        for phrase in _of_all_languages(name):
-            parts = phrase.split()
-            if parts[0].startswith("*"):
-                self._endings.append(parts)
-            else:
-                self._by_beginning.setdefault(parts[0].rstrip("*")[:_KEY], []).append(parts)
-
-    def length_at(self, words: Sequence[str], place: int) -> int:
-        """The number of words of the longest phrase at `place`; 0 if there is none."""
-        likely = self._by_beginning.get(words[place][:_KEY], ())
-        return max(
-            (len(parts) for parts in chain(likely, self._endings) if _is_at(parts, words, place)),
-            default=0,
-        )
 
 
 def _of_all_languages(name: str) -> Iterator[str]:
     for language in language_files.languages("gate").values():
-        yield from language_files.phrases(_spaced(getattr(language.gate, name)))
+        yield from language_files.phrases(spaced(getattr(language.gate, name)))
     for language in language_files.languages("facts").values() if name == "memory" else ():
         yield from _topic_words(language.facts)
 
 
 def _topic_words(facts: FactWords) -> Iterator[str]:
     """Words at the beginning or end of a fact's name: `my`, `favourite`."""
-    yield from f"{facts.favorite} {facts.favorite_behind} {facts.own}".translate(_FOLDED).split()
-    for prefix in facts.favorite_prefixes.translate(_FOLDED).split():
+    yield from f"{facts.favorite} {facts.favorite_behind} {facts.own}".translate(FOLDED).split()
+    for prefix in facts.favorite_prefixes.translate(FOLDED).split():
         yield f"{prefix}*"
 
 
-def _is_at(parts: Sequence[str], words: Sequence[str], place: int) -> bool:
-    here = words[place : place + len(parts)]
-    return len(here) == len(parts) and all(map(_is, parts, here))
-
-
-def _is(part: str, word: str) -> bool:
-    if part.endswith("*"):
-        return word.startswith(part[:-1])
-    return word.endswith(part[1:]) if part.startswith("*") else word == part
-
-
-_phrases = cache(_Phrases)
+@cache
+def _phrases(name: str) -> Phrases:
+    """The phrases of one table in all languages."""
+    return Phrases(_of_all_languages(name))
 
 
 class _Clause:
@@ -166,7 +137,7 @@ class _Clause:
     """
 
     def __init__(self, text: str) -> None:
-        self.words = _WORD.findall(_spaced(text))
+        self.words = WORD.findall(spaced(text))
         self.begins, self.kinds = _beginning(self.words)
         self.memory = _found("memory", self.words, range(len(self.words)))
 
@@ -180,7 +151,7 @@ class _Clause:
     @property
     def weight(self) -> int:
         """Its length in thirds of a word."""
-        return sum(_WEIGHT_OF_A_CHARACTER if _is_chinese(word[0]) else _WEIGHT for word in self.words)
+        return sum(_WEIGHT_OF_A_CHARACTER if is_chinese(word[0]) else _WEIGHT for word in self.words)
 
     @property
     def asks(self) -> str | None:
@@ -215,20 +186,8 @@ def _found(
         length = _phrases(name).length_at(words, place)
         if length and (shorter_than is None or length < shorter_than):
             phrase = words[place : place + length]
-            return ("" if _is_chinese(phrase[0][0]) else " ").join(phrase)
+            return ("" if is_chinese(phrase[0][0]) else " ").join(phrase)
     return None
-
-
-def _spaced(text: str) -> str:
-    """`text` with spaces around each Chinese character, which is a word of its own."""
-    if max(text, default="") < _FIRST_CHINESE:
-        return text
-    return "".join(f" {letter} " if _is_chinese(letter) else letter for letter in text)
-
-
-def _is_chinese(letter: str) -> bool:
-    # An expression with these ranges takes 2 ms to compile.
-    return _FIRST_CHINESE <= letter <= "\u9fff" or "\uf900" <= letter <= "\ufaff"
 
 
 def _first(found: Iterable[str | None]) -> str | None:

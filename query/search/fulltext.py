@@ -47,6 +47,20 @@ def matches(db: Connection, expression: str, filters: Filters, depth: int) -> li
     return [_matches(db, index, expression, filters, depth) for index in _INDEXES]
 
 
+def among(db: Connection, table: str, numbers: Sequence[int], filters: Filters) -> list[Candidate]:
+    """The candidates of some rows of a full-text table that filters allow."""
+    (index,) = (index for index in _INDEXES if index.table == table)
+    condition = index.condition(filters)
+    if condition is None or not numbers:
+        return []
+    rows = db.execute(
+        f"SELECT {index.columns} FROM {index.rows} WHERE {index.rowid} IN (SELECT value FROM json_each(?))"
+        f" AND {condition[0]}",
+        [as_list([*numbers]), *condition[1]],
+    )
+    return [candidate_of(row, 0.0) for row in rows]
+
+
 def with_neighbours(db: Connection, terms: Sequence[str], around: Neighbourhood) -> Scores:
     """The messages of `around`, each scored by the words that it and its neighbours have.
 

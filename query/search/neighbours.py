@@ -14,6 +14,7 @@ import msgspec
 
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
+from memlog.query.event_index import Key
 from memlog.query.filters import Filters
 from memlog.query.search.priors import LIKELIHOOD, SearchedMessage
 from memlog.query.window import ORDER
@@ -36,6 +37,14 @@ class Neighbourhood(msgspec.Struct, frozen=True, dict=True):
         """The place of each message on the line."""
         return {number: place for place, number in enumerate(self.line) if number is not None}
 
+    def behind(self, key: Key) -> Key | None:
+        """The next message of the session behind one; None without, or if it is not known."""
+        for number, message in self.messages.items():
+            if message.key == key and (place := self.places.get(number)) is not None:
+                following = self.line[place + 1] if place + 1 < len(self.line) else None
+                return None if following is None else self.messages[following].key
+        return None
+
     def by_number(self, values: Iterable[float]) -> Iterator[tuple[int, float]]:
         """The messages with their values, which are given by place on the line."""
         return (
@@ -54,6 +63,9 @@ class Neighbourhood(msgspec.Struct, frozen=True, dict=True):
                 spread[place - turns] += weight * score
                 spread[place + turns] += weight * score
         return spread
+
+
+NO_NEIGHBOURS = Neighbourhood({}, [])
 
 
 def neighbourhood_of(

@@ -18,12 +18,12 @@ _LENGTH_WEIGHT = 0.2
 _SPEAKER_WEIGHT = 0.3
 _TOPIC_WEIGHT = 0.3
 _ASKING_WEIGHT = 0.1
-_ASKING = "?\uff1f\u061f"
+ASKING = ("?", "\uff1f", "\u061f")
 _WORD = re.compile(r"[^\W_]+")
 
 LIKELIHOOD = (
     f"{_LENGTH_WEIGHT} * min(length({{0}}), {_LONG}) / {_LONG}.0"
-    f" - {_ASKING_WEIGHT} * (substr(rtrim({{0}}), -1) IN ({', '.join(map(repr, _ASKING))}))"
+    f" - {_ASKING_WEIGHT} * (substr(rtrim({{0}}), -1) IN ({', '.join(map(repr, ASKING))}))"
 )
 """An expression for the likelihood of a text as an answer to any question, added to scores from 0 to 1: short
 texts and questions have less. To be formatted with the text's column."""

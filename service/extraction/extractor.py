@@ -264,7 +264,7 @@ class Extractor:
         new: list[Text] = []
         for entry in sorted(answer.memories, key=lambda each: -each.importance):
             text = Text(entry.content)
-            if entry.importance < self._rules.threshold or len(events) >= room:
+            if entry.importance < self._rules.threshold or report.saved + report.merged >= room:
                 report.below += 1
             elif any(similarity(known, text) is not None for known in new):
                 report.known += 1
@@ -296,7 +296,9 @@ class Extractor:
         found = self._decide(lambda db: decided(db, self._path / LOG, event, any_chat=chat is None))
         if not isinstance(found.event, MemorySaved | MemoryUpdated):
             report.known += 1
-            return []
+            # It sets nothing, and says that the messages say so, too. A daily event repeats its messages.
+            again = MemoryUpdated(ts=ts, memory_id=found.memory_id, extraction=origin)
+            return [again] if origin.message_ids else []
         report.saved += found.decision == SAVED
         report.merged += found.decision != SAVED
         return [replace(found.event, extraction=origin)]

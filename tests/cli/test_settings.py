@@ -77,6 +77,7 @@ def test_each_default_is_that_of_the_library() -> None:
     opened = inspect.signature(package.open).parameters
     searched = inspect.signature(package.Store.search).parameters
     pruned = inspect.signature(package.Memories.prune).parameters
+    contexts = inspect.signature(package.Store.context).parameters
     sizes = package.ChunkSizes()
     assert {setting.name: setting.default for setting in SETTINGS if setting.in_file} == {
         "model": opened["model"].default,
@@ -89,6 +90,8 @@ def test_each_default_is_that_of_the_library() -> None:
         "timezone": None,
         "archive_threshold": pruned["threshold"].default,
         "context_scope": "auto",
+        "context_health_tokens": contexts["health_tokens"].default,
+        "context_preference_tokens": contexts["preference_tokens"].default,
         "search_limit": searched["k"].default,
         "search_mode": searched["mode"].default,
         "search_fusion": package.Ranking().fusion,

@@ -73,7 +73,7 @@ def filled(store):
 
 
 def test_all_parts_stand_in_the_order_of_their_right(filled):
-    given = filled.context("tea, my favourite teas", chat=CHAT)
+    given = filled.context("tea", chat=CHAT)
     parts = [part for part, _ in entries(given)]
     assert parts == ["core", "fact", "memory", "passage", "summary", "window"]
     assert entries(given)[1:] == [
@@ -87,21 +87,25 @@ def test_all_parts_stand_in_the_order_of_their_right(filled):
 
 def test_a_line_of_the_text_says_what_kind_how_important_and_where_it_is_cited(filled):
     text = filled.context("nine tea", chat=CHAT).text
-    assert f"- [FACT] {timestamps.today()}: Anna drinks tea at nine [M3]\n" in text
+    assert f"- [FACT] {timestamps.today()}: Anna drinks tea at nine [M1]\n" in text
 
 
 def test_what_has_the_lesser_right_goes_first_where_room_is_short(filled):
-    whole = filled.context("tea, my favourite teas", chat=CHAT, record=False)
+    whole = filled.context("tea", chat=CHAT, record=False)
     parts = []
     for budget in range(whole.tokens + 1):
-        given = filled.context("tea, my favourite teas", chat=CHAT, max_tokens=budget, record=False)
+        given = filled.context("tea", chat=CHAT, max_tokens=budget, record=False)
         parts.append(len(given.entries))
         assert given.tokens <= budget
         assert len(given.entries) + len(given.left_out) == 6
     assert parts[0] == 0
     assert parts[-1] == 6
-    smallest = filled.context("tea, my favourite teas", chat=CHAT, max_tokens=32, record=False)
-    assert [part for part, _ in entries(smallest)] == ["core"]
+    by_part = {entry.part: entry.tokens for entry in whole.entries}
+    by_right = ["memory", "summary", "core", "window", "passage", "fact"]
+    for most in range(2, 7):
+        room = FRAME + sum(by_part[part] for part in by_right[:most])
+        given = filled.context("tea", chat=CHAT, max_tokens=room, record=False)
+        assert {part for part, _ in entries(given)} == {*by_right[:most]}
 
 
 def test_what_does_not_fit_is_left_out_and_a_smaller_one_behind_it_is_taken(store):
@@ -135,15 +139,28 @@ def test_a_word_without_end_is_no_small_entry(store):
     assert (given.text, [left.why for left in given.left_out]) == ("", ["no room"])
 
 
-def test_five_memories_of_ten_candidates_and_twenty_passages_of_forty(store):
-    for number in range(12):
-        store.memories.save(f"tea {number}", memory_id=f"x{number}", dedup=False)
+def test_twenty_passages_of_forty_where_little_is_distilled(store):
     store.append([said(f"tea leaf {number}", f"m{number}") for number in range(45)])
     given = store.context("tea")
-    assert (len(ids(given, "memory")), len(ids(given, "passage"))) == (5, 20)
+    assert len(ids(given, "passage")) == 20
     why = [(left.part, left.why) for left in given.left_out]
-    assert why.count(("memory", "beyond the 5 that were asked for")) == 5
-    assert why.count(("passage", "beyond the 20 that were asked for")) == 20
+    assert why.count(("passage", "beyond the 20 that were requested")) == 20
+
+
+def test_what_much_is_distilled_of_is_one_list_of_six_with_it(store, tmp_path):
+    for number in range(12):
+        store.memories.save(f"tea {number}", memory_id=f"x{number}", dedup=False)
+        store.facts.set(f"tea_{number}", "green", single=True)
+    store.append([said(f"tea leaf {number}", f"m{number}") for number in range(45)])
+    (tmp_path / "tea.md").write_text("# Tea\n\nOf tea.\n")
+    store.documents.add(tmp_path / "tea.md", source="tea")
+    for limit in (6, 10, 2):
+        given = store.context("tea", limit=limit, record=False)
+        assert len(given.entries) == limit
+        assert f"beyond the {limit} that were requested" in {left.why for left in given.left_out}
+    assert len(store.context("tea", record=False).entries) == 6
+    few = store.context("tea", limit=99, passages=2, documents=0, record=False)
+    assert (len(ids(few, "passage")), len(ids(few, "document"))) == (2, 0)
 
 
 def test_an_empty_store_gives_nothing(store):
@@ -182,7 +199,7 @@ def test_the_message_that_asks_is_no_answer_and_stands_last_and_once(store):
 
 def test_what_is_excluded_enters_by_no_way(filled):
     names = ["habit", "old", "new", "sum", "favorite_teas/1/telegram:7"]
-    given = filled.context("tea, my favourite teas", chat=CHAT, exclude=names)
+    given = filled.context("tea", chat=CHAT, exclude=names)
     assert [part for part, _ in entries(given)] == ["core"]
 
 
@@ -478,8 +495,8 @@ def test_a_failed_append_does_not_fail_the_read(filled, tmp_path):
 
 
 def test_each_citation_is_the_place_of_the_event_that_says_it(filled):
-    given = filled.context("tea, my favourite teas", chat=CHAT)
-    assert list(given.citations) == ["M1", "M2", "M3", "M4", "M5", "M6"]
+    given = filled.context("tea", chat=CHAT)
+    assert list(given.citations) == ["M1", "M2", "M3", "M4", "M5"]
     for entry in given.entries:
         shown = filled.get(entry.id, stream=entry.position.stream)
         assert (shown.position, entry.content.rpartition(": ")[2] in shown.raw) == (entry.position, True)

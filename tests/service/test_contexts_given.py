@@ -12,7 +12,7 @@ from memlog.eventlog.layout import STORE_KEY
 from memlog.eventlog.store_key import key_of, keyed_hash
 
 CHAT = "telegram:7"
-ASKED = "tea, my favourite teas"
+ASKED = "favourite tea: green, black?"
 
 
 def said(content, name, chat_id="7", **members):

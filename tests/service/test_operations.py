@@ -39,6 +39,8 @@ WITHOUT_OPTION = {
 
 FIELDS_OF_SETTINGS = {
     "context_scope": "scope",
+    "context_health_tokens": "health_tokens",
+    "context_preference_tokens": "preference_tokens",
     "search_limit": "k",
     "search_mode": "mode",
     "search_fusion": "fusion",

@@ -95,10 +95,12 @@ class Filled:
             chat = self.chance.choice([*CHATS, None])
             text, mark = self.text(chat)
             memory_id = f"memory-{number}"
+            kind = self.chance.choice(["fact", "preference", "insight"])
+            faded = memlog.MemoryUpdated(memory_id=memory_id, salience=0.1)
             yield memlog.MemorySaved(
                 memory_id=memory_id,
                 content=text,
-                kind=self.chance.choice(["fact", "preference", "insight"]),
+                kind=kind,
                 importance=round(self.chance.random(), 3),
                 chat_id=":".join(chat) if chat else None,
             )
@@ -108,11 +110,13 @@ class Filled:
                     memlog.MemoryArchived(memory_id=memory_id),
                     memlog.MemoryDeleted(memory_id=memory_id),
                     memlog.MemoryUpdated(memory_id=memory_id, content=self.text(chat)[0]),
-                    memlog.MemoryUpdated(memory_id=memory_id, salience=0.1),
+                    faded,
                 ]
             )
             if change is not None:
-                self.gone.add(mark)
+                # What always holds does not fade.
+                holds = kind == "preference" or "don't" in text
+                self.gone |= {mark} if change != faded or not holds else set()
                 yield change
 
     def _facts(self):
@@ -174,15 +178,16 @@ def test_a_context_keeps_to_its_budget_and_cites_what_stands(tmp_path, seed, que
             assert {filled.chat_of.get(mark) for mark in marks} <= own, query
         taken += [entry.part for entry in given.entries]
     filled.store.close()
-    assert {*taken} == {"core", "fact", "memory", "passage", "summary", "window"}
+    assert {*taken} == {"core", "always", "fact", "memory", "passage", "summary", "window"}
 
 
 def check_citations(filled, given):
     """Each is printed once, in order, where the form prints them, and is of the line that says it."""
-    assert [entry.citation for entry in given.entries] == [f"M{n + 1}" for n in range(len(given.entries))]
+    cited = [entry.citation for entry in given.entries if entry.part not in ("core", "always")]
+    assert cited == [f"M{n + 1}" for n in range(len(cited))]
     printed = re.findall(r"(?<!\\)\[(M\d+)\]", given.text.removeprefix(FIRST_LINE))
     if given.form == "text":
-        assert printed == [entry.citation for entry in given.entries]
+        assert printed == cited
     if given.form == "json":
         objects = json.loads(given.text)["entries"] if given.text else []
         assert [each["content"] for each in objects] == [entry.content for entry in given.entries]

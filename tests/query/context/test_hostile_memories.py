@@ -69,7 +69,8 @@ def events(text):
     where = {"channel": CHAT[0], "chat_id": CHAT[1]}
     yield memlog.CoreMemoryUpdated(section="user", key=f"key {text}", value=f"core {text}")
     yield memlog.FactStored(topic_key=f"tea {text}"[:512], value=f"fact {text}", chat_id=":".join(CHAT))
-    yield memlog.MemorySaved(content=f"memory {text}", title=f"tea {text}", memory_id="m", kind="preference")
+    yield memlog.MemorySaved(content=f"memory {text}", title=f"tea {text}", memory_id="m")
+    yield memlog.MemorySaved(content=f"{text} never", title=f"{text} tea", memory_id="a")
     yield memlog.DailyEventRecorded(summary=f"daily tea {text}")
     yield memlog.SummaryWritten(**where, content=f"summary tea {text}")
     for role in ("user", "assistant", "tool", "system"):
@@ -82,7 +83,7 @@ def events(text):
 def given(store, form):
     context = store.context("tea", chat=CHAT, form=form, max_tokens=1_000_000, record=False)
     parts = [entry.part for entry in context.entries]
-    assert {*parts} == {"core", "fact", "memory", "passage", "summary", "window"}
+    assert {*parts} == {"core", "always", "fact", "memory", "passage", "summary", "window"}
     return context
 
 
@@ -100,7 +101,7 @@ def test_the_block_has_a_line_an_entry_and_each_its_own_citation(contexts):
         context = by_form["text"]
         first, *lines, last = context.text.removesuffix("\n").split("\n")
         assert (first, last) == (FIRST_LINE, LAST_LINE), name
-        check_lines(lines, [(entry.label, entry.citation) for entry in context.entries])
+        check_lines(lines, context.entries)
 
 
 def test_the_message_of_the_system_is_one_block(contexts):
@@ -108,7 +109,7 @@ def test_the_message_of_the_system_is_one_block(contexts):
         context = by_form["messages"]
         first, *lines, last = context.messages[0]["content"].split("\n")
         assert (first, last) == (FIRST_LINE, LAST_LINE), name
-        told = [(entry.label, entry.citation) for entry in context.entries if entry.part != "window"]
+        told = [entry for entry in context.entries if entry.part != "window"]
         check_lines(lines, told)
         roles = [message["role"] for message in context.messages]
         assert roles == ["system", "user", "assistant", "user", "user", "user"], name
@@ -122,10 +123,13 @@ def test_the_message_of_the_system_is_one_block(contexts):
 
 
 def check_lines(lines, told):
-    for line, (label, citation) in zip(lines, told, strict=True):
-        assert line.startswith(f"- [{label}] ")
-        assert line.endswith(f" [{citation}]")
-        assert citations(line) == [citation]
+    for line, entry in zip(lines, told, strict=True):
+        if entry.part in ("core", "always"):
+            assert re.match(r"- [^\[［]", line)
+        else:
+            assert line.startswith(f"- [{entry.label}] ")
+            assert line.endswith(f" [{entry.citation}]")
+        assert citations(line) == [entry.citation] * (entry.citation != "")
         assert not has_fence(line)
 
 
@@ -146,7 +150,9 @@ def test_json_says_the_same_to_a_program_and_no_citation_but_its_own(contexts):
         assert "[M" not in context.text, name
         document = json.loads(context.text)
         assert list(document) == ["entries", "silent", "synced", "answered"]
-        assert [each["citation"] for each in document["entries"]] == list(context.citations), name
+        assert [each["citation"] for each in document["entries"]] == [
+            entry.citation for entry in context.entries
+        ]
         said = {each["part"]: each["content"] for each in document["entries"]}
         assert said["core"] == f"core {text}"
         assert text in said["window"]

@@ -8,6 +8,7 @@ import pytest
 
 from memlog.query.context.fence import shown_json
 from memlog.query.context.rendering import printer_of
+from memlog.query.context.request import BuildContext
 from memlog.query.context.token_counters import tokens
 
 MEBI = 1024 * 1024
@@ -39,7 +40,7 @@ def longest_hold(work: Callable[[], object]) -> float:
 )
 def test_other_threads_run_while_a_long_message_is_printed(text: str) -> None:
     def work() -> None:
-        frame = printer_of("messages", text=text, silent={}, synced=True, in_chat=True).frame()
+        frame = printer_of(BuildContext(text, form="messages"), silent={}, synced=True, answered=None).frame()
         tokens(frame, "heuristic")
 
     assert any(longest_hold(work) < LONGEST_HOLD for _ in range(3))

@@ -1,0 +1,183 @@
+"""What always holds: memories that every context has, whatever its prompt is.
+
+Health first, then preferences and prohibitions, each within its tokens. See docs/tools/context.md.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
+
+from memlog.eventlog.content_ids import folded as text_folded
+from memlog.eventlog.secrets import kinds_in
+from memlog.projector.rows import as_list
+from memlog.projector.sqlite import Connection
+from memlog.projector.text.holding import Holds
+from memlog.query.conflicts import contested_memories
+from memlog.query.context.eligible import EligibleEntry
+from memlog.query.context.entries import ContextEntry
+from memlog.query.context.model_tokens import CHARACTERS
+from memlog.query.context.request import BuildContext
+from memlog.query.context.token_counters import size, weight
+from memlog.query.event_index import LinePosition
+from memlog.query.rows import POSITION
+
+# Of the chats that a memory was distilled from, too, none may be another one.
+_SHOWN = """
+archived_at IS NULL AND (?1 OR (
+    (chat_id IS NULL OR chat_id = ?2) AND NOT EXISTS (
+        SELECT 1 FROM memory_events t
+        WHERE t.memory_id = m.memory_id AND t.chat_id IS NOT NULL AND t.chat_id IS NOT ?2
+    )
+))
+"""
+
+_MEMORIES = f"SELECT memory_id, holds FROM memories m WHERE holds > 0 AND length(content) <= ?3 AND {_SHOWN}"
+
+_OF_TOPICS = f"SELECT topic, updated_at, content FROM memories m WHERE topic IS NOT NULL AND {_SHOWN}"
+
+# Of the content of a memory, the event says who wrote it, and of which conversation.
+_ENTRIES = f"""
+SELECT m.memory_id, m.event_id, m.kind, m.category, m.title, m.content, m.importance, m.topic, m.updated_at,
+    coalesce(m.chat_id, t.chat_id), t.extraction_id IS NOT NULL, {POSITION}
+FROM memories m JOIN events e ON (e.stream, e.id) = (m.stream, m.event_id)
+LEFT JOIN memory_events t ON (t.memory_id, t.stream, t.event_id) = (m.memory_id, m.stream, m.event_id)
+WHERE m.memory_id IN (SELECT value FROM json_each(?))
+ORDER BY m.importance DESC, m.updated_at DESC, m.memory_id
+"""
+
+# Said in the messages of two extractions, or saved or changed by somebody; also as another memory that was
+# merged into it. What was said before it was deleted does not count, nor what somebody saved before a model
+# said it anew.
+_VOUCHED = """
+WITH RECURSIVE origins (memory_id, said_as) AS (
+    SELECT value, value FROM json_each(?1)
+    UNION
+    SELECT o.memory_id, v.value FROM origins o
+    JOIN merge_decisions d ON d.memory_id = o.said_as AND d.relation IN ('same', 'update')
+    JOIN json_each(d.memory_ids) v
+),
+made (memory_id, precedence) AS (
+    SELECT m.memory_id, t.precedence FROM origins o JOIN memories m ON m.memory_id = o.said_as
+    JOIN memory_events t ON (t.memory_id, t.stream, t.event_id) = (m.memory_id, m.stream, m.event_id)
+    JOIN closed_extractions c ON (c.stream, c.id, c.type) = (t.stream, t.extraction_id, 'memories_extracted')
+)
+SELECT o.memory_id FROM origins o
+JOIN memory_events t ON t.memory_id = o.said_as
+JOIN events e ON (e.stream, e.id) = (t.stream, t.event_id) AND e.type IN ('memory_saved', 'memory_updated')
+LEFT JOIN closed_extractions c ON (c.stream, c.id, c.type) = (t.stream, t.extraction_id, 'memories_extracted')
+LEFT JOIN made n ON n.memory_id = t.memory_id
+WHERE t.precedence > coalesce(
+    (SELECT b.precedence FROM tombstones b WHERE (b.stream, b.thing) = (t.stream, t.memory_id)), ''
+)
+GROUP BY o.memory_id
+HAVING sum(t.extraction_id IS NULL AND t.precedence >= coalesce(n.precedence, '')) OR count(DISTINCT c.id) > 1
+UNION
+SELECT v.value FROM merge_decisions d JOIN json_each(d.memory_ids) v
+JOIN closed_extractions c ON (c.stream, c.id) = (d.stream, d.extraction_id)
+WHERE c.model IS NULL AND d.relation IN ('contradiction', 'different')
+"""
+
+
+def always_entries(
+    db: Connection, request: BuildContext, line: Callable[[ContextEntry], str]
+) -> list[EligibleEntry]:
+    """What always holds in the scope of a request, by right; to be explained, also what has no room.
+
+    line: an entry as text: all forms have the same entries.
+
+    Raises:
+        sqlite3.Error (of the binding): the read model cannot be read.
+    """
+    found = _likely(db, request)
+    if not found:
+        return []
+    entries = [*_entries(db, request, found)]
+    newer = _Newer(db, request)
+    health = [entry for entry in entries if found[entry.id] & Holds.HEALTH]
+    # Of equal importance, an allergy may hurt at each meal.
+    health.sort(key=lambda entry: (-(entry.importance or 0.0), not found[entry.id] & Holds.ALLERGY))
+
+    def fitting(room: int, offered: Iterable[ContextEntry]) -> Iterator[ContextEntry]:
+        used = 0.0
+        for entry in offered:
+            more = weight(f"{line(entry)}\n", request.counter)
+            if size(used + more, request.counter) > room:
+                continue
+            if newer.tells_otherwise(entry):
+                entry.is_older = True
+                more = weight(f"{line(entry)}\n", request.counter)
+            if size(used + more, request.counter) <= room and not kinds_in(line(entry)):
+                used += more
+                yield entry
+
+    # No other line takes the room of a health line.
+    first = [*fitting(request.health_tokens, health)]
+    taken = {entry.id for entry in first}
+    others = [entry for entry in entries if found[entry.id] & Holds.OTHER and entry.id not in taken]
+    second = [*fitting(request.preference_tokens, others)]
+    holding = [EligibleEntry(entry) for entry in (*first, *second)]
+    if not request.explain:
+        return holding
+    taken |= {entry.id for entry in second}
+    why = "beyond the tokens of what always holds"
+    return [*holding, *(EligibleEntry(entry, why) for entry in entries if entry.id not in taken)]
+
+
+def _likely(db: Connection, request: BuildContext) -> dict[str, Holds]:
+    """Select the memories that hold by their kind or words, with what they hold as."""
+    most = CHARACTERS * max(request.health_tokens, request.preference_tokens)
+    rows = db.execute(_MEMORIES, (request.scope == "store", request.chat_name, most))
+    return {memory_id: Holds(number) for memory_id, number in rows}
+
+
+def _entries(db: Connection, request: BuildContext, found: dict[str, Holds]) -> Iterator[ContextEntry]:
+    """The entries of those that may be shown and are vouched for, by importance, then the newest."""
+    names = as_list([*found])
+    vouched = {name for (name,) in db.execute(_VOUCHED, (names,))}
+    contested = contested_memories(db)
+    for row in db.execute(_ENTRIES, (names,)).fetchall():
+        memory_id, event_id, kind, category, title, content, importance, topic, ts, chat, by_model = row[:11]
+        is_disputed = memory_id in contested
+        if (
+            memory_id not in vouched
+            or (is_disputed and by_model)
+            or not request.excluded.isdisjoint((memory_id, event_id))
+            or kinds_in(f"{title}\n{content}")
+        ):
+            continue
+        yield ContextEntry(
+            part="always",
+            id=memory_id,
+            label=kind.upper(),
+            title=title,
+            category=category,
+            content=content,
+            importance=importance,
+            chat=chat,
+            ts=ts,
+            position=LinePosition(*row[11:]),
+            topic=topic,
+            is_disputed=is_disputed,
+        )
+
+
+class _Newer:
+    """The memories of each topic that a request may show, read where one is asked for."""
+
+    def __init__(self, db: Connection, request: BuildContext) -> None:
+        self._db, self._request = db, request
+
+    def tells_otherwise(self, entry: ContextEntry) -> bool:
+        """Whether a newer memory of the topic of an entry tells otherwise."""
+        if entry.topic is None:
+            return False
+        said = text_folded(entry.content)
+        known = self._by_topic.get(text_folded(entry.topic), ())
+        return any(ts > (entry.ts or "") and text_folded(content) != said for ts, content in known)
+
+    @cached_property
+    def _by_topic(self) -> dict[str, list[tuple[str, str]]]:
+        rows = self._db.execute(_OF_TOPICS, (self._request.scope == "store", self._request.chat_name))
+        found: dict[str, list[tuple[str, str]]] = {}
+        for topic, ts, content in rows:
+            found.setdefault(text_folded(topic), []).append((ts, content))
+        return found
