@@ -37,7 +37,7 @@ def keyed_hash(key: bytes, text: str) -> str:
 
 
 def _known(path: Path) -> bytes | None:
-    """The key in a file; None if there is no file, or no whole key in it: its writer was killed."""
+    """Read the key in a file; None without a file, or without a whole key in it: its writer was killed."""
     try:
         with closing(open_regular(path, disk.READ)) as fd:
             line = disk.read(fd, 2 * _BYTES + 2, 0)

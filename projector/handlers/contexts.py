@@ -29,6 +29,6 @@ def add(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  #
 
 
 def stream_of_chat(chat: str | None) -> str:
-    """The stream of `<channel>:<chat_id>`, as memlog names it; `conversations` for no chat."""
+    """Name the stream of `<channel>:<chat_id>`; `conversations` for no chat."""
     channel, _, chat_id = (chat or "").partition(":")
     return conversation_stream(channel, chat_id) if channel and chat_id else CONVERSATIONS

@@ -130,7 +130,7 @@ def _likely(db: Connection, request: BuildContext) -> dict[str, Holds]:
 
 
 def _entries(db: Connection, request: BuildContext, found: dict[str, Holds]) -> Iterator[ContextEntry]:
-    """The entries of those that may be shown and are vouched for, by importance, then the newest."""
+    """Yield the entries that the scope may show and somebody vouches for, by importance, then the newest."""
     names = as_list([*found])
     vouched = {name for (name,) in db.execute(_VOUCHED, (names,))}
     contested = contested_memories(db)
@@ -161,7 +161,7 @@ def _entries(db: Connection, request: BuildContext, found: dict[str, Holds]) -> 
 
 
 class _Newer:
-    """The memories of each topic that a request may show, read where one is asked for."""
+    """The memories of each topic that a request may show, read on first use."""
 
     def __init__(self, db: Connection, request: BuildContext) -> None:
         self._db, self._request = db, request

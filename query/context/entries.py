@@ -133,7 +133,7 @@ def newest_first(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
 
 
 def by_rank(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
-    """`entries`, where the facts of a list stand in the order of its ranks."""
+    """Order the facts of each list in `entries` by rank."""
     places: dict[tuple[Part, str], list[int]] = {}
     for place, entry in enumerate(entries):
         if entry.rank and (topic := topic_of(entry)) is not None:

@@ -216,7 +216,7 @@ def _segments(log: Path, streams: Container[str]) -> list[Segment]:
 
 
 def _found(db: Connection, log: Path, selection: _Selection) -> tuple[ForgetReport, list[Key]]:
-    """The lines to forget, with contexts that name them, and the keys of those that are not redacted yet."""
+    """Find the lines to forget, with the contexts that name them, and the keys that are not redacted yet."""
     keys, mixed = dict.fromkeys(sorted(selection.names)), set()
     wanted: dict[Segment, list[DoomedLine]] = {segment: [] for segment in selection.segments}
     shown_of = {stream: _shown_messages(db, stream) for stream in selection.whole}

@@ -2,7 +2,7 @@
 
 from tests.eval.told import LEAST, Count, Prompt, Told, failures, read_stores
 
-ASKED = Prompt(id="p", text="When is standup?", type="literal", must=["a", "b", "c"], may=["d"])
+PROMPT = Prompt(id="p", text="When is standup?", type="literal", must=["a", "b", "c"], may=["d"])
 NOTHING = Prompt(id="q", text="hello", type="smalltalk", must=[])
 
 
@@ -14,9 +14,9 @@ def counted(*given: tuple[Prompt, list[str], list[str]]) -> Count:
 
 
 def test_core_memory_counts_for_nothing_and_what_always_holds_for_recall_alone():
-    count = counted((ASKED, ["a", "d", "x", "y"], ["b"]))
+    count = counted((PROMPT, ["a", "d", "x", "y"], ["b"]))
     assert (count.share("got", "must"), count.share("good", "lines")) == (1.0, 0.5)
-    assert counted((ASKED, [], [])).share("good", "lines") is None
+    assert counted((PROMPT, [], [])).share("good", "lines") is None
 
 
 def test_a_prompt_without_an_answer_is_silent_where_nothing_is_given_for_it():
@@ -25,11 +25,11 @@ def test_a_prompt_without_an_answer_is_silent_where_nothing_is_given_for_it():
 
 
 def test_each_figure_that_is_too_low_is_named():
-    good = counted((ASKED, ["a", "b"], []))
+    good = counted((PROMPT, ["a", "b"], []))
     quiet = counted((NOTHING, [], []))
     figures = dict.fromkeys(LEAST, good) | {"smalltalk": quiet}
     assert failures({4000: figures, 200: figures}) == []
-    bad = counted((ASKED, ["x"] * 9, []))
+    bad = counted((PROMPT, ["x"] * 9, []))
     loud = counted((NOTHING, ["a"], []))
     found = failures({4000: dict.fromkeys(LEAST, bad) | {"smalltalk": loud}, 200: {"all": bad}})
     words = [*LEAST, "200 tokens", "precision", "small talk", "lines a prompt"]
