@@ -145,8 +145,8 @@ CREATE INDEX messages_by_chat
     ON messages (
         channel, chat_id, created_at DESC, day DESC, number DESC, writer DESC, offset DESC, stream DESC
     );
--- Whether several people talk to the agent.
-CREATE INDEX messages_by_user ON messages (name) WHERE role = 'user' AND name IS NOT NULL;
+-- Who talks to the agent, and where.
+CREATE INDEX messages_by_user ON messages (channel, chat_id, name) WHERE role = 'user' AND name <> '';
 
 -- A view with a row per session: the part of a chat between two session breaks.
 CREATE VIEW sessions AS

@@ -23,6 +23,7 @@ from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, wrapped
 from memlog.query.context.background import StoreSample
+from memlog.query.context.people import People
 from memlog.query.search.vector_cache import HeldVectors
 from memlog.service.create import cannot_create
 from memlog.service.embedding_models import EmbeddingModel
@@ -64,7 +65,7 @@ class ReadModel(SplitByFork):
     """The read model of the store at `path`, for one thread at a time: others wait at `mutex`.
 
     model: what passages are embedded with. rerank: who ranks hits anew.
-    is_off: whether searches and contexts give nothing.
+    is_off: whether searches and contexts give nothing. people: whose chats are whose.
     notify: called with what a person should know.
     """
 
@@ -77,6 +78,7 @@ class ReadModel(SplitByFork):
         model: EmbeddingModel,
         rerank: "RerankProvider | None" = None,
         is_off: bool = False,
+        people: People | None = None,
         notify: Callable[[str], None],
     ) -> None:
         super().__init__()
@@ -84,6 +86,7 @@ class ReadModel(SplitByFork):
         self.model = model
         self.rerank = rerank
         self.is_off = is_off
+        self.people = People() if people is None else people
         self._lock_timeout = lock_timeout
         self.projector = Projector(path, chunk_sizes, lock_timeout=lock_timeout, model=model.known)
         self._in_use = ForkMutex()
@@ -107,6 +110,7 @@ class ReadModel(SplitByFork):
             model=self.model,
             rerank=self.rerank,
             is_off=self.is_off,
+            people=self.people,
             notify=notify,
         )
         for shared in ("_shared_catch_up", "_embedding", "_told_behind"):

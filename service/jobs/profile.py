@@ -114,7 +114,7 @@ class Profile:
         chosen: list[Memory] = []
         contested = contested_memories(db)
         # As contexts do: while at most one person talks to the agent, there is no secret between chats.
-        is_shared = automatic_scope(db).scope == "store"
+        is_shared = automatic_scope(db, self._engine.read_model.people).scope == "store"
         found = (each for each in memories(db) if each.chat is None or is_shared)
         own = (each for each in found if each.memory_id not in contested)
         for memory in sorted(own, key=lambda memory: (-memory.relevance, memory.memory_id)):

@@ -255,8 +255,8 @@ def _lines(read_model: ReadModel) -> list[Finding]:
     try:
         with wrapped("the read model"):
             db = read_model.projector.live(read_only=read_model.is_read_only)
-            scope, why = automatic_scope(db)
-            of_scope = Finding("scope", "ok", f"{scope}: {shown(why)}")
+            chosen = automatic_scope(db, read_model.people)
+            of_scope = Finding("scope", "ok", f"{chosen.scope}: {shown(chosen.why)}")
             return [_conflicts(db), _quarantine(db), *contradictions(db), of_scope]
     except DatabaseError:  # `_read_model` reports it
         return []
