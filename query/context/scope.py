@@ -1,11 +1,13 @@
 """Whose memory a context gives: that of the whole store, or that of one conversation."""
 
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import NamedTuple
 
 from memlog.projector.sqlite import Connection
 from memlog.query.context.people import People, Speaker, speakers
 from memlog.query.context.request import BuildContext, Scope
+from memlog.query.context.sources import chats_of
 
 
 class ChosenScope(NamedTuple):
@@ -53,6 +55,31 @@ def automatic_scope(db: Connection, people: People, chat: str | None = None) -> 
     if not found:
         return ChosenScope("store", "no user message names its speaker")
     return ChosenScope("store", f"one person talks to the agent: {_shown(found[0])}")
+
+
+class ChatGroup(NamedTuple):
+    """Chats that share a scope, and what is derived of them.
+
+    chat: the first of them, by which events name the group; None for what belongs to no chat.
+    chats: all of them; None for all chats of the store.
+    """
+
+    chat: str | None
+    chats: frozenset[str] | None
+
+    def has(self, chats: AbstractSet[str]) -> bool:
+        """Whether what comes from `chats` belongs to the group."""
+        return self.chats is None or (bool(chats) == bool(self.chats) and self.chats >= chats)
+
+
+def chat_groups(db: Connection, people: People) -> list[ChatGroup]:
+    """Return the groups of chats that memories come from: what no context shows together is in no group."""
+    if automatic_scope(db, people).scope == "store":
+        return [ChatGroup(None, None)]
+    active = [memory_id for (memory_id,) in db.execute("SELECT memory_id FROM memories")]
+    chats = {chat for found in chats_of(db, active).values() for chat in found}
+    groups = {people.joined(chat) for chat in chats}
+    return [ChatGroup(None, frozenset()), *(ChatGroup(min(each), each) for each in sorted(groups, key=min))]
 
 
 def _shown(speaker: Speaker) -> str:
