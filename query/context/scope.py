@@ -78,7 +78,7 @@ def chat_groups(db: Connection, people: People) -> list[ChatGroup]:
         return [ChatGroup(None, None)]
     active = [memory_id for (memory_id,) in db.execute("SELECT memory_id FROM memories")]
     chats = {chat for found in chats_of(db, active).values() for chat in found}
-    groups = {people.joined(chat) for chat in chats}
+    groups = {people.joined(chat) for chat in chats if all(chat.partition(":")[::2])}
     return [ChatGroup(None, frozenset()), *(ChatGroup(min(each), each) for each in sorted(groups, key=min))]
 
 

@@ -42,15 +42,18 @@ JOIN closed_extractions c ON (c.stream, c.id) = (w.stream, w.extraction_id) WHER
 UNION
 SELECT w.root, m.chat_id FROM written w JOIN memories m USING (memory_id) WHERE m.chat_id IS NOT NULL
 UNION
-SELECT w.root, coalesce(e.chat_id, e.channel || ':' || e.sender_id) FROM written w
+SELECT w.root, coalesce(e.chat_id, coalesce(e.channel, '') || ':' || coalesce(e.sender_id, '')) FROM written w
 JOIN daily_compressions c ON (c.stream, c.event_id) = (w.stream, w.extraction_id)
 JOIN daily_events e ON (e.stream, e.id) = (c.stream, c.daily_event_id)
-WHERE coalesce(e.chat_id, e.channel || ':' || e.sender_id) IS NOT NULL
+WHERE (e.chat_id, e.channel, e.sender_id) IS NOT (NULL, NULL, NULL)
 """
 
 
 def chats_of(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[str]]:
-    """Return the chats that each memory comes from, and its own; without memories that are gone."""
+    """Return the chats that each memory comes from, and its own; without memories that are gone.
+
+    A daily event with a channel alone is of a chat `<channel>:`, which no scope shows.
+    """
     names = as_list([*memory_ids])
     found: dict[str, set[str]] = {memory_id: set() for (memory_id,) in db.execute(_KNOWN, (names,))}
     for memory_id, chat in db.execute(_CHATS, (names,)):

@@ -67,7 +67,7 @@ class _ProfileEntry(msgspec.Struct):
     numbers: list[int]
 
 
-class _Known(NamedTuple):
+class _ProfileState(NamedTuple):
     """What a profile is made of, its values by key, the contents that it knows, and its stale keys."""
 
     shown: list[Memory]
@@ -148,7 +148,7 @@ class Profile:
             self._engine.append(gone)
         return len(gone)
 
-    def _read(self, db: Connection, group: ChatGroup) -> _Known:
+    def _read(self, db: Connection, group: ChatGroup) -> _ProfileState:
         """Read what a profile is made of, its values, the contents that it knows, and its stale keys."""
         values = core_sources(db, _SECTION, group.chat)
         own = {key: each for key, each in values.items() if each.source == PROFILE}
@@ -160,7 +160,7 @@ class Profile:
             # Made under another scope, of what no context of the group shows; or nobody can say of what.
             or (group.chats is not None and not _is_of(group, chats_of_all(sources, each.memory_ids)))
         }
-        return _Known(self._chosen(db, group), values, compared(db, "core", group.chat), stale)
+        return _ProfileState(self._chosen(db, group), values, compared(db, "core", group.chat), stale)
 
     def _chosen(self, db: Connection, group: ChatGroup) -> list[Memory]:
         """The most relevant memories that fit into a request, those that changed last at the end; none of a
