@@ -2,10 +2,10 @@
 
 A module has `read`, which yields what becomes of each record; its docstring says what it reads. The name of
 the format is the module's, with hyphens. The ids of events are made of the source's own ids, never of texts,
-so that a second run knows them.
+so that a second run knows them: `tiered/7`, of a second source `tiered~1f0c9a3e/7`.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -20,12 +20,21 @@ Reason = Literal["empty", "structure", "bookkeeping", "duplicate_in_source", "un
 class Used(NamedTuple):
     """A record that gives events.
 
+    events: what it says, each with the id of its own.
+    changes: what happened to the first of them since, with ids such as `tiered/7/updated`, to which the
+        import adds the time and a hash. resets: changes that count only where an earlier one said otherwise.
+    created: when the source says that it was made.
     group: of records whose ids say their places: where one of them has changed, new ones may be old ones that
         have moved, and are not stored.
+    is_telling: whether two sources that say the same here are likely one.
     """
 
     events: list[Event]
+    changes: Sequence[Event] = ()
+    resets: Sequence[Event] = ()
+    created: str | None = None
     group: str | None = None
+    is_telling: bool = True
 
 
 class Skipped(NamedTuple):
@@ -45,6 +54,7 @@ class ForeignData(Protocol):
     """The files of another program. `memlog.service.exchange.source` says what each method does."""
 
     path: Path
+    suffix: str
 
     def files(self, *patterns: str) -> list[Path]:
         """The files that match."""
