@@ -67,17 +67,18 @@ def ids_below(
     """The ids in `streams` that begin with one of `names` and a slash, and those that were forgotten, each
     with the time of its redaction."""
     below = "> n.value || '/' AND {0} < n.value || '0'"  # the character after the slash
-    source = "FROM json_each(?) AS s JOIN json_each(?) AS n JOIN"
+    # In this order: each name is a range of the index.
+    source = "FROM json_each(?) AS s CROSS JOIN json_each(?) AS n CROSS JOIN"
     given = (as_list(streams), as_list(names))
     events = db.execute(
         f"SELECT e.id, e.stream, e.segment, e.offset, e.length {source} events AS e"
-        f" ON e.stream = s.value AND e.id {below.format('e.id')}",
+        f" WHERE e.stream = s.value AND e.id {below.format('e.id')}",
         given,
     )
     known = [IdInUse(*row) for row in events]
     redactions = db.execute(
         f"SELECT r.target_id, r.ts {source} redactions AS r"
-        f" ON r.stream = s.value AND r.target_id {below.format('r.target_id')}",
+        f" WHERE r.stream = s.value AND r.target_id {below.format('r.target_id')}",
         given,
     )
     return known, [(name, ts) for name, ts in redactions]

@@ -27,9 +27,10 @@ class DataExchange(OperationGroup):
     def import_from(self, asked: ImportData) -> "ImportReport":
         # Imported here: most programs import nothing.
         from memlog.service.exchange.engine import Importing, ImportReport
+        from memlog.service.exchange.source import ForeignFiles
         from memlog.service.importers import importer
 
-        read = importer(asked.format)
+        read, patterns = importer(asked.format)
         paths = [*map(Path, asked.paths)]
         if missing := [path for path in paths if not (path.is_file() or path.is_dir())]:
             raise BadInput(
@@ -49,7 +50,8 @@ class DataExchange(OperationGroup):
         alone = locked(self._engine.path / IMPORT_LOCK, "the import", self._engine.lock_timeout)
         with alone if self._engine.exists else nullcontext():
             for path in paths:
-                importing.take(read, path)
+                for source in ForeignFiles(path).files(*patterns) if patterns else [path]:
+                    importing.take(read, source)
         if not report.found:
             raise BadInput(
                 f"nothing of the format {asked.format} is in {', '.join(map(shown, paths))}",

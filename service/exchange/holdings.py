@@ -67,9 +67,14 @@ class Holding:
 
     def of(self, aspect: str) -> list[StoredChange]:
         """What changed an aspect, the one that holds last; the text of a record begins with its base."""
-        base = [self.base] if self.base is not None and aspect == "updated" else []
-        found = [*base, *(change for change in self.changes if change.aspect == aspect)]
-        return sorted(found, key=lambda change: (change.wins, change.place))
+        base = [] if self.base is None else [self.base]
+        found: list[StoredChange] = []
+        for change in sorted([*base, *self.changes], key=lambda change: (change.wins, change.place)):
+            # A record is restored with the text that the store has: its source's, or a person's.
+            repeats = aspect == "updated" and found and text_of(change.event) == text_of(found[-1].event)
+            if change.aspect == aspect or repeats:
+                found.append(change)
+        return found
 
     def says(self, text: str, *, ever: bool) -> bool:
         """Whether the record's text is `text`, or was at any time."""

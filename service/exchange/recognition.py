@@ -40,7 +40,7 @@ def verdict(record: Used, event: Event, holding: Holding) -> Verdict | None:
     texts = [text_of(each) or "" for each in record.events if each is event or record.group is not None]
     if any(holding.says(text, ever=True) for text in texts):
         return "same"
-    known = max(each.claimed for each in holding.of("updated"))
+    known = max(str(each.event.ts) for each in holding.of("updated"))
     if any(
         aspect_of(str(each.id), str(event.id))[0] == "updated" and (each.ts or "") > known
         for each in record.changes

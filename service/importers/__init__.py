@@ -1,7 +1,8 @@
 """Importers: a module for each format of another program. It makes events of a source, and knows no store.
 
-A module has `read`, which yields what becomes of each record; its docstring says what it reads. The name of
-the format is the module's, with hyphens. The ids of events are made of the source's own ids, never of texts,
+A module has `read`, which yields what becomes of each record; its docstring says what it reads. It may have
+`SOURCES`: patterns of files that are sources each, where a folder is none. The name of the format is the
+module's, with hyphens. The ids of events are made of the source's own ids, never of texts,
 so that a second run knows them: `tiered/7`, of a second source `tiered~1f0c9a3e/7`.
 """
 
@@ -130,7 +131,7 @@ def about(name: str) -> str:
     return str(module.__doc__).partition("\n\n")[0].strip()
 
 
-def importer(name: str) -> Read:
-    """What reads a format of `formats`."""
-    read: Read = import_module(f"{__name__}.{name.replace('-', '_')}").read
-    return read
+def importer(name: str) -> tuple[Read, Sequence[str]]:
+    """What reads a format of `formats`, and the patterns of its sources; () where a folder is one."""
+    module = import_module(f"{__name__}.{name.replace('-', '_')}")
+    return module.read, getattr(module, "SOURCES", ())

@@ -12,12 +12,13 @@ from memlog.eventlog.envelope import Event
 from memlog.eventlog.events import MemorySaved
 from memlog.service.importers import ForeignData, Record, Unreadable, Used
 
+SOURCES = ("memory.json", "memory.jsonl")
 _SOURCE = "mcp-memory"
 
 
 def read(source: ForeignData) -> Iterator[Record]:
     """The entities and relations of `memory.json` or `memory.jsonl`, a line each."""
-    for path in source.files("memory.json", "memory.jsonl"):
+    for path in source.files(*SOURCES):
         text = source.text(path)
         if isinstance(text, Unreadable):
             yield text

@@ -14,10 +14,12 @@ _COLUMNS = (
     *("salience", "file_path"),
 )
 
+SOURCES = ("**/index.db",)
+
 
 def read(source: ForeignData) -> Iterator[Record]:
     """The table `memories`, each row with its file: below the folder of the database."""
-    for path in source.files("**/index.db"):
+    for path in source.files(*SOURCES):
         yield from records(source, path, "memories", _COLUMNS, partial(_memory, path.parent))
 
 

@@ -30,10 +30,12 @@ _MEMORIES = (
 _DAYS = ("id", "event_date", "channel", "sender_id", "summary", "raw_tokens", "is_compressed", "created_at")
 _BUFFER = ("id", "channel", "sender_id", "role", "content", "token_count", "created_at")
 
+SOURCES = ("*.db", "*.sqlite", "*.sqlite3")
+
 
 def read(source: ForeignData) -> Iterator[Record]:
     """The tables `memories`, `daily_events`, `extraction_buffer`. The project of a memory becomes a tag."""
-    for path in source.files("*.db", "*.sqlite", "*.sqlite3"):
+    for path in source.files(*SOURCES):
         yield from records(source, path, "memories", _MEMORIES, _memory)
         yield from records(source, path, "extraction_buffer", _BUFFER, _message, is_optional=True)
         yield from records(source, path, "daily_events", _DAYS, _day)

@@ -155,12 +155,13 @@ def test_a_second_person_with_the_same_ids_changes_nothing_and_has_all(name: str
         assert before < rows_of(store, tmp_path)
 
 
+@pytest.mark.parametrize("is_folder", [False, True])
 @pytest.mark.parametrize("is_tried", [False, True])
-def test_three_sources_in_one_import_are_three(tmp_path: Path, is_tried: bool) -> None:
-    paths = people("tiered", tmp_path, "Anna", "Bob")
-    paths.append(tiered(tmp_path / "carl.db", [Row(1, "Carl sails", None), Row(2, "Carl reads", None)]))
+def test_three_sources_in_one_import_are_three(is_tried: bool, is_folder: bool, tmp_path: Path) -> None:
+    carl = [Row(1, "Carl sails", None), Row(2, "Carl reads", None)]
+    paths = [tiered(tmp_path / f"{at}.db", rows) for at, rows in enumerate((ANNA, BOB, carl))]
     with memlog.open(tmp_path / "store") as store:
-        report = store.exchange.import_from("tiered", paths, dry_run=is_tried)
+        report = store.exchange.import_from("tiered", [tmp_path] if is_folder else paths, dry_run=is_tried)
         assert (report.appended, len(report.prefixes)) == (report.events, 2)
 
 
@@ -215,6 +216,33 @@ def test_what_is_active_again_in_the_source_is_active_again(updated: str | None,
         store.memories.archive("tiered/1")
         store.exchange.import_from("tiered", [active])
         assert store.memories.list() == []
+
+
+def test_a_clock_that_was_ahead_and_came_back_hides_no_version(tmp_path: Path) -> None:
+    versions = [
+        Row(1, "a", updated="2026-02-01", archived=1),
+        Row(1, "a", updated="2026-02-01"),
+        Row(1, "b", updated="2099-02-01"),
+        Row(1, "c", updated="2098-02-01"),
+    ]
+    with memlog.open(tmp_path / "store") as store:
+        for version in versions:
+            report = store.exchange.import_from("tiered", [tiered(tmp_path / "a.db", [version])])
+            assert report.prefixes == []
+            active = [each.content for each in store.memories.list()]
+            assert active == ([] if version.archived else [version.content])
+
+
+def test_masked_keys_hide_neither_what_is_known_nor_what_is_new(tmp_path: Path) -> None:
+    key = "ghp_" + "a1B2c3D4e5" * 4
+    anna = [Row(1, f"The key is {key}"), Row(2, "b")]
+    changed = [Row(1, f"The new key is {key}", updated="2026-02-01"), Row(2, "b")]
+    bob = [Row(1, f"Bob's key is {key}", "2025-01-01"), Row(2, "c", "2025-01-01")]
+    with memlog.open(tmp_path / "store", redact=True) as store:
+        for rows, appended in ((anna, 2), (changed, 1), (bob, 2), (changed, 0), (anna, 0), (bob, 0)):
+            report = store.exchange.import_from("tiered", [tiered(tmp_path / "a.db", rows)])
+            assert (report.appended, report.changed, len(report.prefixes)) == (appended, 0, int(rows is bob))
+        assert store.erasure.prove("a1B2c3D4e5").found == []
 
 
 def test_what_fades_and_recovers_in_the_source_and_each_access_arrives(tmp_path: Path) -> None:
