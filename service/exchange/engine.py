@@ -169,19 +169,19 @@ class Importing:
     ) -> Iterator[Event]:
         """The events of a record that the log lacks; what becomes of each is counted."""
         first = str(record.events[0].id)
-        own: _Fate | None = None
+        fates: list[_Fate] = []
         for event in record.events:
-            fate = self._counted(self._fate(record, event, found))
-            own = own or fate
-            if fate == "new":
+            fates.append(self._counted(self._fate(record, event, found)))
+            if fates[-1] == "new":
                 made = dated(event, now, is_changed=bool(record.changes))
                 self._hold(found, str(event.id), Holding(base=stored(made, "updated", now)))
                 yield made
-        if own == "changed" and record.created is None:
-            own = "refused"  # it may be another record
+        own = fates[0]
+        if own == "refused" or (own == "changed" and record.created is None):
+            return  # the changes may be another record's
         for change in record.changes:
             is_open = own in ("known", "changed")
-            fate = state_of(change, first, found[first]) if is_open else own or "refused"
+            fate = state_of(change, first, found[first]) if is_open else own
             if self._counted(fate) == "new":
                 yield self._named(change, first, found, now)
         if own in ("known", "changed"):
@@ -200,7 +200,7 @@ class Importing:
             self._doubtful.add(group)
             return "forgotten"
         if name in self._seen:
-            is_same = self._seen[name] == content
+            is_same = self._seen[name] == content and holding is not None
             self._note(name, f"the source has this id twice{'' if is_same else ', with other words'}")
             return "known" if is_same else "refused"
         self._seen[name] = content

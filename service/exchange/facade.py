@@ -9,7 +9,6 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import IMPORT_LOCK, STORE_KEY
 from memlog.eventlog.locks import locked
-from memlog.eventlog.store_key import key_of
 from memlog.eventlog.streams import shown
 from memlog.service.engine import OperationGroup
 from memlog.service.operations import operation
@@ -68,6 +67,8 @@ class DataExchange(OperationGroup):
 
 def _key(store: Path, *, makes: bool) -> bytes:
     """The key of the store, which an import makes before its first event, unless it is only tried."""
+    from memlog.eventlog.store_key import key_of
+
     if makes:
         make_path(store)
     return key_of(store) if makes or (store / STORE_KEY).exists() else b""

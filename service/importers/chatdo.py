@@ -50,7 +50,7 @@ def _fact(source: ForeignData, row: Row) -> Record:
         chat_id=f"{channel}:{chat}" if chat else None,
         source_message_id=row["source_message_id"],
     )
-    return Used([event], created=event.ts)
+    return Used([event])  # its time is that of its value
 
 
 def _message(source: ForeignData, row: Row) -> Record:
