@@ -40,7 +40,7 @@ def forgotten_ids(db: Connection, stream: str, ids: Sequence[str]) -> set[str]:
 
 
 class IdInUse(NamedTuple):
-    """An id and the position of its event, or of its redaction; see `ids_in_use`."""
+    """An id and the position of its event; length: of its line in bytes."""
 
     id: str
     stream: str
@@ -50,7 +50,7 @@ class IdInUse(NamedTuple):
 
 
 def ids_in_use(db: Connection, ids: Sequence[str]) -> tuple[list[IdInUse], set[str]]:
-    """Which of `ids` events of any stream have, and which were forgotten in any.
+    """Find which of `ids` events of any stream have, and which were forgotten in any.
 
     It reads all ids: to look for each in each stream takes ten times as long where there are 2,000 chats.
     """
@@ -64,8 +64,8 @@ def ids_in_use(db: Connection, ids: Sequence[str]) -> tuple[list[IdInUse], set[s
 def ids_below(
     db: Connection, streams: Sequence[str], names: Sequence[str]
 ) -> tuple[list[IdInUse], list[tuple[str, str]]]:
-    """The ids in `streams` that begin with one of `names` and a slash, and those that were forgotten, each
-    with the time of its redaction."""
+    """Find the ids in `streams` that begin with one of `names` and a slash, and those that were forgotten,
+    each with the time of its redaction."""
     below = "> n.value || '/' AND {0} < n.value || '0'"  # the character after the slash
     # In this order: each name is a range of the index.
     source = "FROM json_each(?) AS s CROSS JOIN json_each(?) AS n CROSS JOIN"
@@ -85,7 +85,7 @@ def ids_below(
 
 
 def suffixes(db: Connection, prefix: str, length: int) -> list[str]:
-    """The `length` characters after `prefix` in the ids that begin with it, in events and redactions."""
+    """List the `length` characters after `prefix` in the ids that begin with it, in events and redactions."""
     queries = [
         f"SELECT substr({name}, ?1, ?2) FROM {table} WHERE +{name} > ?3 AND +{name} < ?3 || char(127)"
         for table, name in (("events", "id"), ("redactions", "target_id"))

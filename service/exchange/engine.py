@@ -242,7 +242,7 @@ class Importing:
         base, field = holding.base.event, text_field(event)
         if type(base) is not type(event):
             return True
-        is_told = holding.says(getattr(event, field), ever=True) or any(
+        is_told = holding.has_said(getattr(event, field)) or any(
             aspect_of(str(change.id), str(event.id))[0] == "updated"
             and state_of(change, str(event.id), holding) == "new"
             for change in record.changes

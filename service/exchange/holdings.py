@@ -66,7 +66,7 @@ class Holding:
         self.changes += gained.changes
 
     def of(self, aspect: str) -> list[StoredChange]:
-        """What changed an aspect, the one that holds last; the text of a record begins with its base."""
+        """Return what changed an aspect, in the order of precedence; a record's text begins with its base."""
         base = [] if self.base is None else [self.base]
         found: list[StoredChange] = []
         for change in sorted([*base, *self.changes], key=lambda change: (change.wins, change.place)):
@@ -76,10 +76,9 @@ class Holding:
                 found.append(change)
         return found
 
-    def says(self, text: str, *, ever: bool) -> bool:
-        """Whether the record's text is `text`, or was at any time."""
-        said = [text_of(each.event) for each in self.of("updated")]
-        return not {text, masked(text)}.isdisjoint(said if ever else said[-1:])
+    def has_said(self, text: str) -> bool:
+        """Whether the record's text is or was `text`, which may be masked in the log."""
+        return not {text, masked(text)}.isdisjoint(text_of(each.event) for each in self.of("updated"))
 
 
 def text_field(event: Event) -> str:
@@ -93,7 +92,7 @@ def text_of(event: Event) -> str | None:
 
 
 def aspect_of(event_id: str, base_id: str) -> tuple[str, str]:
-    """What the id of a change says: its aspect, and its time; "" in those of older versions."""
+    """Return what the id of a change says: its aspect, and its time; "" in those of older versions."""
     kind, _, ending = event_id.removeprefix(f"{base_id}/").partition("/")
     return _ASPECTS.get(kind, kind), ending.rpartition("-")[0]
 

@@ -38,7 +38,7 @@ def verdict(record: Used, event: Event, holding: Holding) -> Verdict | None:
         if not is_core or str(base.event.ts) < record.created:
             return "other_time"
     texts = [text_of(each) or "" for each in record.events if each is event or record.group is not None]
-    if any(holding.says(text, ever=True) for text in texts):
+    if any(holding.has_said(text) for text in texts):
         return "same"
     known = max(str(each.event.ts) for each in holding.of("updated"))
     if any(
