@@ -269,8 +269,9 @@ def test_what_a_person_changed_later_holds(change: str, updated: str, tmp_path: 
     second = tiered(tmp_path / "2.db", [Row(1, "second", updated=updated, tier=tier)])
     with memlog.open(tmp_path / "store") as store:
         if change == "core":
-            store.core.set("user", "topic", "mine")  # before anything is imported
-        store.exchange.import_from("tiered", [first])
+            store.core.set("user", "topic", "mine")
+        else:
+            store.exchange.import_from("tiered", [first])
         if change == "update":
             store.memories.update("tiered/1", content="mine")
         elif change == "archive":
