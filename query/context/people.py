@@ -7,11 +7,9 @@ import msgspec
 
 from memlog.eventlog.chat import Chat
 from memlog.eventlog.errors import BadInput, shown_value
+from memlog.eventlog.limits import MESSENGERS
 from memlog.projector.sqlite import Connection
 from memlog.query.chats import is_known
-
-MESSENGERS = ("telegram", "whatsapp", "slack", "discord", "signal", "matrix")
-"""Channels over which anybody may write to an agent."""
 
 
 class People(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +31,11 @@ class People(msgspec.Struct, frozen=True, kw_only=True):
         if not _is_list(self.messengers):
             hint = 'a list of channels, such as ("telegram",)'
             raise BadInput(f"messengers is {shown_value(self.messengers)}", hint=hint)
-        if not isinstance(self.chats, dict) or not all(map(_is_list, self.chats.values())):
+        for channel in self.messengers:
+            if not channel or ":" in channel:
+                raise BadInput(f"messengers has {channel!r}", hint="name a channel, such as telegram")
+        is_table = isinstance(self.chats, dict) and all(isinstance(each, str) for each in self.chats)
+        if not is_table or not all(map(_is_list, self.chats.values())):
             hint = '{"anna": ["telegram:1", "signal:+358401"]}'
             raise BadInput(f"chats is {shown_value(self.chats)}", hint=hint)
         owners: dict[str, str] = {}
@@ -53,7 +55,11 @@ class People(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_messenger(self, chat: str) -> bool:
         """Whether anybody may write in a chat."""
-        return chat.partition(":")[0].casefold() in self.messengers
+        return self.has_messenger(chat.partition(":")[0])
+
+    def has_messenger(self, channel: str) -> bool:
+        """Whether a channel is one of the messengers, in any case of letters."""
+        return channel.casefold() in {each.casefold() for each in self.messengers}
 
 
 class Speaker(NamedTuple):
@@ -73,11 +79,18 @@ WHERE role = 'user' AND name <> '' AND (channel, chat_id, name) > (?, ?, ?)
 ORDER BY channel, chat_id, name LIMIT 1
 """
 
+_HAS_NAME = """
+SELECT EXISTS (SELECT 1 FROM messages WHERE role = 'user' AND name <> '' AND channel = ? AND chat_id = ?)
+"""
+
+_NEXT_CHANNEL = "SELECT min(channel) FROM messages WHERE channel > ?"
 _NEXT_CHAT = "SELECT min(chat_id) FROM messages WHERE channel = ? AND chat_id > ?"
 
 _OF_MEMORIES = """
 SELECT chat_id FROM memories WHERE chat_id IS NOT NULL
 UNION SELECT chat_id FROM facts WHERE chat_id <> ''
+UNION SELECT channel || ':' || chat_id FROM summaries
+UNION SELECT coalesce(chat_id, channel || ':' || sender_id) FROM daily_events WHERE channel IS NOT NULL
 ORDER BY 1
 """
 
@@ -90,16 +103,25 @@ def speakers(db: Connection, people: People, chat: str | None = None) -> Iterato
     for person, chats in people.chats.items():
         if begun := next((each for each in chats if each == chat or is_known(db, Chat.of(each))), None):
             yield Speaker(person, begun)
-    names, chats_of_named, nameless = set[str](), set[str](), set[str]()
+    names = set[str]()
     for place, name in _named(db):
-        chats_of_named.add(place)
         if people.owner(place) is None and name not in names:
             names.add(name)
             yield Speaker(name, place)
+    for place in nameless_chats(db, people, chat):
+        yield Speaker(None, place)
+
+
+def nameless_chats(db: Connection, people: People, chat: str | None = None) -> Iterator[str]:
+    """Yield the chats of messengers in which nobody has given a name, and which are nobody's by the settings.
+
+    chat: one that is about to begin.
+    """
+    found = set[str]()
     for place in _of_messengers(db, people, chat):
-        if place not in chats_of_named and place not in nameless and people.owner(place) is None:
-            nameless.add(place)
-            yield Speaker(None, place)
+        if place not in found and people.owner(place) is None and not _has_name(db, place):
+            found.add(place)
+            yield place
 
 
 def chats_by_name(db: Connection) -> dict[str, list[str]]:
@@ -122,13 +144,24 @@ def _of_messengers(db: Connection, people: People, chat: str | None) -> Iterator
     """Yield the chats of messengers, also those that only memories name."""
     if chat is not None and people.is_messenger(chat):
         yield chat
-    for channel in people.messengers:
-        chat_id: str | None = ""
-        while (chat_id := db.execute(_NEXT_CHAT, (channel, chat_id)).fetchone()[0]) is not None:
+    for channel in filter(people.has_messenger, _following(db, _NEXT_CHANNEL)):
+        for chat_id in _following(db, _NEXT_CHAT, channel):
             yield f"{channel}:{chat_id}"
     for (of_memory,) in db.execute(_OF_MEMORIES):
         if people.is_messenger(of_memory):
             yield of_memory
+
+
+def _has_name(db: Connection, chat: str) -> bool:
+    (found,) = db.execute(_HAS_NAME, chat.partition(":")[::2]).fetchone()
+    return bool(found)
+
+
+def _following(db: Connection, select: str, *of: str) -> Iterator[str]:
+    """Yield each text that is the next one behind the last."""
+    found: str | None = ""
+    while (found := db.execute(select, (*of, found)).fetchone()[0]) is not None:
+        yield found
 
 
 def _is_list(value: object) -> bool:

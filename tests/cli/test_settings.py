@@ -92,6 +92,8 @@ def test_each_default_is_that_of_the_library() -> None:
         "context_scope": "auto",
         "context_health_tokens": contexts["health_tokens"].default,
         "context_preference_tokens": contexts["preference_tokens"].default,
+        "context.messengers": package.People().messengers,
+        "context.people": package.People().chats,
         "search_limit": searched["k"].default,
         "search_mode": searched["mode"].default,
         "search_fusion": package.Ranking().fusion,
@@ -222,6 +224,13 @@ UNUSABLE: list[tuple[str | bytes, str, str]] = [
     ("lock_timeout = nan", "lock_timeout: nan is not a number from 0 to 3600", "wait"),
     ('lock_timeout = "1"', "lock_timeout: '1' is not a number", "wait"),
     ("chunk_tokens = 511", "chunk_tokens: 511 is not a whole number from 64 to 510", "size"),
+    ('[context]\nmessengers = "telegram"', "context.messengers: 'telegram' is not a list", "anybody"),
+    ('[context]\nmessengers = [""]', "context.messengers: [''] is not a list", "anybody"),
+    ('[context]\nmessengers = ["telegram:1"]', "context.messengers: messengers has 'telegram:1'", "anybody"),
+    ('[context]\npeople = ["x:1"]', "context.people: ['x:1'] is not a table", "anna = ["),
+    ('[context.people]\nanna = "x:1"', "context.people: {'anna': 'x:1'} is not a table", "anna = ["),
+    ('[context.people]\nanna = ["x"]', "context.people: chat is 'x'", "anna = ["),
+    ('[context.people]\na = ["x:1"]\nb = ["x:1"]', "context.people: x:1 is of a and of b", "anna = ["),
     ("search_limit = 1\nsearch_limit = 2\n", "(at line 2", "toml.io"),
     ("\nsearch_limit = \n", "(at line 2", "toml.io"),
     (b'search_mode = "text"\nmodel = "\xff"', "not UTF-8 (at line 2)", "UTF-8"),
@@ -352,6 +361,8 @@ def _another_value(setting: Any, folder: Path) -> str:
         return str(not setting.default).lower()
     if isinstance(setting.type, click.IntRange | click.FloatRange):
         return str(setting.type.max)
+    if setting.name.startswith("context."):
+        return '{"anna": ["x:1"]}' if setting.name == "context.people" else "telegram"
     if setting.default is None or isinstance(setting.default, str):
         return str(folder)
     return str(type(setting.default)(setting.default + 1))
