@@ -37,7 +37,6 @@ from memlog.projector.sqlite import (
 )
 
 T = TypeVar("T")
-
 _ATTEMPTS = 3
 _BUILD_TIMEOUT = 600.0
 _held_here: set[Path] = set()
