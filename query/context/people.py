@@ -1,7 +1,8 @@
 """Who talks to the agent: one person, or several whose conversations are kept apart."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import NamedTuple
 
 import msgspec
 
@@ -9,7 +10,6 @@ from memlog.eventlog.chat import Chat
 from memlog.eventlog.errors import BadInput, shown_value
 from memlog.eventlog.limits import MESSENGERS
 from memlog.projector.sqlite import Connection
-from memlog.query.chats import is_known
 
 
 class People(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,25 +73,20 @@ class Speaker(NamedTuple):
     chat: str
 
 
-_NEXT_NAMED = """
-SELECT channel, chat_id, name FROM messages
-WHERE role = 'user' AND name <> '' AND (channel, chat_id, name) > (?, ?, ?)
-ORDER BY channel, chat_id, name LIMIT 1
-"""
-
+_NEXT_NAME = "SELECT min(name) FROM messages WHERE role = 'user' AND name <> '' AND name > ?"
+_OF_NAME = "messages WHERE role = 'user' AND name <> '' AND name = ?"
 _HAS_NAME = """
-SELECT EXISTS (SELECT 1 FROM messages WHERE role = 'user' AND name <> '' AND channel = ? AND chat_id = ?)
+SELECT EXISTS (
+    SELECT 1 FROM messages WHERE role = 'user' AND name <> '' AND name = ? AND channel = ? AND chat_id = ?
+)
 """
 
-_NEXT_CHANNEL = "SELECT min(channel) FROM messages WHERE channel > ?"
-_NEXT_CHAT = "SELECT min(chat_id) FROM messages WHERE channel = ? AND chat_id > ?"
-
-_OF_MEMORIES = """
-SELECT chat_id FROM memories WHERE chat_id IS NOT NULL
-UNION SELECT chat_id FROM facts WHERE chat_id <> ''
-UNION SELECT channel || ':' || chat_id FROM summaries
-UNION SELECT coalesce(chat_id, channel || ':' || sender_id) FROM daily_events WHERE channel IS NOT NULL
-ORDER BY 1
+_CONVERSED = ("messages WHERE TRUE", "summaries WHERE TRUE")
+_DERIVED = ("memories", "facts")
+_LAST = "\U0010ffff"
+_OF_SENDERS = """
+SELECT DISTINCT channel || ':' || sender_id FROM daily_events
+WHERE channel IS NOT NULL AND sender_id IS NOT NULL
 """
 
 
@@ -100,14 +95,11 @@ def speakers(db: Connection, people: People, chat: str | None = None) -> Iterato
 
     chat: one that is about to begin.
     """
-    for person, chats in people.chats.items():
-        if begun := next((each for each in chats if each == chat or is_known(db, Chat.of(each))), None):
-            yield Speaker(person, begun)
-    names = set[str]()
-    for place, name in _named(db):
-        if people.owner(place) is None and name not in names:
-            names.add(name)
-            yield Speaker(name, place)
+    # Whoever is named in the settings counts before anything is said.
+    yield from (Speaker(person, chats[0]) for person, chats in people.chats.items() if chats)
+    for name in _names(db):
+        own = (Speaker(name, place) for place in _of_name(db, name) if people.owner(place) is None)
+        yield from islice(own, 1)
     for place in nameless_chats(db, people, chat):
         yield Speaker(None, place)
 
@@ -117,48 +109,63 @@ def nameless_chats(db: Connection, people: People, chat: str | None = None) -> I
 
     chat: one that is about to begin.
     """
-    found = set[str]()
+    names, found = [*_names(db)], set[str]()
     for place in _of_messengers(db, people, chat):
-        if place not in found and people.owner(place) is None and not _has_name(db, place):
+        if place not in found and people.owner(place) is None:
             found.add(place)
-            yield place
+            where = place.partition(":")[::2]
+            if not any(db.execute(_HAS_NAME, (name, *where)).fetchone()[0] for name in names):
+                yield place
 
 
 def chats_by_name(db: Connection) -> dict[str, list[str]]:
     """Return the chats in which user messages give each name."""
-    found: dict[str, list[str]] = {}
-    for chat, name in _named(db):
-        found.setdefault(name, []).append(chat)
-    return found
+    return {name: [*_of_name(db, name)] for name in _names(db)}
 
 
-def _named(db: Connection) -> Iterator[tuple[str, str]]:
-    """Yield each chat with each name that its user messages give."""
-    at: Any = ("", "", "")
-    while at := db.execute(_NEXT_NAMED, at).fetchone():
-        channel, chat_id, name = at
-        yield f"{channel}:{chat_id}", name
+def _names(db: Connection) -> Iterator[str]:
+    """Yield the names that user messages give. Spaces are none."""
+    return filter(str.strip, _following(db, _NEXT_NAME))
+
+
+def _of_name(db: Connection, name: str) -> Iterator[str]:
+    """Yield the chats in which user messages give a name."""
+    return _chats(db, _OF_NAME, name)
 
 
 def _of_messengers(db: Connection, people: People, chat: str | None) -> Iterator[str]:
-    """Yield the chats of messengers, also those that only memories name."""
+    """Yield the chats of messengers, also those that only derived things name."""
     if chat is not None and people.is_messenger(chat):
         yield chat
-    for channel in filter(people.has_messenger, _following(db, _NEXT_CHANNEL)):
-        for chat_id in _following(db, _NEXT_CHAT, channel):
-            yield f"{channel}:{chat_id}"
-    for (of_memory,) in db.execute(_OF_MEMORIES):
-        if people.is_messenger(of_memory):
-            yield of_memory
+    for rows in _CONVERSED:
+        yield from _chats(db, rows, wanted=people.has_messenger)
+    for table in _DERIVED:
+        yield from _derived(db, table, people)
+    yield from (chat for (chat,) in db.execute(_OF_SENDERS) if people.is_messenger(chat))
 
 
-def _has_name(db: Connection, chat: str) -> bool:
-    (found,) = db.execute(_HAS_NAME, chat.partition(":")[::2]).fetchone()
-    return bool(found)
+def _chats(
+    db: Connection, rows: str, *of: str, wanted: Callable[[str], bool] = lambda _: True
+) -> Iterator[str]:
+    """Yield the chats that rows are of, in the channels that are wanted."""
+    for channel in filter(wanted, _following(db, f"SELECT min(channel) FROM {rows} AND channel > ?", *of)):
+        next_chat = f"SELECT min(chat_id) FROM {rows} AND channel = ? AND chat_id > ?"
+        yield from (f"{channel}:{chat_id}" for chat_id in _following(db, next_chat, *of, channel))
+
+
+def _derived(db: Connection, table: str, people: People) -> Iterator[str]:
+    """Yield the chats of messengers that rows of a table are of; those of other channels are passed over."""
+    next_chat = f"SELECT min(chat_id) FROM {table} WHERE chat_id > ?"
+    at: str | None = ""
+    while (at := db.execute(next_chat, (at,)).fetchone()[0]) is not None:
+        if people.is_messenger(at):
+            yield at
+        else:
+            at = f"{at.partition(':')[0]}:{_LAST}"
 
 
 def _following(db: Connection, select: str, *of: str) -> Iterator[str]:
-    """Yield each text that is the next one behind the last."""
+    """Yield what a statement finds behind the last one: with an index it looks at no row twice."""
     found: str | None = ""
     while (found := db.execute(select, (*of, found)).fetchone()[0]) is not None:
         yield found
