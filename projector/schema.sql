@@ -373,8 +373,7 @@ CREATE TABLE memories (
     holds                INTEGER NOT NULL,  -- in each context: 1 an allergy, 2 health, 4 a preference or prohibition
     archived_at          TEXT               -- an archived memory has no chunks: it is not searched
 );
-CREATE INDEX memories_by_chat ON memories (chat_id) WHERE chat_id IS NOT NULL;
-CREATE INDEX memories_by_category ON memories (category);
+CREATE INDEX memories_by_category ON memories (category, chat_id);
 CREATE INDEX memories_by_salience ON memories (salience);
 CREATE INDEX memories_by_update ON memories (updated_at);
 

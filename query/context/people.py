@@ -82,7 +82,7 @@ SELECT EXISTS (
 """
 
 _CONVERSED = ("messages WHERE TRUE", "summaries WHERE TRUE")
-_DERIVED = ("memories", "facts")
+_NEXT_CATEGORY = "SELECT min(category) FROM memories WHERE category > ?"
 _LAST = "\U0010ffff"
 _OF_SENDERS = """
 SELECT DISTINCT channel || ':' || sender_id FROM daily_events
@@ -139,8 +139,9 @@ def _of_messengers(db: Connection, people: People, chat: str | None) -> Iterator
         yield chat
     for rows in _CONVERSED:
         yield from _chats(db, rows, wanted=people.has_messenger)
-    for table in _DERIVED:
-        yield from _derived(db, table, people)
+    yield from _derived(db, people, "facts WHERE TRUE")
+    for category in _following(db, _NEXT_CATEGORY):
+        yield from _derived(db, people, "memories WHERE category = ?", category)
     yield from (chat for (chat,) in db.execute(_OF_SENDERS) if people.is_messenger(chat))
 
 
@@ -153,11 +154,11 @@ def _chats(
         yield from (f"{channel}:{chat_id}" for chat_id in _following(db, next_chat, *of, channel))
 
 
-def _derived(db: Connection, table: str, people: People) -> Iterator[str]:
-    """Yield the chats of messengers that rows of a table are of; those of other channels are passed over."""
-    next_chat = f"SELECT min(chat_id) FROM {table} WHERE chat_id > ?"
+def _derived(db: Connection, people: People, rows: str, *of: str) -> Iterator[str]:
+    """Yield the chats of messengers that derived rows are of; those of other channels are passed over."""
+    next_chat = f"SELECT min(chat_id) FROM {rows} AND chat_id > ?"
     at: str | None = ""
-    while (at := db.execute(next_chat, (at,)).fetchone()[0]) is not None:
+    while (at := db.execute(next_chat, (*of, at)).fetchone()[0]) is not None:
         if people.is_messenger(at):
             yield at
         else:
