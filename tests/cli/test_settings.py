@@ -170,6 +170,23 @@ def test_search_depth_acts_on_a_query(memlog: Run) -> None:
     assert sides[0] < sides[1]
 
 
+def test_messengers_and_people_act_on_a_context(memlog: Run, settings_file: Run) -> None:
+    for chat in ("telegram:1", "signal:2"):
+        memlog("append", "message", "--chat", chat, "--role", "user", "--content", f"The code is {chat}")
+
+    def told(**env: str) -> list[bool]:
+        given = memlog("context", "code", "--chat", "signal:2", "--no-record", env=env).out
+        return [b"is telegram:1" in given, b"is signal:2" in given]
+
+    assert told() == [False, True]
+    assert told(MEMLOG_CONTEXT_MESSENGERS="irc,telegram") == [True, True]
+    settings_file('[context.people]\nanna = ["telegram:1", "signal:2"]')
+    assert told() == [True, True]
+    assert told(MEMLOG_CONTEXT_PEOPLE='{"anna": ["signal:2"]}') == [False, True]
+    assert memlog("config", "context.people").out == b'{"anna":["telegram:1","signal:2"]}\n'
+    assert memlog("config", "context.messengers").out.startswith(b"telegram, whatsapp, ")
+
+
 def test_durability_acts_on_an_append(memlog: Run, settings_file: Run) -> None:
     settings_file('durability = "os"')
     for args, expected in (((), "os"), (("--durability", "fsync"), "fsync")):
