@@ -146,7 +146,7 @@ CREATE INDEX messages_by_chat
         channel, chat_id, created_at DESC, day DESC, number DESC, writer DESC, offset DESC, stream DESC
     );
 -- Who talks to the agent, and where.
-CREATE INDEX messages_by_user ON messages (channel, chat_id, name) WHERE role = 'user' AND name <> '';
+CREATE INDEX messages_by_user ON messages (name, channel, chat_id) WHERE role = 'user' AND name <> '';
 
 -- A view with a row per session: the part of a chat between two session breaks.
 CREATE VIEW sessions AS
@@ -373,7 +373,7 @@ CREATE TABLE memories (
     holds                INTEGER NOT NULL,  -- in each context: 1 an allergy, 2 health, 4 a preference or prohibition
     archived_at          TEXT               -- an archived memory has no chunks: it is not searched
 );
-CREATE INDEX memories_by_category ON memories (category);
+CREATE INDEX memories_by_category ON memories (category, chat_id);
 CREATE INDEX memories_by_salience ON memories (salience);
 CREATE INDEX memories_by_update ON memories (updated_at);
 

@@ -27,6 +27,7 @@ from memlog.query.context.people import People
 from memlog.query.search.vector_cache import HeldVectors
 from memlog.service.create import cannot_create
 from memlog.service.embedding_models import EmbeddingModel
+from memlog.service.projection_notes import notes_of
 from memlog.service.shared_catch_up import SharedCatchUp
 
 if TYPE_CHECKING:
@@ -274,13 +275,8 @@ class ReadModel(SplitByFork):
 
     def noted(self, done: Projection) -> Projection:
         """A projection, after `notify` was called with what a person should know of it."""
-        # The first command of a store has built nothing that anybody would miss.
-        if done.rebuilt and done.read.events:
-            self.notify(f"{done.rebuilt}: built one from the log ({done.read.events} events)")
-        for note in done.read.notes:
+        for note in notes_of(done, self.projector, self.people):
             self.notify(note)
-        if done.read.conflicts:
-            self.notify(_of_conflicts(done.read.conflicts))
         return done
 
     def _as_it_stands(self) -> Connection:
@@ -331,12 +327,6 @@ def name_pending(db: Connection, silent: dict[str, str]) -> None:
     if pending := index.count_pending(db):
         why = silent.get("pending", "project the log")
         silent["pending"] = f"{pending} passages have no vector yet: {why}"
-
-
-def _of_conflicts(count: int) -> str:
-    many = f"{count} events reuse ids of earlier, different events: no read shows them"
-    one = "1 event reuses the id of an earlier, different event: no read shows it"
-    return f"{one if count == 1 else many}; store.maintenance.examine() lists them"
 
 
 @contextmanager

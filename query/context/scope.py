@@ -82,5 +82,18 @@ def chat_groups(db: Connection, people: People) -> list[ChatGroup]:
     return [ChatGroup(None, frozenset()), *(ChatGroup(min(each), each) for each in sorted(groups, key=min))]
 
 
+def knows_messengers(db: Connection) -> bool:
+    """Whether a read model, which may be of an older version, tells the chats of messengers apart."""
+    select = "SELECT count(*) FROM sqlite_master WHERE name = 'messages_by_user' AND sql LIKE '%chat_id%'"
+    return bool(db.execute(select).fetchone()[0])
+
+
+def narrowed_by_messengers(db: Connection, people: People) -> str | None:
+    """Return why chats are kept apart though names alone would not tell; None where they would, or share."""
+    (names,) = db.execute("SELECT count(DISTINCT name) FROM messages WHERE role = 'user'").fetchone()
+    chosen = automatic_scope(db, people)
+    return chosen.why if names < 2 and chosen.scope == "chat" else None
+
+
 def _shown(speaker: Speaker) -> str:
     return speaker.name or f"somebody without a name in {speaker.chat}"
