@@ -49,7 +49,7 @@ def kinds_in_line(line: bytes) -> list[str]:
         kinds.update(dict.fromkeys(kinds_in(text)))
         return text
 
-    _rewritten(value, noted)
+    rewritten(value, noted)
     return list(kinds)
 
 
@@ -63,7 +63,7 @@ def masked_event(source: bytes) -> bytes:
         return source  # the reader reports the fault
     # `at` and `crc` of another log's line belong to the unmasked text.
     given = {name: value for name, value in members.items() if name not in ("at", "crc")}
-    clean = _rewritten(given, masked)
+    clean = rewritten(given, masked)
     if clean == given:
         return source
     for name in _NAMES & clean.keys():
@@ -92,7 +92,12 @@ def texts_within(values: Iterable[Any]) -> Iterator[str]:
             waiting += reversed(value)
 
 
-def _rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401 - any JSON
+def is_telling(name: str) -> bool:
+    """Whether a name ends as that of a key does: `wifi_password`."""
+    return bool(_head(name))
+
+
+def rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401 - any JSON
     """`value` with each text rewritten at any depth. Without recursion."""
     clean: list[Any] = [None]
     # Where a value belongs, the value, and what is put before a text to show what it is.

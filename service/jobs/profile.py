@@ -15,7 +15,8 @@ from memlog.eventlog.encode import draft, new_id
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, ProfileRefreshed
 from memlog.eventlog.extraction import Extraction
-from memlog.eventlog.secrets import kinds_in, masked
+from memlog.eventlog.outgoing import Part, is_private, masked_parts
+from memlog.eventlog.secrets import is_telling, kinds_in
 from memlog.projector.handlers.core_memory import PROFILE
 from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import compared, contested_memories
@@ -23,6 +24,7 @@ from memlog.query.context.scope import automatic_scope
 from memlog.query.context.token_counters import tokens
 from memlog.query.core_memory import core_sources
 from memlog.query.memories import Memory, memories
+from memlog.query.sendable import masked_memories
 from memlog.service.engine import Engine
 from memlog.service.extraction.answers import Listed, listed
 from memlog.service.extraction.prompts import PROFILE as PROMPT
@@ -84,12 +86,17 @@ class Profile:
         if not shown or (not stale and known.issuperset(memory.event_id for memory in shown)):
             return Outcome(0)
         used = prompt(PROMPT)
-        standing = {key: each.value for key, each in values.items() if key not in stale and each.value}
+        standing = {
+            key: each.value
+            for key, each in values.items()
+            if key not in stale and each.value and not is_telling(key)
+        }
+        told = masked_parts([Part(value, (key,)) for key, value in standing.items()])
         asked = {
-            "profile": {key: masked(value) for key, value in standing.items()},
+            "profile": dict(zip(standing, told, strict=True)),
             "memories": [
-                {"number": number, "date": memory.updated_at[:10], "text": masked(memory.content)}
-                for number, memory in enumerate(shown, 1)
+                {"number": number, "date": memory.updated_at[:10], "text": text}
+                for number, (memory, text) in enumerate(zip(shown, masked_memories(shown), strict=True), 1)
             ],
         }
         answer, took = self._questions.ask(used.text, msgspec.json.encode(asked).decode(), _SCHEMA, _read)
@@ -116,7 +123,7 @@ class Profile:
         # As contexts do: while at most one person talks to the agent, there is no secret between chats.
         is_shared = automatic_scope(db).scope == "store"
         found = (each for each in memories(db) if each.chat is None or is_shared)
-        own = (each for each in found if each.memory_id not in contested)
+        own = (each for each in found if each.memory_id not in contested and not is_private(each.category))
         for memory in sorted(own, key=lambda memory: (-memory.relevance, memory.memory_id)):
             room -= tokens(memory.content, "model")
             if room < 0:

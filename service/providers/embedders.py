@@ -11,6 +11,7 @@ import msgspec
 
 from memlog.eventlog.errors import EmbeddingError, ProviderError
 from memlog.eventlog.limits import OLLAMA_MODEL, OLLAMA_URL
+from memlog.eventlog.outgoing import outgoing
 from memlog.projector.embedding.models import Kind, normalised
 from memlog.service.providers.breaker import Breaker
 from memlog.service.providers.endpoint import Endpoint, late
@@ -213,7 +214,7 @@ class RemoteEmbedder:
         return (self._provider.base_url or OLLAMA_URL).rstrip("/")
 
     def _post(self, path: str, body: dict[str, Any], into: type[Any], seconds: float) -> Any:  # noqa: ANN401
-        return Endpoint(self._url + path, self._provider.api_key).post(body, into, seconds)
+        return Endpoint(self._url + path, self._provider.api_key).post(outgoing(body), into, seconds)
 
     def _ollama(self, texts: list[str], seconds: float) -> Vectors:
         # Cut short, a text would not be found by its end; it is embedded in halves instead.

@@ -14,6 +14,7 @@ import httpx2
 import msgspec
 
 from memlog.eventlog.errors import MemlogError, ProviderError
+from memlog.eventlog.outgoing import Outgoing
 from memlog.eventlog.secrets import masked
 from memlog.service.providers.settings import ApiKey
 
@@ -44,7 +45,7 @@ class Endpoint:
         self.url, self._api_key = url, api_key
         self._key_header, self._headers = key_header, headers or {}
 
-    def post(self, body: object, into: type[T], seconds: float) -> T:
+    def post(self, body: Outgoing, into: type[T], seconds: float) -> T:
         """What the provider answers to `body`, within `seconds`.
 
         Raises:
@@ -52,7 +53,7 @@ class Endpoint:
         """
         key = self._key()
         try:
-            data = _within(seconds, lambda: self._posted(msgspec.json.encode(body), key, seconds))
+            data = _within(seconds, lambda: self._posted(body.content, key, seconds))
             return msgspec.json.decode(data, type=into)
         except ProviderError as error:
             error.message = _without(key, error.message)

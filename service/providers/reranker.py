@@ -10,6 +10,7 @@ import msgspec
 
 from memlog.eventlog.categories import PRIVATE_CATEGORIES
 from memlog.eventlog.errors import ProviderError
+from memlog.eventlog.outgoing import outgoing
 from memlog.eventlog.secrets import kinds_in
 from memlog.query.search.hits import Hit
 from memlog.query.search.nearest import HAS_KEY
@@ -106,13 +107,13 @@ class Reranker:
         url = (provider.base_url or "").rstrip("/")
         if provider.type == "tei":
             body: dict[str, Any] = {"query": question, "texts": texts, "truncate": True}
-            found = Endpoint(f"{url}/rerank", provider.api_key).post(body, list[_TeiScore], seconds)
+            found = Endpoint(f"{url}/rerank", provider.api_key).post(outgoing(body), list[_TeiScore], seconds)
             return [(each.index, each.score) for each in found]
         path = "/rerank" if urlsplit(url).path.strip("/") else "/v1/rerank"
         body = {"query": question, "documents": texts, "top_n": len(texts)}
         if provider.model is not None:
             body["model"] = provider.model
-        answer = Endpoint(url + path, provider.api_key).post(body, _RankAnswer, seconds)
+        answer = Endpoint(url + path, provider.api_key).post(outgoing(body), _RankAnswer, seconds)
         return [(each.index, each.relevance_score) for each in answer.results]
 
     def _may_be_sent(self, hit: Hit) -> bool:
