@@ -27,6 +27,9 @@ _LONGEST_NAME = 64
 
 _SHORTEST_VALUE = 4
 
+_LEAD = 8
+"""Signs before a value: quotes, emphasis."""
+
 _SHORTEST_REST = 8
 """Characters at the beginning of a text that are read as the rest of a key in the text before."""
 
@@ -42,7 +45,7 @@ def outgoing(body: object) -> Outgoing:
     return Outgoing(msgspec.json.encode(rewritten(body, masked_for_sending)))
 
 
-class Part(NamedTuple):
+class SentText(NamedTuple):
     """A text that is sent, or stands beside one that is.
 
     names: what it is called: its title, its topic, its key. by: who says it.
@@ -53,7 +56,7 @@ class Part(NamedTuple):
     by: str = ""
 
 
-class _Span(NamedTuple):
+class _KeySpan(NamedTuple):
     start: int
     end: int
     kind: str
@@ -66,26 +69,26 @@ def is_private(category: str | None) -> bool:
 
 def masked_for_sending(text: str) -> str:
     """`text` with each key replaced by `[REDACTED:kind]`."""
-    return masked_parts([Part(text)])[0]
+    return masked_parts([SentText(text)])[0]
 
 
-def masked_parts(parts: Sequence[Part]) -> list[str]:
+def masked_parts(parts: Sequence[SentText]) -> list[str]:
     """The texts of `parts` with each key masked, also one that is split over several."""
     found = _found(parts)
     return [_masked(part.text, spans) for part, spans in zip(parts, found, strict=True)]
 
 
-def with_keys(parts: Sequence[Part]) -> list[bool]:
+def with_keys(parts: Sequence[SentText]) -> list[bool]:
     """Which of `parts` hold a key, or a piece of one."""
     return [bool(spans) for spans in _found(parts)]
 
 
 def has_key(text: str, names: Sequence[str] = ()) -> bool:
     """Whether a text holds a key."""
-    return with_keys([Part(text, names)])[0]
+    return with_keys([SentText(text, names)])[0]
 
 
-def _masked(text: str, spans: Iterable[_Span]) -> str:
+def _masked(text: str, spans: Iterable[_KeySpan]) -> str:
     clean, done = [], 0
     for span in sorted(spans):
         if span.end > done:
@@ -95,7 +98,7 @@ def _masked(text: str, spans: Iterable[_Span]) -> str:
     return "".join([*clean, text[done:]])
 
 
-def _found(parts: Sequence[Part]) -> list[set[_Span]]:
+def _found(parts: Sequence[SentText]) -> list[set[_KeySpan]]:
     """The keys of each part, and the pieces of those that several hold."""
     found = [{*_own(part.text)} for part in parts]
     everyone = range(len(parts))
@@ -114,47 +117,51 @@ def _found(parts: Sequence[Part]) -> list[set[_Span]]:
     return found
 
 
-def _own(text: str) -> Iterator[_Span]:
+def _own(text: str) -> Iterator[_KeySpan]:
     for key in keys_in(text):
-        yield _Span(key.start, key.end, key.kind)
+        yield _KeySpan(key.start, key.end, key.kind)
     for match in _told().finditer(text):
-        yield _Span(*match.span(1), _NAMED)
+        yield _KeySpan(*match.span(1), _NAMED)
 
 
-def _across(texts: Sequence[str], own: Sequence[set[_Span]]) -> list[tuple[int, _Span]]:
+def _across(texts: Sequence[str], own: Sequence[set[_KeySpan]]) -> list[tuple[int, _KeySpan]]:
     """The pieces of keys that texts in a row hold together, each with the place of its text."""
     if len(texts) < 2:
         return []
-    found = [piece for between in ("", "\n") for piece in _joined(texts, own, between)]
+    found = [
+        (place + further, span)
+        for place in range(len(texts) - 1)
+        for between in ("", "\n")
+        for further, span in _begun(texts[place : place + 1 + SPAN], own[place], between)
+    ]
     for place, text in enumerate(texts[1:], start=1):
         name, word = texts[place - 1].strip(), text.strip()
         is_word = len(word) >= _SHORTEST_VALUE and len(word.split()) == 1
         if is_word and len(name) <= _LONGEST_NAME and is_telling(name):
-            found.append((place, _Span(0, len(text), _NAMED)))
+            found.append((place, _KeySpan(0, len(text), _NAMED)))
     return found
 
 
-def _joined(texts: Sequence[str], own: Sequence[set[_Span]], between: str) -> Iterator[tuple[int, _Span]]:
+def _begun(texts: Sequence[str], own: set[_KeySpan], between: str) -> Iterator[tuple[int, _KeySpan]]:
+    """The pieces of keys that begin in the first of several texts, or at the beginning of the second.
+
+    own: the keys of the first text alone.
+    """
     bare = [text.strip() for text in texts]
+    margins = [len(text) - len(text.lstrip()) for text in texts]
     starts = [0, *accumulate(len(text) + len(between) for text in bare)]
-    place = 0
-    for span in sorted({*_own(between.join(bare))}):
-        while starts[place + 1] <= span.start:
-            place += 1
-        shift = len(texts[place]) - len(texts[place].lstrip())
-        known = {each.start for each in own[place]}
-        is_longer = span.start - starts[place] + shift in known
-        for other in range(place, len(texts)):
-            start = max(span.start - starts[other], 0)
-            end = min(span.end - starts[other], len(bare[other]))
+    ends = {span.end - margins[0] for span in own}
+    for span in _own(between.join(bare)):
+        if span.start > starts[1] + _LEAD:
+            continue
+        for place, text in enumerate(bare):
+            start, end = max(span.start - starts[place], 0), min(span.end - starts[place], len(text))
             if end <= start:
-                break
-            piece = bare[other][start:end]
+                continue
             # A key that is whole in one text may only seem to go on in the next one: "sk-…", "Thanks".
-            if other > place and is_longer and not _is_rest(piece):
+            if place and len(bare[0]) in ends and span.start < starts[1] and not _is_rest(text[start:end]):
                 break
-            shift = len(texts[other]) - len(texts[other].lstrip())
-            yield other, _Span(start + shift, end + shift, span.kind)
+            yield place, _KeySpan(start + margins[place], end + margins[place], span.kind)
 
 
 def _is_rest(piece: str) -> bool:

@@ -27,7 +27,7 @@ from memlog.eventlog.events import (
 from memlog.eventlog.extraction import Extraction
 from memlog.eventlog.layout import EXTRACT_LOCK, LOG
 from memlog.eventlog.locks import locked
-from memlog.eventlog.outgoing import Part, masked_parts
+from memlog.eventlog.outgoing import SentText, masked_parts
 from memlog.eventlog.secrets import kinds_in
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Buffer, BufferedMessage, buffers, count_of_session
@@ -145,7 +145,7 @@ class Extractor:
     def _compress(self, date: str, chat: str | None, days: list[DailyEvent]) -> ExtractionReport:
         """Distil daily events of one chat, whose memories are of that chat: no other one is told."""
         used = prompt(COMPRESS)
-        summaries = masked_parts([Part(each.summary) for each in days])
+        summaries = masked_parts([SentText(each.summary) for each in days])
         shown = [
             {"date": each.event_date, "channel": each.channel, "summary": summary}
             for each, summary in zip(days, summaries, strict=True)

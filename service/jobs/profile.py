@@ -15,7 +15,7 @@ from memlog.eventlog.encode import draft, new_id
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, ProfileRefreshed
 from memlog.eventlog.extraction import Extraction
-from memlog.eventlog.outgoing import Part, is_private, masked_parts
+from memlog.eventlog.outgoing import SentText, is_private, masked_parts
 from memlog.eventlog.secrets import is_telling, kinds_in
 from memlog.projector.handlers.core_memory import PROFILE
 from memlog.projector.sqlite import Connection
@@ -91,7 +91,7 @@ class Profile:
             for key, each in values.items()
             if key not in stale and each.value and not is_telling(key)
         }
-        told = masked_parts([Part(value, (key,)) for key, value in standing.items()])
+        told = masked_parts([SentText(value, (key,)) for key, value in standing.items()])
         asked = {
             "profile": dict(zip(standing, told, strict=True)),
             "memories": [

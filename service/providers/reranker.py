@@ -8,10 +8,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from memlog.eventlog.categories import PRIVATE_CATEGORIES
 from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.outgoing import outgoing
-from memlog.eventlog.secrets import kinds_in
 from memlog.query.search.hits import Hit
 from memlog.query.search.nearest import HAS_KEY
 from memlog.service.providers.breaker import Breaker
@@ -42,13 +40,15 @@ class Reranker:
 
     It is made for one question, whose requests share the time of the provider.
 
-    whole_of: the text of the document of which a hit is a passage.
+    may_be_sent: whether a hit is. has_key: whether the question holds what looks like a key.
     """
 
-    def __init__(self, provider: RerankProvider, store: Path, whole_of: Callable[[Hit], str]) -> None:
+    def __init__(
+        self, provider: RerankProvider, store: Path, may_be_sent: Callable[[Hit], bool], *, has_key: bool
+    ) -> None:
         self._provider = provider
         self._breaker = Breaker(store, "rerank", provider)
-        self._whole_of = whole_of
+        self._may_be_sent, self._has_key = may_be_sent, has_key
         self._left = provider.timeout
 
     def __call__(self, question: str, hits: list[Hit], silent: dict[str, str]) -> list[Hit]:
@@ -60,7 +60,7 @@ class Reranker:
         places = [place for place, hit in enumerate(hits[: self._provider.top_n]) if self._may_be_sent(hit)]
         if len(places) < 2:
             return hits
-        if kinds_in(question):
+        if self._has_key:
             silent["rerank"] = HAS_KEY
             return hits
         try:
@@ -115,9 +115,3 @@ class Reranker:
             body["model"] = provider.model
         answer = Endpoint(url + path, provider.api_key).post(outgoing(body), _RankAnswer, seconds)
         return [(each.index, each.relevance_score) for each in answer.results]
-
-    def _may_be_sent(self, hit: Hit) -> bool:
-        if hit.category in PRIVATE_CATEGORIES or kinds_in(hit.content):
-            return False
-        # A key may be longer than a passage.
-        return hit.kind != "document" or not kinds_in(self._whole_of(hit))
