@@ -13,7 +13,7 @@ from memlog.eventlog.outgoing import outgoing
 from memlog.query.search.hits import Hit
 from memlog.query.search.nearest import HAS_KEY
 from memlog.service.providers.breaker import Breaker
-from memlog.service.providers.endpoint import Endpoint, late
+from memlog.service.providers.endpoint import late
 from memlog.service.providers.settings import RerankProvider
 
 _LONGEST = 4000
@@ -107,11 +107,11 @@ class Reranker:
         url = (provider.base_url or "").rstrip("/")
         if provider.type == "tei":
             body: dict[str, Any] = {"query": question, "texts": texts, "truncate": True}
-            found = Endpoint(f"{url}/rerank", provider.api_key).post(outgoing(body), list[_TeiScore], seconds)
+            found = self._breaker.endpoint(f"{url}/rerank").post(outgoing(body), list[_TeiScore], seconds)
             return [(each.index, each.score) for each in found]
         path = "/rerank" if urlsplit(url).path.strip("/") else "/v1/rerank"
         body = {"query": question, "documents": texts, "top_n": len(texts)}
         if provider.model is not None:
             body["model"] = provider.model
-        answer = Endpoint(url + path, provider.api_key).post(outgoing(body), _RankAnswer, seconds)
+        answer = self._breaker.endpoint(url + path).post(outgoing(body), _RankAnswer, seconds)
         return [(each.index, each.relevance_score) for each in answer.results]

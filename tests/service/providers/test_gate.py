@@ -159,7 +159,8 @@ def functions_that_call(*names: str) -> Iterator[str]:
 
 
 def test_every_sender_is_tried() -> None:
-    assert {*functions_that_call("Endpoint", "_questions.ask")} == {*SENDERS}
+    assert {*functions_that_call("_breaker.endpoint", "_questions.ask")} == {*SENDERS}
+    assert {*functions_that_call("Endpoint")} == {"service.providers.breaker.Breaker.endpoint"}
     # Only these open connections: to providers, and to memlog's own server.
     clients = {*functions_that_call("httpx2.Client", "httpx2.AsyncClient", "httpx2.post", "urlopen")}
     assert clients == {
