@@ -43,6 +43,25 @@ def input_warnings(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[Ap
     return (*_unknown_members(event, unknown), *of_chat)
 
 
+def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[AppendWarning]:
+    """Yield a warning for each member that holds what looks like a key, without showing it."""
+    # Imported here: without an append nobody needs the shapes of keys.
+    from memlog.eventlog.secrets import kinds_in, kinds_in_line
+
+    whole = msgspec.json.encode(members)
+    if not kinds_in(whole.decode()):
+        return
+    for name, raw in members.items():
+        # With its neighbour: {"key": "wifi_password", "value": …}.
+        named = {"key": members["key"], name: raw} if name == "value" and "key" in members else {name: raw}
+        if kinds := kinds_in_line(msgspec.json.encode(named)):
+            message = (
+                f"{name} of event {event_id} holds what looks like a key ({', '.join(kinds)}): memlog append"
+                f" --redact masks it, memlog forget {event_id} and memlog scrub erase it"
+            )
+            yield AppendWarning("key", name, message)
+
+
 def _unknown_members(event: Event, unknown: list[str]) -> Iterator[AppendWarning]:
     for name in unknown[:_MOST_WARNINGS]:
         meant = _meant(event, name)

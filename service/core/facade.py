@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, overload
 
 import msgspec
 
-from memlog.eventlog.acknowledgements import Position
+from memlog.eventlog.acknowledgements import AppendWarning, Position, warnings_of
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated
 from memlog.eventlog.hashing import short_sha256
@@ -33,7 +33,7 @@ class CoreValue(msgspec.Struct, frozen=True):
     value: str
 
 
-class CoreImportReport(msgspec.Struct):
+class CoreImportReport(msgspec.Struct, omit_defaults=True):
     """What an import did.
 
     set: the values that were appended.
@@ -41,6 +41,7 @@ class CoreImportReport(msgspec.Struct):
     kept: keys of the file that keep the value they had.
     other: how many of `kept` `force` would have set.
     skipped: how many lines of the file were not understood; 0 for JSON.
+    warnings: of the events.
     """
 
     set: list[CoreValue]
@@ -48,6 +49,7 @@ class CoreImportReport(msgspec.Struct):
     kept: list[CoreValue]
     other: int
     skipped: int
+    warnings: list[AppendWarning] = []
 
 
 def _as_stored(section: dict[str, str], key: str) -> str:
@@ -128,7 +130,7 @@ class Core(OperationGroup):
         known = self._decide(lambda db: {each for each in ids.values() if "core" in streams_of(db, each)})
         done.set = [each for each in done.set if ids[each] not in known]
         done.skipped = skipped
-        self._append(_updated(each, ids[each]) for each in done.set)
+        done.warnings = warnings_of(self._append(_updated(each, ids[each]) for each in done.set))
         return done
 
     def _is_view(self, path: Path) -> bool:
@@ -150,7 +152,7 @@ class Core(OperationGroup):
         events: list[Event] = [_updated(each) for each in done.set]
         events += [CoreMemoryDeleted(section=each.section, key=each.key) for each in done.deleted]
         if events:
-            self._append(events)
+            done.warnings = warnings_of(self._append(events))
         return done
 
     def _changes(self, said: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> CoreImportReport:
