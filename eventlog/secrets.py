@@ -21,8 +21,9 @@ _NAMES = frozenset(
 _SHORTEST_NAME = min(map(len, NAMES))
 _LONGEST_NAME = 64
 """Of a member whose value is a key, with a margin: `HTTP_PROXY_AUTHORIZATION` has 24."""
-_PAIR_NAMES = ("name", "Name", "NAME", "key", "Key", "KEY", "header", "Header")
-"""The names of the name in {name: …, value: …}: headers in HAR, variables of a container."""
+PAIR_NAMES = ("name", "Name", "NAME", "key", "Key", "KEY", "header", "Header", "topic_key", "title")
+"""The names of the name in {name: …, value: …}: headers in HAR, variables of a container, memories."""
+PAIR_VALUES = ("value", "content")
 
 
 def masked(text: str) -> str:
@@ -117,9 +118,9 @@ def rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401
             ]
         elif isinstance(value, dict):
             made, inner = {}, []
-            paired = next((_head(value[name]) for name in _PAIR_NAMES if name in value), "")
+            paired = next((_head(value[name]) for name in PAIR_NAMES if name in value), "")
             for name, item in value.items():
-                before = paired if paired and name.lower() == "value" else _head(name)
+                before = paired if paired and name.lower() in PAIR_VALUES else _head(name)
                 clean_name = _unused(made, rewrite(name))
                 made[clean_name] = item
                 inner.append((made, clean_name, item, before))

@@ -24,6 +24,9 @@ WRITES: dict[str, Callable[[library.Store, str], Any]] = {
         [{"type": "message", "channel": "x", "chat_id": "1", "role": "user", "content": text}]
     )[0],
     "memory save": lambda store, text: store.memories.save(text),
+    "memory save beside a name": lambda store, text: store.memories.save(
+        "hunter2abc" if text.endswith("hunter2abc") else text, title="wifi password"
+    ),
     "memory update": lambda store, text: store.memories.update(
         store.memories.save("tea").memory_id, content=text
     ),
