@@ -2,6 +2,7 @@
 
 import errno
 import os
+import sys
 
 import click
 import msgspec
@@ -160,6 +161,16 @@ def _lacking(error: BaseException | None) -> str | None:
     return None
 
 
+def _said(error: BaseException) -> str:
+    """What a provider said: it may quote what it was sent, so that no file and no pipe gets it."""
+    if not (isinstance(error, MemlogError) and error.said and sys.stderr.isatty()):
+        return ""
+    # Imported here: most runs end without an error.
+    from memlog.eventlog.secrets import masked
+
+    return masked(error.said)
+
+
 def print_error(error: BaseException, *, as_json: bool) -> None:
     """Print `error` to stderr."""
     if isinstance(error, click.exceptions.Exit):
@@ -181,5 +192,7 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
         click.echo(msgspec.json.encode({"error": safe}).decode(), err=True)
         return
     click.echo(f"memlog: {one_line(failure.message)}", err=True)
+    if said := _said(error):
+        click.echo(f"it said: {one_line(said)}", err=True)
     if failure.hint:
         click.echo(f"hint: {one_line(failure.hint)}", err=True)

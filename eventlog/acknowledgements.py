@@ -1,6 +1,6 @@
 """The acknowledgement of a stored event: its position, and warnings for its writer."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -11,7 +11,7 @@ from memlog.eventlog.limits import Durability as Durability
 class AppendWarning(msgspec.Struct, frozen=True):
     """Something about a stored event that its writer probably did not intend.
 
-    code: `unknown_member`, `chat_form`, `conflict` or `forgotten`.
+    code: `unknown_member`, `chat_form`, `key`, `conflict` or `forgotten`.
     member: the member in question.
     message: the problem and its remedy.
     """
@@ -64,6 +64,12 @@ class KnownId(msgspec.Struct, frozen=True):
 
 LookUp = Callable[[str, Sequence[str]], Mapping[str, KnownId]]
 """Given a stream and ids just appended to it, returns the ids that were in use before."""
+
+
+def warnings_of(positions: Iterable[Position]) -> list[AppendWarning]:
+    """Return what is to be told of stored events, as the answer of an operation has it."""
+    return [warning for position in positions for warning in position.warnings]
+
 
 OnStored = Callable[[Sequence[Position]], None]
 """Called with stored events, once they are durable."""

@@ -28,7 +28,7 @@ from memlog.eventlog.envelope import Change, Event, tag_of
 from memlog.eventlog.errors import BadInput, MemlogError
 from memlog.eventlog.event_fields import MAX_TARGETS
 from memlog.eventlog.events import TYPES, MemorySaved, Redacted
-from memlog.eventlog.input_warnings import input_warnings
+from memlog.eventlog.input_warnings import input_warnings, key_warnings
 from memlog.eventlog.quarantine import HINTS, BadLine, check_length, check_text
 from memlog.eventlog.streams import stream_of
 
@@ -209,7 +209,7 @@ def _drafted(event: Event, source: bytes) -> Draft:
         is_dated=event.ts is not None,
         memory_id=_memory_id(event),
         content=b"" if event.id is None else _content(event),
-        warnings=input_warnings(event, members),
+        warnings=(*input_warnings(event, members), *key_warnings(event_id, members)),
     )
 
 

@@ -43,6 +43,26 @@ def input_warnings(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[Ap
     return (*_unknown_members(event, unknown), *of_chat)
 
 
+def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[AppendWarning]:
+    """Yield a warning for each member that holds what looks like a key, without showing it."""
+    # Imported here: without an append nobody needs the shapes of keys.
+    from memlog.eventlog.secrets import PAIR_NAMES, PAIR_VALUES, is_telling, kinds_in, kinds_in_line
+
+    names = {name: members[name] for name in PAIR_NAMES if name in members}
+    is_named = any(is_telling(bytes(raw).decode()) for raw in names.values())
+    if not is_named and not kinds_in(msgspec.json.encode(members).decode()):
+        return
+    for name, raw in members.items():
+        # With its name: {"key": "wifi_password", "value": …}.
+        named = names | {name: raw} if name in PAIR_VALUES else {name: raw}
+        if kinds := kinds_in_line(msgspec.json.encode(named)):
+            message = (
+                f"{name} of event {event_id} holds what looks like a key ({', '.join(kinds)}): memlog append"
+                f" --redact masks it, memlog forget {event_id} and memlog scrub erase it"
+            )
+            yield AppendWarning("key", name, message)
+
+
 def _unknown_members(event: Event, unknown: list[str]) -> Iterator[AppendWarning]:
     for name in unknown[:_MOST_WARNINGS]:
         meant = _meant(event, name)

@@ -39,6 +39,8 @@ _GITHUB = (
 )
 _AZURE = "https://learn.microsoft.com/en-us/purview/sit-defn-all-creds"
 
+_NAMED_BY_PEOPLE = "https://cheatsheetseries.owasp.org/cheatsheets/Secrets_Management_Cheat_Sheet.html"
+
 _PEM = r"[ +](?:[A-Z0-9]{1,16}[ +]){0,4}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----"
 _PEM_GAP = r"(?:[\s\"'`,\\>|#*.:+/]|-(?!----)){0,99}+"
 _PEM_HEADER = r"(?:Proc-Type|DEK-Info|Version|Comment|Charset):[^\n]{0,120}+"
@@ -75,14 +77,24 @@ _HOST = r"@(?=[\w\[%.-])"
 _IN_URL = f"{_USER}{_VARIABLE}({_WORD}){_HOST}"
 _IN_DATABASE_URL = f"{_USER}{_VARIABLE}({_WORD}(?={_HOST})|{_RAW_WORD}){_HOST}"
 
-_SETTING = (
-    r"""["']?[ \t]{0,2}[=:][ \t]{0,2}["']?"""
+_OPAQUE = (
     r"""(?![\w.]{1,64}[(\[{]|[a-z_]{1,32}\.[a-z_]|(?i:your|my|example|change|test))"""
     r"""(?=[^\s0-9"'&]{0,63}[0-9])(?=[^\sA-Za-z"'&]{0,63}[A-Za-z])"""
-    r"""([\w!#%+/=@^~-](?:[\w!#$%()*+./:=?@^~|-]|&(?!\w{1,32}=|[a-z0-9#]{1,6};)){9,127})"""
+    r"""([\w!#%+/=@^~-](?:[\w!#$%()*+./:=?@^~|-]|&(?!\w{1,32}=|[a-z0-9#]{1,6};)){LEAST,127})"""
     r"""(?<![).:?|*])(?![\w(\[{<$])"""
 )
-"""An opaque value of a setting: letters and digits; no call, index, variable or placeholder."""
+"""An opaque value: letters and digits; no call, index, variable or placeholder."""
+_SETTING = r"""["']?[ \t]{0,2}[=:][ \t]{0,2}["']?""" + _OPAQUE.replace("LEAST", "9")
+_SHORT = _OPAQUE.replace("LEAST", "6")
+_WRITTEN = (
+    r"""(?=[ .?!)*_`\]]{0,4}[=:|>"'\n\t])[^A-Za-z0-9\[]{1,8}(?:[Vv]alue[^A-Za-z0-9\[]{1,8})?""" + _SHORT
+)
+"""What people write behind a name: `password: …`, a cell of a table, a pair."""
+TOLD = (
+    r"(?i:passw(?:or[dt]|d)|pass(?:phrase|code)|api[ _-]?key|secret|token)"
+    r"\s(?i:is|was|ist)[\s:]{1,3}[\"'`*]{0,2}" + _SHORT
+)
+"""`my password is …`: memlog sends it to nobody, and masks it nowhere else."""
 
 # fmt: off
 SHAPES = (
@@ -273,6 +285,10 @@ SHAPES = (
     # A setting with a name in capitals that ends so, and an opaque value.
     KeyShape("named-secret", "PASSW SECRET API_KEY SECRET_KEY AUTH_TOKEN ACCESS_TOKEN",
              "(?:ORD|D)?" + _SETTING, "https://12factor.net/config", before="(?<![a-z])"),
+    KeyShape("named-secret", "assword asswd asswort assphrase asscode", _WRITTEN, _NAMED_BY_PEOPLE,
+             before="[Pp]", width=1),
+    KeyShape("named-secret", "api Api API lient_ lientS ccess_t ccessT uth_t uthT",
+             "(?:[_ -]?[Kk]ey|ecret|secret|oken)" + _WRITTEN, _NAMED_BY_PEOPLE, before=ANYWHERE),
 )
 # fmt: on
 
@@ -283,6 +299,8 @@ NAMES = {
     "authorization": "authorization",
     "password": "PASSWORD",
     "passwd": "PASSWD",
+    "passphrase": "PASSWORD",
+    "passcode": "PASSWORD",
     "apikey": "API_KEY",
     "clientsecret": "SECRET",
 }

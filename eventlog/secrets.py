@@ -21,8 +21,9 @@ _NAMES = frozenset(
 _SHORTEST_NAME = min(map(len, NAMES))
 _LONGEST_NAME = 64
 """Of a member whose value is a key, with a margin: `HTTP_PROXY_AUTHORIZATION` has 24."""
-_PAIR_NAMES = ("name", "Name", "NAME", "key", "Key", "KEY", "header", "Header")
-"""The names of the name in {name: …, value: …}: headers in HAR, variables of a container."""
+PAIR_NAMES = ("name", "Name", "NAME", "key", "Key", "KEY", "header", "Header", "topic_key", "title")
+"""The names of the name in {name: …, value: …}: headers in HAR, variables of a container, memories."""
+PAIR_VALUES = ("value", "content")
 
 
 def masked(text: str) -> str:
@@ -49,7 +50,7 @@ def kinds_in_line(line: bytes) -> list[str]:
         kinds.update(dict.fromkeys(kinds_in(text)))
         return text
 
-    _rewritten(value, noted)
+    rewritten(value, noted)
     return list(kinds)
 
 
@@ -63,7 +64,7 @@ def masked_event(source: bytes) -> bytes:
         return source  # the reader reports the fault
     # `at` and `crc` of another log's line belong to the unmasked text.
     given = {name: value for name, value in members.items() if name not in ("at", "crc")}
-    clean = _rewritten(given, masked)
+    clean = rewritten(given, masked)
     if clean == given:
         return source
     for name in _NAMES & clean.keys():
@@ -92,7 +93,12 @@ def texts_within(values: Iterable[Any]) -> Iterator[str]:
             waiting += reversed(value)
 
 
-def _rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401 - any JSON
+def is_telling(name: str) -> bool:
+    """Whether a name ends as that of a key does: `wifi_password`."""
+    return bool(_head(name))
+
+
+def rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401 - any JSON
     """`value` with each text rewritten at any depth. Without recursion."""
     clean: list[Any] = [None]
     # Where a value belongs, the value, and what is put before a text to show what it is.
@@ -112,9 +118,9 @@ def _rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN40
             ]
         elif isinstance(value, dict):
             made, inner = {}, []
-            paired = next((_head(value[name]) for name in _PAIR_NAMES if name in value), "")
+            paired = next((_head(value[name]) for name in PAIR_NAMES if name in value), "")
             for name, item in value.items():
-                before = paired if paired and name.lower() == "value" else _head(name)
+                before = paired if paired and name.lower() in PAIR_VALUES else _head(name)
                 clean_name = _unused(made, rewrite(name))
                 made[clean_name] = item
                 inner.append((made, clean_name, item, before))

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from memlog.eventlog.chat import Chat
+from memlog.projector.passages.beside import ORDER as ORDER
 from memlog.projector.sqlite import Connection
 from memlog.query.chats import check_known
 from memlog.query.context.token_counters import least_weight
@@ -43,9 +44,6 @@ class Window(msgspec.Struct):
     session_start: str | None
     messages: list[WindowMessage]
 
-
-ORDER = ("created_at", "day", "number", "writer", "offset", "stream")
-"""The columns by which a chat's messages are ordered."""
 
 _OLDEST_FIRST = "ORDER BY " + ", ".join(ORDER)
 NEWEST_FIRST = "ORDER BY " + ", ".join(f"{column} DESC" for column in ORDER)

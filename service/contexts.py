@@ -35,7 +35,7 @@ def context(reads: ReadPool, log: Log, asked: BuildContext) -> Context:
     try:
         if asked.part == "stable":
             return reads.healed(lambda read_model: _composed(read_model, asked, ContextHits()))[0]
-        asking = Asking(reads.first, asked.text)
+        asking = Asking(reads, asked.text, chat=asked.conversation, is_synced=asked.sync)
         given, said = reads.healed(lambda read_model: _searched(read_model, asked, asking))
     except (DatabaseError, EmbeddingError) as error:
         found = ContextHits(silent={"search": error.message})
@@ -75,7 +75,7 @@ def _searched(read_model: ReadModel, asked: BuildContext, question: Asking) -> _
     db, synced, embedder, silent = latest_for_search(read_model, question, is_synced=asked.sync)
 
     def found(asked: BuildContext, asking: Key | None) -> ContextHits:
-        rerank = reranker_of(read_model, lambda ask: ask(db))
+        rerank = reranker_of(read_model, lambda ask: ask(db), has_key=question.has_key)
         hits = find(db, asked, embedder, asking, read_model.sample, rerank)
         hits.silent.update(silent)
         return hits

@@ -5,15 +5,17 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from memlog.eventlog.chat import Chat
 from memlog.eventlog.errors import EmbeddingError
-from memlog.eventlog.secrets import kinds_in
+from memlog.eventlog.outgoing import has_key
 from memlog.projector.embedding.models import Embedder, Kind
 from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection
-from memlog.query.search.hits import Hit, document_text
+from memlog.query.search.hits import Hit
 from memlog.query.search.hybrid import SearchResult, search
 from memlog.query.search.nearest import HAS_KEY, embedded_part
 from memlog.query.search.request import Search
+from memlog.query.sendable import may_be_sent, question_has_key
 from memlog.service.embedding_models import NO_MODEL
 from memlog.service.read_model import ReadModel, name_pending
 from memlog.service.read_pool import ReadPool
@@ -35,8 +37,8 @@ def search_store(reads: ReadPool, asked: Search, *, reranks: bool = True) -> Sea
     """
     if reads.first.is_off:
         return SearchResult(hits=[], mode=asked.mode, synced=True, silent=dict(OFF), took_ms=0.0)
-    asking = Asking(reads.first, asked.text, embeds=asked.mode != "text")
-    rerank = reranker_of(reads.first, reads.read) if reranks else None
+    asking = Asking(reads, asked.text, embeds=asked.mode != "text")
+    rerank = reranker_of(reads.first, reads.read, has_key=asking.has_key) if reranks else None
     most = asked.k if reads.first.rerank is None else max(asked.k, reads.first.rerank.top_n)
     wanted = replace(asked, k=most)
     result = reads.healed(lambda read_model: _searched(read_model, wanted, asking))
@@ -58,29 +60,49 @@ def _searched(read_model: ReadModel, asked: Search, asking: "Asking") -> SearchR
 class Asking:
     """The embedder for a question. A provider has embedded it already: nothing is locked meanwhile.
 
-    silent: why there is none.
+    chat: in which it is said. silent: why there is no embedder. has_key: whether providers are to be asked,
+    and the question holds what looks like a key.
     """
 
-    def __init__(self, read_model: ReadModel, text: str, *, embeds: bool = True) -> None:
+    def __init__(
+        self,
+        reads: ReadPool,
+        text: str,
+        *,
+        chat: Chat | None = None,
+        embeds: bool = True,
+        is_synced: bool = True,
+    ) -> None:
         self.embeds = embeds
+        self.has_key = False
         self.embedder: Embedder | None = None
         self.silent: dict[str, str] = {}
         if embeds:
-            self.embedder, self.silent = read_model.model.embedder_or_why("question")
-        if self.embedder is not None and self.embedder.is_remote:
-            self.embedder = _AskedBefore(self.embedder, embedded_part(text))
+            self.embedder, self.silent = reads.first.model.embedder_or_why("question")
+        is_remote = self.embedder is not None and self.embedder.is_remote
+        if is_remote or reads.first.rerank is not None:
+            # Of the whole: only its beginning is embedded. Beside it stands what its chat said before.
+            self.has_key = (
+                has_key(text)
+                if chat is None
+                else reads.healed(
+                    lambda read_model: question_has_key(read_model.latest(sync=is_synced)[0], text, chat)
+                )
+            )
+        if self.embedder is not None and is_remote:
+            self.embedder = _AskedBefore(self.embedder, None if self.has_key else embedded_part(text))
 
 
 class _AskedBefore:
-    """A remote embedder that has embedded a question, or failed to."""
+    """A remote embedder that has embedded a question, or failed to. text: None where it holds a key."""
 
     is_remote = True
 
-    def __init__(self, embedder: Embedder, text: str) -> None:
+    def __init__(self, embedder: Embedder, text: str | None) -> None:
         self.id, self.dimension = embedder.id, embedder.dimension
         self._vector: NDArray[np.float32] | None = None
         self._failure = EmbeddingError(HAS_KEY)
-        if not kinds_in(text):
+        if text is not None:
             try:
                 self._vector = embedder.embed([text], "query")
             except EmbeddingError as error:
@@ -105,18 +127,21 @@ def providers_of(read_model: ReadModel) -> "list[ProviderState]":
 
 
 def reranker_of(
-    read_model: ReadModel, read: Callable[[Callable[[Connection], str]], str]
+    read_model: ReadModel, read: Callable[[Callable[[Connection], bool]], bool], *, has_key: bool
 ) -> "Reranker | None":
-    """What ranks the hits for one question anew; None where nobody does. read: reads the read model."""
+    """What ranks the hits for one question anew; None where nobody does.
+
+    read: reads the read model. has_key: whether the question holds what looks like a key.
+    """
     if read_model.rerank is None:
         return None
     # Imported here: most stores have no provider.
     from memlog.service.providers.reranker import Reranker
 
-    def whole_of(hit: Hit) -> str:
-        return read(lambda db: document_text(db, hit.event_id))
+    def is_sendable(hit: Hit) -> bool:
+        return read(lambda db: may_be_sent(db, hit))
 
-    return Reranker(read_model.rerank, read_model.path, whole_of)
+    return Reranker(read_model.rerank, read_model.path, is_sendable, has_key=has_key)
 
 
 def latest_for_search(

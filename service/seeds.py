@@ -87,6 +87,7 @@ def store_fact(store: Store, asked: StoreFact) -> dict[str, Any]:
         **{"project_id": asked.project_id, "chat_id": asked.chat_id, "topic_key": done.topic_key},
         **{"kind": asked.kind, "rank": None if is_single else done.ranks[0], "value": done.values[0]},
         "source_message_id": asked.source_message_id,
+        "warnings": [each.message for each in done.warnings],
     }
 
 

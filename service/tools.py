@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from memlog.eventlog.acknowledgements import Position
+from memlog.eventlog.acknowledgements import AppendWarning, Position
 from memlog.eventlog.errors import BadInput
 from memlog.projector.sqlite import Connection
 from memlog.query import memories, provenance
@@ -93,24 +93,25 @@ class ToolItems(msgspec.Struct, kw_only=True, omit_defaults=True):
     not_found: list[str] = []
 
 
-class ToolSaved(msgspec.Struct, kw_only=True):
+class ToolSaved(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The outcome of a save.
 
     decision: saved, already known, or merged into ID. event_id: of the event that was appended.
-    position: its byte in the log, stream/segment@byte.
+    position: its byte in the log, stream/segment@byte. warnings: what is odd about it.
     """
 
     memory_id: str
     decision: str
     event_id: str
     position: str
+    warnings: list[AppendWarning] = []
 
 
-class CoreChange(msgspec.Struct, kw_only=True):
+class CoreChange(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A change of the core memory.
 
     previous: the value before; None without one. value: None if it is removed.
-    position: of the event, stream/segment@byte.
+    position: of the event, stream/segment@byte. warnings: what is odd about it.
     """
 
     section: Section
@@ -118,6 +119,7 @@ class CoreChange(msgspec.Struct, kw_only=True):
     value: str | None
     previous: str | None
     position: str
+    warnings: list[AppendWarning] = []
 
 
 class ToolForgotten(msgspec.Struct, kw_only=True):
@@ -163,6 +165,7 @@ class Tools(OperationGroup):
             decision=done.decision,
             event_id=done.event_id,
             position=_place(done.position),
+            warnings=done.warnings,
         )
 
     @operation(MemoryCoreGet, effect="read", for_agents=True)
@@ -280,7 +283,12 @@ def _changed(
     asked: MemoryCoreUpdate | MemoryCoreDelete, value: str | None, previous: str | None, position: Position
 ) -> CoreChange:
     return CoreChange(
-        section=asked.section, key=asked.key, value=value, previous=previous, position=_place(position)
+        section=asked.section,
+        key=asked.key,
+        value=value,
+        previous=previous,
+        position=_place(position),
+        warnings=[*position.warnings],
     )
 
 

@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from memlog.eventlog.categories import PRIVATE_CATEGORIES
 from memlog.eventlog.errors import Busy, DatabaseError, EmbeddingError
 from memlog.eventlog.layout import EMBEDDINGS
-from memlog.eventlog.secrets import kinds_in
+from memlog.eventlog.outgoing import is_private
 from memlog.projector.catchup import Progress, Turn
 from memlog.projector.embedding import EMBED_BATCH
 from memlog.projector.embedding.cache import VectorCache
@@ -140,10 +139,8 @@ class _VectorFill(NamedTuple):
         """Those that may be embedded, and those that are not sent to a provider."""
         if not self.embedder.is_remote:
             return passages, []
-        private = index.numbers_of_private(self.db, shelf, passages, lambda text: bool(kinds_in(text)))
-        withheld = [
-            each for each in passages if each.category in PRIVATE_CATEGORIES or each.chunk_no in private
-        ]
+        with_keys = index.with_keys(self.db, shelf, passages)
+        withheld = [each for each in passages if is_private(each.category) or each.chunk_no in with_keys]
         return [each for each in passages if each not in withheld], withheld
 
     def _vectors(self, passages: list[Pending]) -> tuple[dict[str, bytes], dict[str, bytes], frozenset[str]]:

@@ -1,12 +1,14 @@
 """The passages that are embedded and searched, with their full text, vectors, and queue for a vector."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import msgspec
 
+from memlog.eventlog.outgoing import has_key
 from memlog.projector.limits import have_room
 from memlog.projector.passages import fulltext, vectors
+from memlog.projector.passages.beside import message_holds_key, names_of_memory
 from memlog.projector.passages.chunking import Chunk, ChunkSizes, chunks, plain_chunks, single_chunk
 from memlog.projector.passages.formats import MARKDOWN, Form, form_of
 from memlog.projector.passages.vectors import Pending
@@ -210,11 +212,9 @@ _OWNERS = {
 }
 
 
-def numbers_of_private(
-    db: Connection, shelf: Shelf, passages: Iterable[Pending], is_private: Callable[[str], bool]
-) -> set[int]:
-    """The numbers of the passages that were cut from a private text, which is looked at as a whole: what
-    makes it private may be longer than a passage."""
+def with_keys(db: Connection, shelf: Shelf, passages: Iterable[Pending]) -> set[int]:
+    """The numbers of the passages that hold a key or a piece of one, which may be longer than a passage, and
+    may be told by what stands beside the text from which they were cut."""
     owners = _OWNERS[shelf.chunks]
     columns = ", ".join(("stream", *owners))
     known: dict[tuple[Any, ...], bool] = {}
@@ -223,19 +223,25 @@ def numbers_of_private(
         row = db.execute(f"SELECT {columns} FROM {shelf.chunks} WHERE chunk_no = ?", (number,)).fetchone()
         owner = tuple(row) if row else (number,)
         if owner not in known:
-            known[owner] = is_private(text) or (
-                row is not None and is_private(_whole(db, shelf, owners, row))
-            )
-        if known[owner] or is_private(text):
+            known[owner] = row is not None and _holds_key(db, shelf, owners, row)
+        if known[owner] or has_key(text):
             found.add(number)
     return found
 
 
-def _whole(db: Connection, shelf: Shelf, owners: tuple[str, ...], row: tuple[Any, ...]) -> str:
-    """The text that the passages of an owner were cut from, which overlap."""
+def _holds_key(db: Connection, shelf: Shelf, owners: Sequence[str], row: Sequence[Any]) -> bool:
+    """Whether the text holds one that the passages of an owner were cut from."""
     stream, *ids = row
     name, value = next((name, value) for name, value in zip(owners, ids, strict=True) if value is not None)
-    sql = f"SELECT content, start_char, end_char FROM {shelf.chunks} WHERE {name} = ? AND stream = ?"
+    if name == "message_id":
+        return message_holds_key(db, "stream = ? AND id = ?", (stream, value))
+    whole = _whole(db, shelf, name, value, stream)
+    return has_key(whole, names_of_memory(db, value) if name == "memory_id" else ())
+
+
+def _whole(db: Connection, shelf: Shelf, owner: str, value: str, stream: str) -> str:
+    """The text that the passages of an owner were cut from, which overlap."""
+    sql = f"SELECT content, start_char, end_char FROM {shelf.chunks} WHERE {owner} = ? AND stream = ?"
     whole, end = [], 0
     for content, start, last in db.execute(f"{sql} ORDER BY chunk_index", (value, stream)):
         whole.append(content[max(0, end - start) :])

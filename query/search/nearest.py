@@ -6,7 +6,6 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from memlog.eventlog.errors import EmbeddingError
-from memlog.eventlog.secrets import kinds_in
 from memlog.projector.embedding.models import Embedder, can_read
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import Shelf
@@ -70,7 +69,6 @@ def _why_not_comparable(text: str, db: Connection, embedder: Embedder) -> str | 
         or ("no vectors yet: project the log" if vectors.model_of(db) is None else None)
         or vectors.why_unlike(db, embedder)
         or (None if can_read(embedder, text) else _OTHER_SCRIPT)
-        or (HAS_KEY if embedder.is_remote and kinds_in(text) else None)
     )
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, overload
 
 import msgspec
 
-from memlog.eventlog.acknowledgements import Position
+from memlog.eventlog.acknowledgements import AppendWarning, Position, warnings_of
 from memlog.eventlog.chat import ChatName
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated
@@ -38,7 +38,7 @@ class CoreValue(msgspec.Struct, frozen=True):
     value: str
 
 
-class CoreImportReport(msgspec.Struct):
+class CoreImportReport(msgspec.Struct, omit_defaults=True):
     """What an import did.
 
     set: the values that were appended.
@@ -46,6 +46,7 @@ class CoreImportReport(msgspec.Struct):
     kept: keys of the file that keep the value they had.
     other: how many of `kept` `force` would have set.
     skipped: how many lines of the file were not understood; 0 for JSON.
+    warnings: of the events.
     """
 
     set: list[CoreValue]
@@ -53,6 +54,7 @@ class CoreImportReport(msgspec.Struct):
     kept: list[CoreValue]
     other: int
     skipped: int
+    warnings: list[AppendWarning] = []
 
 
 def _as_stored(section: dict[str, str], key: str) -> str:
@@ -139,7 +141,7 @@ class Core(OperationGroup):
         known = self._decide(lambda db: {each for each in ids.values() if "core" in streams_of(db, each)})
         done.set = [each for each in done.set if ids[each] not in known]
         done.skipped = skipped
-        self._append(_updated(each, ids[each]) for each in done.set)
+        done.warnings = warnings_of(self._append(_updated(each, ids[each]) for each in done.set))
         return done
 
     def _is_view(self, path: Path) -> bool:
@@ -161,7 +163,7 @@ class Core(OperationGroup):
         events: list[Event] = [_updated(each) for each in done.set]
         events += [CoreMemoryDeleted(section=each.section, key=each.key) for each in done.deleted]
         if events:
-            self._append(events)
+            done.warnings = warnings_of(self._append(events))
         return done
 
     def _changes(self, said: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> CoreImportReport:

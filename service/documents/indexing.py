@@ -119,7 +119,7 @@ class Indexing:
         try:
             # The events of a batch share a sync, and memory holds them easily.
             for batch in in_batches(self._lines(root, found.files), len, _BATCH_BYTES, _BATCH_EVENTS):
-                report.indexed += len(tools.append(batch))
+                report.indexed += len(self._appended(batch))
             # If the root itself was replaced meanwhile, a missing file does not mean that it was removed.
             root.check_same()
         finally:
@@ -130,6 +130,14 @@ class Indexing:
         report.removed = len(tools.append(self._removals()))
         if has_user:
             self._read_user(root)
+
+    def _appended(self, batch: list[bytes]) -> list[Position]:
+        positions = self._tools.append(batch)
+        for line, position in zip(batch, positions, strict=True):
+            if position.warnings:
+                file = str(msgspec.json.decode(line)["file"])
+                self._report.warnings += [FileWarning(file, each.message) for each in position.warnings]
+        return positions
 
     def _is_empty_instead(self, found: Walk, root: Root) -> bool:
         """Whether an empty folder has replaced the one that was indexed, as after an unmount."""

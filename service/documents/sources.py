@@ -17,7 +17,10 @@ USER_FILE = "USER.md"
 
 
 class FileWarning(msgspec.Struct, frozen=True):
-    """What a library printed about a file, by its path below the root: a stranger's text, in a short line."""
+    """What is odd about a file, by its path below the root, in a short line.
+
+    A library printed it, a stranger's text; or the event of the file holds what looks like a key.
+    """
 
     file: str
     text: str
@@ -31,7 +34,7 @@ class IndexingReport(msgspec.Struct, kw_only=True):
     indexed, unchanged, removed: documents: those that were read into the log, those that are up to date, and
         those whose file is gone or no longer matched.
     skipped: what was left out, and why. Where a file could not be read, its document stays.
-    warnings: what libraries printed about files that were read nevertheless, a line a file.
+    warnings: of files that were read nevertheless, a line a file; and of their events.
     user: what USER.md of a workspace, which counts as no file, has set in the core memory; None where none
         was read.
     shared: of a source that was added: how many of its files another source has, too, by that one's name. A

@@ -37,6 +37,11 @@ OUT_OF_REACH = (
 def scrub_store(read_model: ReadModel, lock_timeout: float, asked: Scrub) -> ScrubReport:
     """See `Scrub`."""
     log_format.check_writable(read_model.projector.log)
+    if not asked.dry_run:
+        # Imported here: most stores have no provider.
+        from memlog.service.providers.breaker import forget_words
+
+        forget_words(read_model.path)
     segments = segments_about(read_model.projector.log)
     redacted = redacted_keys(segments)
     # Afterwards, so that the read model has all of them before a byte is erased. A damaged one is replaced:

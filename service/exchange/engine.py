@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog import disk, timestamps
-from memlog.eventlog.acknowledgements import Position
+from memlog.eventlog.acknowledgements import AppendWarning, Position, warnings_of
 from memlog.eventlog.content_ids import content_hash_of_one
 from memlog.eventlog.encode import draft
 from memlog.eventlog.envelope import Event
@@ -51,7 +51,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
         not those that are `changed` in the source since.
     forgotten: events that were forgotten; they do not come back. refused: events that the log does not take,
         and notes of a file whose notes have moved, or were forgotten: they may be old ones.
-    problems: the first ten of unreadable, refused and changed.
+    problems: the first ten of unreadable, refused and changed. warnings: the first ten of appended events.
     unknown_columns: how many rows have a value that memlog has no place for, by `table.column`.
     """
 
@@ -69,6 +69,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
     refused: int = 0
     types: dict[str, int] = {}
     problems: list[ImportProblem] = []
+    warnings: list[AppendWarning] = []
     unknown_columns: dict[str, int] = {}
     prefixes: list[str] = []
 
@@ -298,7 +299,8 @@ class Importing:
         """Append events, each by itself where one of them cannot be stored; return those that are."""
         try:
             if new:
-                self._append(new)
+                told = warnings_of(self._append(new))
+                self._report.warnings += told[: _EXAMPLES - len(self._report.warnings)]
         except BadInput as error:
             if len(new) > 1:
                 return [event for each in new for event in self._appended([each])]

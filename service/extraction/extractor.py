@@ -27,11 +27,13 @@ from memlog.eventlog.events import (
 from memlog.eventlog.extraction import Extraction
 from memlog.eventlog.layout import EXTRACT_LOCK, LOG
 from memlog.eventlog.locks import locked
-from memlog.eventlog.secrets import kinds_in, masked
+from memlog.eventlog.outgoing import SentText, masked_parts
+from memlog.eventlog.secrets import kinds_in
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Buffer, BufferedMessage, buffers, count_of_session
 from memlog.query.context.token_counters import Counter, tokens
 from memlog.query.daily_events import DailyEvent, daily_events
+from memlog.query.sendable import masked_messages
 from memlog.service.extraction.answers import SCHEMA, Distilled, ModelAnswer, read_answer
 from memlog.service.extraction.prompts import COMPRESS, EXTRACT, prompt
 from memlog.service.extraction.questions import Questions
@@ -143,9 +145,10 @@ class Extractor:
     def _compress(self, date: str, chat: str | None, days: list[DailyEvent]) -> ExtractionReport:
         """Distil daily events of one chat, whose memories are of that chat: no other one is told."""
         used = prompt(COMPRESS)
+        summaries = masked_parts([SentText(each.summary) for each in days])
         shown = [
-            {"date": each.event_date, "channel": each.channel, "summary": masked(each.summary)}
-            for each in days
+            {"date": each.event_date, "channel": each.channel, "summary": summary}
+            for each, summary in zip(days, summaries, strict=True)
         ]
         answer, completions = self._answered(used.text, msgspec.json.encode(shown).decode())
         origin = Extraction(new_id(), self._questions.model, used.id, chat_id=chat)
@@ -192,7 +195,7 @@ class Extractor:
         """What became of messages; None if some were forgotten or distilled meanwhile."""
         used = prompt(EXTRACT)
         system = used.text if mode is None else f"{used.text}\nThe conversation is of the mode: {mode}\n"
-        answer, completions = self._answered(system, *self._shown(messages))
+        answer, completions = self._answered(system, *self._shown(Chat.of(chat), messages))
         ids = [message.id for message in messages]
         waiting = {message.id for buffer in self._buffers(Chat.of(chat)) for message in buffer.messages}
         if not waiting.issuperset(ids):
@@ -239,19 +242,18 @@ class Extractor:
             whole.summary, whole.refused = "", whole.refused + 1
         return whole, completions
 
-    def _shown(self, messages: list[BufferedMessage]) -> list[str]:
+    def _shown(self, chat: Chat, messages: list[BufferedMessage]) -> list[str]:
         """The messages as the model is given them: as data, without keys. A message that is longer than a
         request may be is given in parts."""
         most = self._rules.tokens * _CHARACTERS
         parts: list[list[dict[str, Any]]] = [[]]
-        for each in messages:
-            content = masked(each.content)
+        contents = self._decide(lambda db: masked_messages(db, chat, messages))
+        for each, content in zip(messages, contents, strict=True):
             for start in range(0, max(1, len(content)), most):
                 if start:
                     parts.append([])
-                name = None if each.name is None else masked(each.name)
                 piece = content[start : start + most]
-                parts[-1].append({"role": each.role, "name": name, "time": each.ts, "content": piece})
+                parts[-1].append({"role": each.role, "name": each.name, "time": each.ts, "content": piece})
         return [msgspec.json.encode(part).decode() for part in parts]
 
     def _memories(

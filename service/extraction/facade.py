@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memlog.eventlog import timestamps
+from memlog.eventlog.acknowledgements import AppendWarning, warnings_of
 from memlog.eventlog.chat import Chat
 from memlog.eventlog.errors import BadInput, MemlogError, NotFound
 from memlog.eventlog.events import Message
@@ -41,15 +42,16 @@ _RECENT = 50
 """The newest messages of a chat among which those of an exchange are looked for."""
 
 
-class DistilRequest(msgspec.Struct, kw_only=True):
+class DistilRequest(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What becomes of an exchange.
 
-    appended: messages that the session lacked. waiting: messages in its buffer.
+    appended: messages that the session lacked, with their warnings. waiting: messages in its buffer.
     """
 
     session: str
     appended: int
     waiting: int
+    warnings: list[AppendWarning] = []
 
 
 class Extractions(OperationGroup):
@@ -87,11 +89,12 @@ class Extractions(OperationGroup):
             for role, text in given
             if text and (role, text) not in known
         ]
-        if missing:
-            self._append(missing)
+        told = warnings_of(self._append(missing))
         (waiting,) = self._decide(lambda db: list(buffers(db, chat))) or [Buffer(str(chat), [])]
         self._background.add(chat, asked.mode)
-        return DistilRequest(session=str(chat), appended=len(missing), waiting=len(waiting.messages))
+        return DistilRequest(
+            session=str(chat), appended=len(missing), waiting=len(waiting.messages), warnings=told
+        )
 
     @operation(ListBuffers, effect="read")
     def buffer(self, asked: ListBuffers) -> list[Buffer]:

@@ -64,7 +64,9 @@ class Questions:
         """Append what became of an answer. Where that fails, the model rests: it was paid for nothing."""
         try:
             self._append(events)
-        except (BadInput, LogError) as error:
+        except BadInput:  # whose message quotes the answer
+            raise self._model.failed("its answer could not be stored") from None
+        except LogError as error:
             self._model.failed(f"its answer could not be stored: {error.message}")
             raise
         self._model.worked()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from memlog.eventlog.acknowledgements import Position
+from memlog.eventlog.acknowledgements import AppendWarning, Position, warnings_of
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.event_fields import FactKind
@@ -28,13 +28,13 @@ _Facts = list[Fact]
 """Within the class `list` is its method."""
 
 
-class FactUpdate(msgspec.Struct, kw_only=True):
+class FactUpdate(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The values that were set.
 
     topic_key: the key of the topic, as it is stored.
     ranks: the place of each of `values`; 0 for a single value.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
-    positions: of the events: one for a list or a single value, else one a rank.
+    positions, warnings: of the events: one for a list or a single value, else one a rank.
     """
 
     topic_key: str
@@ -43,6 +43,7 @@ class FactUpdate(msgspec.Struct, kw_only=True):
     values: list[str]
     chat: str | None
     positions: list[Position]
+    warnings: list[AppendWarning] = []
 
 
 class FactExtraction(msgspec.Struct, kw_only=True):
@@ -51,7 +52,7 @@ class FactExtraction(msgspec.Struct, kw_only=True):
     topic_key, values: the list, from rank 1 on; None and empty if the text does not certainly state one.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
     why: why there is no certain list; None if there is one.
-    position: of the event; None if nothing was stored.
+    position: of the event, with its warnings; None if nothing was stored.
     """
 
     stored: bool = False
@@ -91,6 +92,7 @@ class Facts(OperationGroup):
             values=[value for event in stored for value in (event.value, *(event.rest or ()))],
             chat=asked.scope,
             positions=positions,
+            warnings=warnings_of(positions),
         )
 
     @operation(GetFact, effect="read")

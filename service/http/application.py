@@ -98,8 +98,9 @@ async def _constant(data: bytes, _: Call) -> Response:
 
 async def _ready(stores: OpenStores, call: Call) -> Response:
     if troubles := await run_in_threadpool(stores.troubles):
-        said = "; ".join(f"{side}: {why}" for side, why in troubles.items())
-        return answer_of(Problem("not_ready", said, retryable=True), 503)
+        # It needs no token: why is in `status`, which does.
+        said = f"not ready: {', '.join(troubles)}"
+        return answer_of(Problem("not_ready", said, "ask the operation status why", retryable=True), 503)
     return await _constant(b'{"ready":true}', call)
 
 

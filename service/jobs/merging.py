@@ -19,7 +19,7 @@ from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.events import MemoriesMerged, MemoryArchived, MemoryUpdated
 from memlog.eventlog.extraction import Extraction
-from memlog.eventlog.secrets import masked
+from memlog.eventlog.outgoing import is_private, with_keys
 from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import compared
 from memlog.query.context.scope import automatic_scope
@@ -28,6 +28,7 @@ from memlog.query.context.token_counters import tokens
 from memlog.query.filters import Filters
 from memlog.query.memories import Memory, memories
 from memlog.query.search.request import Mode, Search
+from memlog.query.sendable import masked_memories, part_of
 from memlog.service.engine import Engine
 from memlog.service.extraction.answers import LONGEST
 from memlog.service.extraction.prompts import MERGE, prompt
@@ -116,6 +117,8 @@ class Merger:
         closed: list[MemoriesMerged] = []
         failed: ProviderError | None = None
         for partition, found in self._engine.decide(self._partitions).items():
+            if is_private(partition.category):
+                continue
             new = [memory.event_id for memory in found if memory.event_id not in known]
             while new and len(found) > 1:
                 batch = self._batch([memory for memory in found if memory.event_id in new])
@@ -195,7 +198,7 @@ class Merger:
         filters = Filters(kinds=frozenset({"memory"}), category=partition.category)
         found: dict[str, Memory] = {}
         for memory in batch:
-            for mode in _MODES:
+            for mode in ("text",) if any(with_keys([part_of(memory)])) else _MODES:
                 asked = Search(
                     text=memory.content[:_SEARCHED],
                     k=_CANDIDATES * 2,
@@ -216,8 +219,8 @@ class Merger:
         assert self._questions is not None
         used = prompt(MERGE)
         asked = [
-            {"number": number, "date": memory.updated_at[:10], "text": masked(memory.content)}
-            for number, memory in enumerate(shown, 1)
+            {"number": number, "date": memory.updated_at[:10], "text": text}
+            for number, (memory, text) in enumerate(zip(shown, masked_memories(shown), strict=True), 1)
         ]
         answer, took = self._questions.ask(
             used.text, msgspec.json.encode(asked).decode(), SCHEMA, read_groups

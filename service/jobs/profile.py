@@ -16,7 +16,8 @@ from memlog.eventlog.encode import draft, new_id
 from memlog.eventlog.errors import BadInput, ProviderError
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, ProfileRefreshed
 from memlog.eventlog.extraction import Extraction
-from memlog.eventlog.secrets import kinds_in, masked
+from memlog.eventlog.outgoing import SentText, is_private, masked_parts
+from memlog.eventlog.secrets import is_telling, kinds_in
 from memlog.projector.handlers.core_memory import PROFILE
 from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import compared, contested_memories
@@ -25,6 +26,7 @@ from memlog.query.context.sources import chats_of, chats_of_all
 from memlog.query.context.token_counters import tokens
 from memlog.query.core_memory import CoreValueSource, core_sources, profile_keys
 from memlog.query.memories import Memory, memories
+from memlog.query.sendable import masked_memories
 from memlog.service.engine import Engine
 from memlog.service.extraction.answers import Listed, listed
 from memlog.service.extraction.prompts import PROFILE as PROMPT
@@ -115,12 +117,17 @@ class Profile:
         if not stale and known.issuperset(memory.event_id for memory in shown):
             return 0, 0
         used = prompt(PROMPT)
-        standing = {key: each.value for key, each in values.items() if key not in stale and each.value}
+        standing = {
+            key: each.value
+            for key, each in values.items()
+            if key not in stale and each.value and not is_telling(key)
+        }
+        told = masked_parts([SentText(value, (key,)) for key, value in standing.items()])
         asked = {
-            "profile": {key: masked(value) for key, value in standing.items()},
+            "profile": dict(zip(standing, told, strict=True)),
             "memories": [
-                {"number": number, "date": memory.updated_at[:10], "text": masked(memory.content)}
-                for number, memory in enumerate(shown, 1)
+                {"number": number, "date": memory.updated_at[:10], "text": text}
+                for number, (memory, text) in enumerate(zip(shown, masked_memories(shown), strict=True), 1)
             ],
         }
         answer, took = self._questions.ask(used.text, msgspec.json.encode(asked).decode(), _SCHEMA, _read)
@@ -173,7 +180,9 @@ class Profile:
         own = (
             each
             for each in found
-            if group.has(sources.get(each.memory_id, set())) and each.memory_id not in contested
+            if group.has(sources.get(each.memory_id, set()))
+            and each.memory_id not in contested
+            and not is_private(each.category)
         )
         for memory in sorted(own, key=lambda memory: (-memory.relevance, memory.memory_id)):
             room -= tokens(memory.content, "model")

@@ -16,6 +16,7 @@ from memlog.eventlog.events import SummaryWritten
 from memlog.eventlog.extraction import Extraction
 from memlog.eventlog.secrets import masked
 from memlog.query.context.token_counters import tokens
+from memlog.query.sendable import masked_messages
 from memlog.query.stretches import Unsummarised, chats_with_news, stretches
 from memlog.query.window import WindowMessage
 from memlog.service.engine import Engine
@@ -101,16 +102,12 @@ class Summariser:
     def _summarise(self, chat: Chat, first: str, before: str, messages: list[WindowMessage]) -> str:
         used = prompt(SUMMARISE)
         most = self._room * _CHARACTERS
+        contents = self._engine.decide(lambda db: masked_messages(db, chat, messages))
         shown = [
-            {
-                "role": each.role,
-                "name": None if each.name is None else masked(each.name),
-                "time": each.ts,
-                "content": masked(each.content)[:most],
-            }
-            for each in messages
+            {"role": each.role, "name": each.name, "time": each.ts, "content": content[:most]}
+            for each, content in zip(messages, contents, strict=True)
         ]
-        asked = msgspec.json.encode({"before": masked(before), "messages": shown}).decode()
+        asked = msgspec.json.encode({"before": before, "messages": shown}).decode()
         answer, _ = self._questions.ask(used.text, asked, _SCHEMA, read_summary)
         name, text = new_id(), masked(answer)
         summary = SummaryWritten(

@@ -31,7 +31,7 @@ def _model(read_model: ReadModel) -> Finding:
 
 def _rerank(read_model: ReadModel) -> list[Finding]:
     """Ask the provider once; [] where nobody ranks."""
-    rerank = reranker_of(read_model, lambda _: "")
+    rerank = reranker_of(read_model, lambda _: True, has_key=False)
     if rerank is None:
         return []
     try:

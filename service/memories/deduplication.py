@@ -26,7 +26,7 @@ from memlog.query.provenance import StoredEvent
 from memlog.query.search.duplicate_candidates import likely_memories
 from memlog.service.memories.compared_text import Text
 from memlog.service.memories.near_duplicates import LONGEST, says_all, similarity
-from memlog.service.memories.save import ALREADY_KNOWN, SAVED, Append, SaveReport, merged_into, save
+from memlog.service.memories.save import ALREADY_KNOWN, SAVED, Append, SaveReport, merged_into, save, saved
 from memlog.service.read_model import Deciding
 
 _CANDIDATES = 20
@@ -67,7 +67,7 @@ def save_once(
         return save(append, event)
     memory_id, decision, found = decide(lambda db: decided(db, log, event, any_chat), creates=True)
     (position,) = append([found])
-    return SaveReport(memory_id=memory_id, event_id=position.id, decision=decision, position=position)
+    return saved(memory_id, decision, position)
 
 
 def decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> Decision:

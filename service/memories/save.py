@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from memlog.eventlog.acknowledgements import Position
+from memlog.eventlog.acknowledgements import AppendWarning, Position
 from memlog.eventlog.content_ids import derived_memory_id
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.events import MemorySaved
@@ -24,20 +24,21 @@ def merged_into(memory_id: str) -> str:
     return f"merged into {memory_id}"
 
 
-class SaveReport(msgspec.Struct, kw_only=True):
+class SaveReport(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The outcome of a save.
 
     memory_id: of the memory that has the text.
     decision: `saved`: it is a memory of its own, or replaced the memory with its memory_id.
         `merged into ID`: a near duplicate, which has this text now.
         `already known`: an exact duplicate; the save was counted.
-    event_id, position: of the event that was appended.
+    event_id, position, warnings: of the event that was appended.
     """
 
     memory_id: str
     event_id: str
     decision: str
     position: Position
+    warnings: list[AppendWarning] = []
 
 
 def save(append: Append, event: MemorySaved) -> SaveReport:
@@ -49,4 +50,15 @@ def save(append: Append, event: MemorySaved) -> SaveReport:
     if memory_id is None:
         memory_id = derived_memory_id(event.chat_id, event.content)
     (position,) = append([msgspec.structs.replace(event, memory_id=memory_id)])
-    return SaveReport(memory_id=memory_id, event_id=position.id, decision=SAVED, position=position)
+    return saved(memory_id, SAVED, position)
+
+
+def saved(memory_id: str, decision: str, position: Position) -> SaveReport:
+    """Return the outcome of an append."""
+    return SaveReport(
+        memory_id=memory_id,
+        event_id=position.id,
+        decision=decision,
+        position=position,
+        warnings=[*position.warnings],
+    )

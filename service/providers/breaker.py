@@ -6,6 +6,7 @@
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import LOG, PROVIDERS
 from memlog.projector import atomic_file
+from memlog.service.providers.endpoint import Endpoint
 from memlog.service.providers.settings import Provider
 
 _FIRST_REST = 30.0
@@ -31,7 +33,8 @@ _unwritten: "dict[tuple[Path, str], ProviderRecord]" = {}
 class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What is known of a provider.
 
-    dimension: of its vectors. failures: in a row; errors: all. error, failed_at: of the last one.
+    dimension: of its vectors. failures: in a row; errors: all. failure, failed_at: of the last one, without
+    what the provider said. error: by older versions, which had that in it: it is dropped.
     rests_until: seconds since 1970; nobody asks it before.
     given_up: what it gave no usable answer about, the latest last.
     """
@@ -39,6 +42,7 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     dimension: int | None = None
     failures: int = 0
     errors: int = 0
+    failure: str | None = None
     error: str | None = None
     failed_at: str | None = None
     rests_until: float = 0.0
@@ -54,7 +58,8 @@ class ProviderState(msgspec.Struct, kw_only=True):
     """A provider that a store is to ask, and how it does.
 
     role: `embedding` or `rerank`. base_url: where texts are sent; None for the address by default.
-    failures: in a row. error, failed_at: of the last one. rests_until: nobody asks it before.
+    failures: in a row. error, failed_at: of the last one; what the provider said of it only as a hash.
+    rests_until: nobody asks it before.
     """
 
     role: str
@@ -79,6 +84,10 @@ class Breaker:
         names = (role, provider.type, provider.base_url, provider.model)
         self._name = " ".join(name for name in names if name)
 
+    def endpoint(self, url: str, **headers: Any) -> Endpoint:  # noqa: ANN401 - as `Endpoint` takes them
+        """An address of the provider."""
+        return Endpoint(url, self._provider.api_key, self._store, **headers)
+
     def record(self) -> ProviderRecord:
         """What is known of the provider."""
         own = _unwritten.get((self._store, self._name))
@@ -93,7 +102,7 @@ class Breaker:
             base_url=provider.base_url,
             model=provider.model,
             failures=record.failures,
-            error=record.error,
+            error=record.failure,
             failed_at=record.failed_at,
             rests_until=timestamps.of_seconds(record.rests_until) if record.rests else None,
         )
@@ -103,7 +112,8 @@ class Breaker:
         record = self.record()
         if record.rests:
             until = timestamps.of_seconds(record.rests_until)
-            raise ProviderError(f"{record.error} (not asked again before {until})", retryable=True)
+            why = record.failure or f"{self._name}: it failed"
+            raise ProviderError(f"{why} (not asked again before {until})", retryable=True)
 
     def failed(self, error: ProviderError, *, rests: bool = True) -> None:
         """Note a failure; not one of this machine, such as a key that is missing.
@@ -119,7 +129,7 @@ class Breaker:
                 dimension=known.dimension,
                 failures=known.failures + 1,
                 errors=known.errors + 1,
-                error=error.message,
+                failure=error.message,
                 failed_at=timestamps.now(),
                 rests_until=time.time() + rest if rests else known.rests_until,
                 given_up=known.given_up,
@@ -143,14 +153,11 @@ class Breaker:
     def _write(self, record: ProviderRecord) -> None:
         """Where it cannot be written, this process remembers it alone."""
         _unwritten[self._store, self._name] = record
-        path = self._store / PROVIDERS
         if not (self._store / LOG).is_dir():
             return
         with suppress(OSError):
-            make_path(path.parent)
-            atomic_file.replace(
-                path, msgspec.json.encode(_records(self._store) | {self._name: record}) + b"\n"
-            )
+            make_path((self._store / PROVIDERS).parent)
+            _put(self._store, _records(self._store) | {self._name: record})
             del _unwritten[self._store, self._name]
 
 
@@ -159,8 +166,22 @@ def count_errors(store: Path, role: str) -> int:
     return sum(record.errors for name, record in _records(store).items() if name.split()[0] == role)
 
 
+def forget_words(store: Path) -> None:
+    """Drop what older versions kept of the words of providers, which may quote what is forgotten."""
+    _records(store)
+
+
 def _records(store: Path) -> dict[str, ProviderRecord]:
+    records: dict[str, ProviderRecord] = {}
     with suppress(OSError, msgspec.MsgspecError, RecursionError):
         data = atomic_file.read(store / PROVIDERS)
-        return {} if data is None else msgspec.json.decode(data, type=dict[str, ProviderRecord])
-    return {}
+        records = {} if data is None else msgspec.json.decode(data, type=dict[str, ProviderRecord])
+    if any(record.error is not None for record in records.values()):
+        records = {name: replace(record, error=None) for name, record in records.items()}
+        with suppress(OSError):
+            _put(store, records)
+    return records
+
+
+def _put(store: Path, records: dict[str, ProviderRecord]) -> None:
+    atomic_file.replace(store / PROVIDERS, msgspec.json.encode(records) + b"\n")

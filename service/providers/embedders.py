@@ -11,9 +11,10 @@ import msgspec
 
 from memlog.eventlog.errors import EmbeddingError, ProviderError
 from memlog.eventlog.limits import OLLAMA_MODEL, OLLAMA_URL
+from memlog.eventlog.outgoing import outgoing
 from memlog.projector.embedding.models import Kind, normalised
 from memlog.service.providers.breaker import Breaker
-from memlog.service.providers.endpoint import Endpoint, late
+from memlog.service.providers.endpoint import late
 from memlog.service.providers.settings import EmbeddingProvider
 
 if TYPE_CHECKING:
@@ -69,12 +70,14 @@ class _ApiAnswer(msgspec.Struct):
 
 def _is_too_long(error: ProviderError, texts: Sequence[str]) -> bool:
     """Whether a provider may take the texts in smaller parts."""
-    is_refused = error.status in _REFUSES_A_TEXT or (error.status == 500 and _TOO_LONG.search(error.message))
+    is_refused = error.status in _REFUSES_A_TEXT or (error.status == 500 and _TOO_LONG.search(error.said))
     return bool(is_refused) and max(map(len, texts)) >= _SHORTEST_PART
 
 
 def _as_embedding_error(error: ProviderError) -> EmbeddingError:
-    return EmbeddingError(error.message, hint=error.hint, retryable=error.retryable)
+    failure = EmbeddingError(error.message, hint=error.hint, retryable=error.retryable)
+    failure.said = error.said
+    return failure
 
 
 class RemoteEmbedder:
@@ -213,7 +216,7 @@ class RemoteEmbedder:
         return (self._provider.base_url or OLLAMA_URL).rstrip("/")
 
     def _post(self, path: str, body: dict[str, Any], into: type[Any], seconds: float) -> Any:  # noqa: ANN401
-        return Endpoint(self._url + path, self._provider.api_key).post(body, into, seconds)
+        return self._breaker.endpoint(self._url + path).post(outgoing(body), into, seconds)
 
     def _ollama(self, texts: list[str], seconds: float) -> Vectors:
         # Cut short, a text would not be found by its end; it is embedded in halves instead.
@@ -223,7 +226,7 @@ class RemoteEmbedder:
             answer: _OllamaAnswer = self._post("/api/embed", body, _OllamaAnswer, seconds)
         except ProviderError as error:
             # Before 0.3.4 there was only the other path, which takes one text.
-            if error.status != 404 or "not found, try" in error.message:
+            if error.status != 404 or "not found, try" in error.said:
                 raise
             vectors = []
             for text in texts:

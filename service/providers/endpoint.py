@@ -8,13 +8,16 @@ from concurrent.futures import Future
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx2
 import msgspec
 
 from memlog.eventlog.errors import MemlogError, ProviderError
+from memlog.eventlog.outgoing import Outgoing
 from memlog.eventlog.secrets import masked
+from memlog.eventlog.store_key import key_of, keyed_hash
 from memlog.service.providers.settings import ApiKey
 
 T = TypeVar("T")
@@ -23,28 +26,31 @@ _MOST_BYTES = 64 * 1024 * 1024
 """Of an answer: 2,048 vectors of 1,536 dimensions as JSON take 40 MB."""
 
 _TOLD = 200
-"""Characters of a refusal that a message repeats."""
+"""Characters of a refusal that a terminal shows."""
+
+_DIGITS = 16
 
 
 class Endpoint:
     """One address of a provider.
 
-    url: where requests are posted. api_key: see `EmbeddingProvider`. key_header: the header that has it; None
-        for a bearer token. headers: further ones.
+    url: where requests are posted. api_key: see `EmbeddingProvider`. store: whose key hashes what it says.
+    key_header: the header that has the key; None for a bearer token. headers: further ones.
     """
 
     def __init__(
         self,
         url: str,
         api_key: ApiKey | None,
+        store: Path,
         *,
         key_header: str | None = None,
         headers: dict[str, str] | None = None,
     ) -> None:
-        self.url, self._api_key = url, api_key
+        self.url, self._api_key, self._store = url, api_key, store
         self._key_header, self._headers = key_header, headers or {}
 
-    def post(self, body: object, into: type[T], seconds: float) -> T:
+    def post(self, body: Outgoing, into: type[T], seconds: float) -> T:
         """What the provider answers to `body`, within `seconds`.
 
         Raises:
@@ -52,19 +58,20 @@ class Endpoint:
         """
         key = self._key()
         try:
-            data = _within(seconds, lambda: self._posted(msgspec.json.encode(body), key, seconds))
+            data = _within(seconds, lambda: self._posted(body.content, key, seconds))
             return msgspec.json.decode(data, type=into)
-        except ProviderError as error:
-            error.message = _without(key, error.message)
-            raise
         except (TimeoutError, httpx2.TimeoutException) as error:
             raise late(f"{self.url}: no answer within {seconds:.3g} s") from error
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            why = str(error) or type(error).__name__
-            raise _away(_without(key, f"{self.url}: {why}")) from None
+            raise _away(*self._told("unreachable", _without(key, str(error)))) from None
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            told = _without(key, f"{self.url}: the answer is not what was expected: {error}")
-            raise ProviderError(told) from None
+            message, said = self._told("the answer is not what was expected", _without(key, str(error)))
+            raise _saying(ProviderError(message), said) from None
+
+    def _told(self, what: str, words: str) -> tuple[str, str]:
+        """The message of an error, with a hash of what the provider said, and that."""
+        said = " ".join(words.split())
+        return f"{self.url}: {what}{hash_of_words(self._store, said)}", said
 
     def _key(self) -> str | None:
         try:
@@ -97,22 +104,19 @@ class Endpoint:
                     raise late(f"{self.url}: no answer within {seconds:.3g} s")
             if answer.is_success:
                 return bytes(data)
-            raise self._refusal(answer, bytes(data))
+            raise self._refusal(answer, bytes(data), key)
 
-    def _refusal(self, answer: httpx2.Response, data: bytes) -> ProviderError:
-        told = " ".join(data.decode(errors="replace").split())
+    def _refusal(self, answer: httpx2.Response, data: bytes, key: str | None) -> ProviderError:
+        words, hint = data.decode(errors="replace"), _HINTS.get(answer.status_code, "")
         if answer.is_redirect:
-            told = (
-                f"it redirects to {answer.headers.get('location', 'nowhere')}, which memlog does not follow"
-            )
-        shown = told if len(told) <= _TOLD else told[:_TOLD] + "…"
-        hint = _HINTS.get(answer.status_code, "")
-        retry_after = _seconds_of(answer.headers.get("retry-after", ""))
-        message = f"{self.url}: HTTP {answer.status_code}{': ' if shown else ''}{shown}"
+            words = f"it redirects to {answer.headers.get('location', 'nowhere')}"
+            hint = "it redirects, which memlog does not follow: name the address itself"
         status = answer.status_code
+        message, said = self._told(f"HTTP {status}", _without(key, words))
         failure = ProviderError(message, hint=hint, retryable=status in (408, 429) or status >= 500)
-        failure.status, failure.retry_after = status, retry_after
-        return failure
+        failure.status = status
+        failure.retry_after = _seconds_of(answer.headers.get("retry-after", ""))
+        return _saying(failure, said)
 
 
 def _seconds_of(retry_after: str) -> float | None:
@@ -136,10 +140,23 @@ def _local(message: str, hint: str) -> ProviderError:
     return failure
 
 
-def _away(message: str) -> ProviderError:
+def _saying(failure: ProviderError, said: str) -> ProviderError:
+    failure.said = said if len(said) <= _TOLD else said[:_TOLD] + "…"
+    return failure
+
+
+def hash_of_words(store: Path, words: str) -> str:
+    """`: words 1f0c…`, by which equal errors are recognised; "" without words, or without a key."""
+    # What a provider says may quote what it was sent, and this outlives what is forgotten.
+    with suppress(MemlogError):
+        return f": words {keyed_hash(key_of(store), words)[:_DIGITS]}" if words else ""
+    return ""
+
+
+def _away(message: str, said: str) -> ProviderError:
     failure = ProviderError(message, hint="start the provider there, or name its address", retryable=True)
     failure.is_away = True
-    return failure
+    return _saying(failure, said)
 
 
 def late(message: str) -> ProviderError:

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from memlog.eventlog.errors import ProviderError
+from memlog.eventlog.outgoing import outgoing
 from memlog.service.providers.breaker import Breaker
-from memlog.service.providers.endpoint import Endpoint
 from memlog.service.providers.settings import LanguageModelProvider
 
 _WAITS = (1.0, 4.0, 15.0)
@@ -131,13 +131,12 @@ class LanguageModel:
         if provider.type == "anthropic":
             body |= {"system": system, "messages": [{"role": "user", "content": user}]}
             body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
-            endpoint = Endpoint(
+            endpoint = self._breaker.endpoint(
                 f"{url}/messages" if has_path else f"{url}/v1/messages",
-                provider.api_key,
                 key_header="x-api-key",
                 headers={"anthropic-version": "2023-06-01"},
             )
-            said = endpoint.post(body, _MessageAnswer, provider.timeout)
+            said = endpoint.post(outgoing(body), _MessageAnswer, provider.timeout)
             text = "".join(block.text for block in said.content if block.type == "text")
             used = said.usage or _MessageUsage()
             return Completion(text, _count(used.input_tokens), _count(used.output_tokens))
@@ -145,7 +144,7 @@ class LanguageModel:
         named = {"name": "answer", "strict": True, "schema": schema}
         body |= {"temperature": 0, "response_format": {"type": "json_schema", "json_schema": named}}
         path = "/chat/completions" if has_path else "/v1/chat/completions"
-        answer = Endpoint(url + path, provider.api_key).post(body, _ChatAnswer, provider.timeout)
+        answer = self._breaker.endpoint(url + path).post(outgoing(body), _ChatAnswer, provider.timeout)
         if not answer.choices:
             raise ProviderError(f"{url}: the answer has no choice")
         usage = answer.usage or _ChatUsage()

@@ -8,13 +8,12 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from memlog.eventlog.categories import PRIVATE_CATEGORIES
 from memlog.eventlog.errors import ProviderError
-from memlog.eventlog.secrets import kinds_in
+from memlog.eventlog.outgoing import outgoing
 from memlog.query.search.hits import Hit
 from memlog.query.search.nearest import HAS_KEY
 from memlog.service.providers.breaker import Breaker
-from memlog.service.providers.endpoint import Endpoint, late
+from memlog.service.providers.endpoint import late
 from memlog.service.providers.settings import RerankProvider
 
 _LONGEST = 4000
@@ -41,13 +40,15 @@ class Reranker:
 
     It is made for one question, whose requests share the time of the provider.
 
-    whole_of: the text of the document of which a hit is a passage.
+    may_be_sent: whether a hit is. has_key: whether the question holds what looks like a key.
     """
 
-    def __init__(self, provider: RerankProvider, store: Path, whole_of: Callable[[Hit], str]) -> None:
+    def __init__(
+        self, provider: RerankProvider, store: Path, may_be_sent: Callable[[Hit], bool], *, has_key: bool
+    ) -> None:
         self._provider = provider
         self._breaker = Breaker(store, "rerank", provider)
-        self._whole_of = whole_of
+        self._may_be_sent, self._has_key = may_be_sent, has_key
         self._left = provider.timeout
 
     def __call__(self, question: str, hits: list[Hit], silent: dict[str, str]) -> list[Hit]:
@@ -59,7 +60,7 @@ class Reranker:
         places = [place for place, hit in enumerate(hits[: self._provider.top_n]) if self._may_be_sent(hit)]
         if len(places) < 2:
             return hits
-        if kinds_in(question):
+        if self._has_key:
             silent["rerank"] = HAS_KEY
             return hits
         try:
@@ -106,17 +107,11 @@ class Reranker:
         url = (provider.base_url or "").rstrip("/")
         if provider.type == "tei":
             body: dict[str, Any] = {"query": question, "texts": texts, "truncate": True}
-            found = Endpoint(f"{url}/rerank", provider.api_key).post(body, list[_TeiScore], seconds)
+            found = self._breaker.endpoint(f"{url}/rerank").post(outgoing(body), list[_TeiScore], seconds)
             return [(each.index, each.score) for each in found]
         path = "/rerank" if urlsplit(url).path.strip("/") else "/v1/rerank"
         body = {"query": question, "documents": texts, "top_n": len(texts)}
         if provider.model is not None:
             body["model"] = provider.model
-        answer = Endpoint(url + path, provider.api_key).post(body, _RankAnswer, seconds)
+        answer = self._breaker.endpoint(url + path).post(outgoing(body), _RankAnswer, seconds)
         return [(each.index, each.relevance_score) for each in answer.results]
-
-    def _may_be_sent(self, hit: Hit) -> bool:
-        if hit.category in PRIVATE_CATEGORIES or kinds_in(hit.content):
-            return False
-        # A key may be longer than a passage.
-        return hit.kind != "document" or not kinds_in(self._whole_of(hit))

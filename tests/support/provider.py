@@ -18,7 +18,8 @@ T = TypeVar("T")
 
 
 class Provider(ThreadingHTTPServer):
-    """`requests`: each path with its body and headers. `always`: a fault. `order`: of ranked texts."""
+    """`requests`: each path with its body and headers. `always`: a fault. `order`: of ranked texts.
+    `quotes`: how it quotes what it was sent, in an error."""
 
     daemon_threads = True
 
@@ -32,6 +33,7 @@ class Provider(ThreadingHTTPServer):
         self.is_old_ollama = False
         self.longest = 1_000_000
         self.refused = "\0"
+        self.quotes: str | None = None
         self.over = threading.Event()
 
     @property
@@ -80,6 +82,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.requests.append((self.path, body, {k.lower(): v for k, v in self.headers.items()}))
+        if self.server.quotes is not None:
+            self._quote(f"cannot-read {json.dumps(body)}")
+            return
         answer = _ANSWERS.get(self.path)
         if answer is None or (self.server.is_old_ollama and self.path == "/api/embed"):
             self._send(404, b"404 page not found", {"content-type": "text/plain"})
@@ -141,6 +146,23 @@ class _Handler(BaseHTTPRequestHandler):
     def _echo(self, _: bytes) -> None:
         key = self.headers.get("authorization", "")
         self._send(401, f'{{"error":"wrong key {key}"}}'.encode(), {"location": f"/?key={key}"})
+
+    def _quote(self, words: str) -> None:
+        data = json.dumps({"error": {"message": words}}).encode()
+        match self.server.quotes:
+            case "redirect":
+                self._send(307, b"", {"location": f"/?{words}"})
+            case "retry-after":
+                self._send(503, b"", {"retry-after": words})
+            case "status line":
+                self.wfile.write(f"HTTP/1.1 {words}\r\n\r\n".encode())
+                self.close_connection = True
+            case "member":
+                self._send(200, json.dumps({"data": [{"index": words}], "choices": words}).encode())
+            case "no JSON":
+                self._send(200, words.encode())
+            case status:
+                self._send(int(str(status)), data)
 
     def _redirect(self, _: bytes) -> None:
         self._send(307, b"", {"location": f"{self.server.url}/elsewhere"})

@@ -1,0 +1,70 @@
+"""What of conversations and memories may be sent to providers."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from memlog.eventlog.chat import Chat
+from memlog.eventlog.outgoing import SentText, has_key, is_private, masked_parts, with_keys
+from memlog.projector.passages.beside import (
+    beside,
+    message_holds_key,
+    names_of,
+    names_of_memory,
+    newest,
+    said,
+)
+from memlog.projector.sqlite import Connection
+from memlog.query.memories import Memory
+from memlog.query.search.hits import Hit, document_text
+
+_BY_ID = "channel = ? AND chat_id = ? AND id = ?"
+
+
+class _SaidMessage(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def role(self) -> str: ...
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def content(self) -> str: ...
+
+
+def masked_messages(db: Connection, chat: Chat, messages: Sequence[_SaidMessage]) -> list[str]:
+    """Return the contents of messages in a row, without keys, also those that go on beside them."""
+    before, _ = beside(db, _BY_ID, [*chat, messages[0].id])
+    _, behind = beside(db, _BY_ID, [*chat, messages[-1].id])
+    own = [said(each.role, each.name, each.content) for each in messages]
+    return masked_parts([*before, *own, *behind])[len(before) : len(before) + len(own)]
+
+
+def masked_memories(memories: Sequence[Memory]) -> list[str]:
+    """Return the contents of memories, without keys."""
+    return masked_parts([part_of(memory) for memory in memories])
+
+
+def part_of(memory: Memory) -> SentText:
+    """Return a memory as the gate looks at it."""
+    return SentText(memory.content, names_of(memory.title, memory.content, memory.topic, memory.tags))
+
+
+def may_be_sent(db: Connection, hit: Hit) -> bool:
+    """Whether a hit may be ranked by a provider. Of a document the whole decides: a key may be longer than a
+    passage."""
+    if is_private(hit.category) or has_key(hit.content):
+        return False
+    if hit.kind == "message" and hit.chat is not None:
+        return not message_holds_key(db, _BY_ID, [*Chat.of(hit.chat), hit.id])
+    if hit.kind == "memory":
+        return not has_key(hit.content, names_of_memory(db, hit.id))
+    return not has_key(document_text(db, hit.event_id))
+
+
+def question_has_key(db: Connection, text: str, chat: Chat) -> bool:
+    """Whether a question holds a key, or goes on with one that was begun in its chat."""
+    before = newest(db, chat)
+    if before and before[-1].text == text:
+        return with_keys(before)[-1]
+    asks = next((part.by for part in reversed(before) if part.by.startswith("user/")), "")
+    return with_keys([*before, SentText(text, by=asks)])[-1]
