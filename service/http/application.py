@@ -18,6 +18,7 @@ from memlog.service.clients import HEADER, acting_for_header
 from memlog.service.http.bodies import JSON, LINES, answer_of, answering, body_of, decoded, object_of, type_of
 from memlog.service.http.guard import Admission, Guard
 from memlog.service.http.seeds import seed_routes
+from memlog.service.local_sockets import CHALLENGE, proof_of
 from memlog.service.open_stores import OpenStores
 from memlog.service.openapi import has_get, openapi
 from memlog.service.operations import Operation
@@ -46,6 +47,7 @@ def application(
     routes = [
         Route("/healthz", partial(_constant, b'{"ok":true}')),
         Route("/readyz", answering(partial(_ready, stores))),
+        Route(CHALLENGE, partial(_challenge, admission)),
         Route("/openapi.json", partial(_constant, document)),
         *seed_routes(stores),
         *(Route(path, mcp, methods=["POST"]) for path in _MCP if mcp),
@@ -94,6 +96,17 @@ async def _answered(
 
 async def _constant(data: bytes, _: Call) -> Response:
     return Response(data, media_type=JSON)
+
+
+async def _challenge(admission: Admission, call: Call) -> Response:
+    """Prove to whoever is about to send the token that this server has it."""
+    try:
+        proof = proof_of(admission.token or "", call.query_params.get("nonce", ""), admission.url)
+    except ValueError as error:
+        return answer_of(Problem("bad_request", str(error), "see /openapi.json"), 422)
+    if admission.token is None:
+        return answer_of(Problem("no_route", "this server has no token", "ask without one"), 404)
+    return Response(proof, media_type="text/plain")
 
 
 async def _ready(stores: OpenStores, call: Call) -> Response:

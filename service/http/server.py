@@ -3,12 +3,14 @@
 import asyncio
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from memlog.service.local_sockets import is_own
 
 _HEADER_SECONDS = 10
 _LAST_SECONDS = 3  # for what runs when the server is to end: with the watches, it ends within 5 s
@@ -20,6 +22,9 @@ class _Protocol(HttpToolsProtocol):
     _head: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401
+        connected = transport.get_extra_info("socket")
+        if connected.family == socket.AF_UNIX and not is_own(connected):
+            transport.abort()
         super().connection_made(transport)
         self._await_head()
 
@@ -46,6 +51,15 @@ class _Protocol(HttpToolsProtocol):
 
 
 class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, before_end: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._before_end = before_end
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Shut down once nobody looks for the server any more."""
+        self._before_end()
+        await super().shutdown(sockets)
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """End what runs on SIGTERM and SIGINT; uvicorn's own would raise them again."""
@@ -57,8 +71,11 @@ class _Server(uvicorn.Server):
                 signal.signal(each, handler)
 
 
-def serve(application: Any, listening: socket.socket) -> None:  # noqa: ANN401 - of ASGI
-    """Serve until SIGTERM or SIGINT."""
+def serve(application: Any, listening: list[socket.socket], before_end: Callable[[], None]) -> None:  # noqa: ANN401 - of ASGI
+    """Serve until SIGTERM or SIGINT.
+
+    before_end: called before the sockets are closed.
+    """
     config = uvicorn.Config(
         application,
         http=_Protocol,
@@ -69,4 +86,4 @@ def serve(application: Any, listening: socket.socket) -> None:  # noqa: ANN401 -
         limit_concurrency=512,
         timeout_graceful_shutdown=_LAST_SECONDS,
     )
-    _Server(config).run(sockets=[listening])
+    _Server(config, before_end).run(sockets=listening)
