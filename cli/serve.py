@@ -37,6 +37,7 @@ _LONGEST_TOKEN = 4096
 @click.option("--no-token", is_flag=True, help="Ask for no token, on this machine alone.")
 @click.option("--token-file", type=FOLDER, help="Where the token is; it is made where there is none.")
 @click.option("--root", type=FOLDER, help="The folder below which requests may name files; none without it.")
+@click.option("--exports", type=FOLDER, help="The folder to which requests may export; none without it.")
 @with_options(JSON_OPTION)
 @click.pass_context
 def serve(
@@ -47,6 +48,7 @@ def serve(
     no_token: bool,
     token_file: Path | None,
     root: Path | None,
+    exports: Path | None,
 ) -> None:
     """Serve every operation over HTTP: one store as the project default, or all projects.
 
@@ -60,8 +62,9 @@ def serve(
         raise click.UsageError(f"{host} is reached from other machines: --allow-remote says that you mean it")
     if is_remote and no_token:
         raise click.UsageError("--no-token is for this machine alone")
-    if root is not None and not root.is_dir():
-        raise BadInput(f"{root} is no folder", hint="name the folder that requests may read: --root DIR")
+    for name, folder in (("--root", root), ("--exports", exports)):
+        if folder is not None and not folder.is_dir():
+            raise BadInput(f"{folder} is no folder", hint=f"name a folder: {name} DIR")
     try:
         from memlog.service.http.application import application
         from memlog.service.http.guard import Admission
@@ -84,6 +87,7 @@ def serve(
         stores,
         Admission(names, token, url),
         root=None if root is None else root.resolve(),
+        exports=None if exports is None else exports.resolve(),
         version=memlog.__version__,
         mcp=_mcp(stores),
     )

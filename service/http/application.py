@@ -35,12 +35,14 @@ def application(
     admission: Admission,
     *,
     root: Path | None,
+    exports: Path | None,
     version: str,
     mcp: Any = None,  # noqa: ANN401
 ) -> Callable[..., Any]:
     """The application of a server.
 
-    root: the folder below which operations may read files; None for none. mcp: an `McpApplication`.
+    root, exports: the folders below which operations may read, and write, files; None for none.
+    mcp: an `McpApplication`.
     """
     served = {name: each for name, each in catalogue.operations().items() if not each.is_endless}
     document = msgspec.json.encode(openapi(served, version))
@@ -53,7 +55,8 @@ def application(
         *(Route(path, mcp, methods=["POST"]) for path in _MCP if mcp),
     ]
     for name, operation in served.items():
-        answer = partial(_append if name == "append" else _answer, stores, name, operation, root)
+        folder = exports if operation.writes_paths else root
+        answer = partial(_append if name == "append" else _answer, stores, name, operation, folder)
         methods = ["POST", *(["GET"] if has_get(operation) else [])]
         routes.append(Route(f"/v1/projects/{{project:path}}/{name}", answering(answer), methods=methods))
     handlers: Mapping[Any, Any] = {HTTPException: _no_route, Exception: _internal}
@@ -70,7 +73,9 @@ async def _answer(
     else:
         given = await object_of(call)
     return await _answered(
-        stores, call, lambda store: msgspec.json.encode(catalogue.answer(store, name, given, root=root))
+        stores,
+        call,
+        lambda store: msgspec.json.encode(catalogue.answer(store, name, given, root=root, exports=root)),
     )
 
 
