@@ -75,7 +75,7 @@ async def _serve(server: Server[Any]) -> None:
 
 
 async def _whole_lines() -> AsyncIterator[str]:
-    """Yield the lines of stdin, with U+FFFD for half of a surrogate pair: the SDK answers no line with one."""
+    """Yield the lines of stdin, with U+FFFD for half of a surrogate pair, which the SDK does not answer."""
     with os.fdopen(os.dup(sys.stdin.fileno()), encoding="utf-8", errors="replace") as lines:
         async for line in anyio.wrap_file(lines):
             yield _SURROGATES.sub(lambda match: match[1] or r"\ufffd", line)
