@@ -1,6 +1,7 @@
 """memlog config, init."""
 
 import shlex
+from pathlib import Path
 from typing import Any
 
 import click
@@ -9,6 +10,7 @@ from memlog.cli.answer import TextAnswer, printed
 from memlog.cli.output import note, printable
 from memlog.cli.param_types import TEXT
 from memlog.cli.providers import sent_to_providers
+from memlog.cli.setting import as_text
 from memlog.cli.settings import IN_FILE, Settings, file_with_defaults
 from memlog.cli.settings_schema import BY_NAME, SETTINGS, nearest
 from memlog.cli.standard_options import Command
@@ -54,15 +56,12 @@ def _described(settings: Settings, name: str) -> dict[str, Any]:
     value, origin = settings.find(name)
     if BY_NAME[name].is_secret and value is not None and origin != IN_FILE:
         value = "…"  # the file has the name of a variable, a variable the key
-    plain = value if isinstance(value, int | float | str | None) else shown(value)
+    plain = shown(value) if isinstance(value, Path) else value
     return {"name": name, "value": plain, "origin": origin, "unit": BY_NAME[name].unit}
 
 
 def _text(value: object) -> str:
-    """A value as memlog.toml has it."""
-    if value is None:
-        return "none"
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return "none" if value is None else as_text(value)
 
 
 @click.command(cls=Command)

@@ -46,6 +46,8 @@ def import_(store: Store, asked: ImportData) -> _Account:
             f"events   {done.events:,} made: {done.appended:,} {verb}, {done.known:,} known{changed},"
             f" {done.forgotten:,} forgotten, {done.refused:,} refused"
         )
+        for prefix in done.prefixes:
+            yield f"source   another one has the same ids: those of this one begin with {prefix}/"
         for name, count in sorted(done.types.items()):
             yield f"         {count:,} {name}"
         for name, count in sorted(done.unknown_columns.items()):

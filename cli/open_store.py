@@ -47,6 +47,9 @@ def _opened(
         language_model=language_model,
         extraction=None if language_model is None else extraction_rules_of(settings),
         jobs=job_rules_of(settings),
+        people=memlog.People(
+            messengers=settings.value("context.messengers"), chats=settings.value("context.people")
+        ),
         memory=settings.value("memory.enabled"),
         durability=settings.value("durability"),
         lock_timeout=settings.value("lock_timeout"),

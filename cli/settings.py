@@ -9,7 +9,8 @@ from typing import Any, Literal
 import click
 import msgspec
 
-from memlog.cli.settings_schema import BY_NAME, SETTINGS, Setting, nearest
+from memlog.cli.setting import Setting
+from memlog.cli.settings_schema import BY_NAME, SETTINGS, nearest
 from memlog.eventlog import layout
 from memlog.eventlog.errors import BadInput
 

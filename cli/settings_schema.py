@@ -1,103 +1,16 @@
 """Every setting: its type, bounds, default, unit and meaning."""
 
 from functools import partial
-from typing import Annotated, Any, get_args
+from typing import Any, get_args
 
 import click
 import msgspec
 
 from memlog.cli.output import note
 from memlog.cli.param_types import FOLDER, PROJECT, TEXT, ZONE, Number, TextType
+from memlog.cli.setting import Setting
 from memlog.eventlog import limits
-from memlog.eventlog.errors import BadInput
-from memlog.eventlog.limits import OLLAMA_MODEL, OLLAMA_URL, Limit
-
-_DEFAULTS = {
-    "store": "the project's folder below the platform's user data",
-    "model": "the model that memlog ships with",
-    "timezone": "the system's, which TZ sets",
-    "embedding.base_url": f"{OLLAMA_URL} of ollama",
-    "embedding.model": f"{OLLAMA_MODEL} of ollama, the model that memlog ships with of onnx",
-    "embedding.dimension": "what the first vector has",
-    **dict.fromkeys(("embedding.api_key", "embedding.api_key_file"), "no key is sent"),
-    "rerank.base_url": "nobody ranks anew",
-    "language_model.base_url": "nobody distils",
-    "language_model.model": "no model is named",
-    **dict.fromkeys(("language_model.api_key", "language_model.api_key_file"), "no key is sent"),
-    "rerank.model": "no model is named",
-    **dict.fromkeys(("rerank.api_key", "rerank.api_key_file"), "no key is sent"),
-}
-
-
-class Setting(msgspec.Struct, frozen=True):
-    """What options, variables, memlog.toml and messages need of a setting.
-
-    default: None where it is no plain value; `default_words` says then what it is.
-    type: of its option; it has the bounds and the choices.
-    """
-
-    name: str
-    default: Any
-    type: Any
-    unit: str
-    meaning: str
-
-    @property
-    def default_words(self) -> str:
-        """A default that is no plain value, in words."""
-        return _DEFAULTS.get(self.name, "")
-
-    @property
-    def default_text(self) -> str:
-        """Its default, for people."""
-        return self.default_words or str(self.default).lower()
-
-    @property
-    def variable(self) -> str:
-        """Its environment variable."""
-        return f"MEMLOG_{self.name.upper().replace('.', '_')}"
-
-    @property
-    def is_secret(self) -> bool:
-        """Whether its value is a key, which is never printed."""
-        return self.name.endswith(".api_key")
-
-    @property
-    def in_file(self) -> bool:
-        """Whether memlog.toml may set it: that file is found through the two others."""
-        return self.name not in ("store", "project")
-
-    def read(self, given: object, where: str, *, is_text: bool) -> Any:  # noqa: ANN401 - of the setting's type
-        """Check a value of memlog.toml, or the text of a variable.
-
-        Raises:
-            BadInput: the value is not of the type, or out of bounds; the message begins with `where`.
-        """
-        hint = f"{self.name}: {self.meaning}"
-        try:
-            if self._is_number:
-                bounds = msgspec.Meta(ge=self.type.min, le=self.type.max)
-                kind: type = int if isinstance(self.type, click.IntRange) else float
-                return msgspec.convert(given, Annotated[kind, bounds], strict=not is_text)
-            kind = bool if isinstance(self.default, bool) else str
-            value = given if is_text else msgspec.convert(given, kind)
-            return self.type.convert(value, None, None)
-        except msgspec.ValidationError as error:
-            raise BadInput(f"{where}: {given!r} is not {self._valid()}", hint=hint) from error
-        except click.BadParameter as error:
-            raise BadInput(f"{where}: {error.message.rstrip('.')}", hint=hint) from error
-
-    @property
-    def _is_number(self) -> bool:
-        return isinstance(self.type, click.IntRange | click.FloatRange)
-
-    def _valid(self) -> str:
-        if self._is_number:
-            kind = "a whole number" if isinstance(self.type, click.IntRange) else "a number"
-            return f"{kind} from {self.type.min} to {self.type.max}"
-        if isinstance(self.type, click.Choice):
-            return f"one of {', '.join(map(repr, self.type.choices))}"
-        return "true or false" if isinstance(self.default, bool) else f"a {self.unit} in quotes"
+from memlog.eventlog.limits import Limit
 
 
 def _number(name: str, limit: limits.Limit[Any], *, has_default: bool = True) -> tuple[str, Any, Any]:
@@ -119,6 +32,23 @@ def _time_of_job(text: str, *, has_day: bool) -> str:
 
     schedule_of(text, has_day=has_day)
     return text
+
+
+def _channels(text: str) -> tuple[str, ...]:
+    # Imported here: most commands make no context.
+    from memlog import People
+
+    return People(messengers=tuple(each.strip() for each in text.split(",")) if text else ()).messengers
+
+
+def _people(text: str) -> dict[str, list[str]]:
+    # Imported here: most stores name nobody.
+    from memlog import People
+
+    try:
+        return People(chats=msgspec.json.decode(text, type=dict[str, list[str]])).chats
+    except msgspec.DecodeError as error:
+        raise ValueError(f"{text!r} is no JSON of chats by person") from error
 
 
 def _of_provider(section: str, asked: str, timeout: Limit[float]) -> tuple[Setting, ...]:
@@ -233,6 +163,22 @@ SETTINGS = (
         "rrf, convex",
         "How the two sides of a query are joined: by rank (rrf), or by the sum of their scaled scores"
         " (convex).",
+    ),
+    Setting(
+        "context.messengers",
+        limits.MESSENGERS,
+        TextType("channels", _channels),
+        "channels",
+        "Channels over which anybody may write: a chat there in which nobody has given a name is somebody's"
+        " own.",
+    ),
+    Setting(
+        "context.people",
+        {},
+        TextType("people", _people),
+        "chats by person",
+        "The chats of each person, which share a scope and are nobody else's, such as"
+        ' anna = ["telegram:1", "signal:2"]; in a variable {"anna": ["telegram:1", "signal:2"]}.',
     ),
     Setting(
         "retrieval.mode",

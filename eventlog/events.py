@@ -226,12 +226,15 @@ class CoreMemoryUpdated(Change, tag="core_memory_updated"):
     """A value of the core memory, which an agent always sees. Written by agents; sets one key.
 
     source: `profile` where memlog wrote it, from memories: any other holds against it.
+    chat_id: `<channel>:<chat_id>`, of the group of chats whose profile has it; None for the store's own
+        scope.
     """
 
     section: Literal["user", "agent"]
     key: Text
     value: str
     source: Text = "manual"
+    chat_id: str | None = None
     extraction: Extraction | None = None
 
 
@@ -239,23 +242,26 @@ class ProfileRefreshed(Change, tag="profile_refreshed"):
     """The core memory was brought up to the memories. Written by memlog behind the values that it made of the
     answer, which count from now on.
 
-    event_ids: of the events with the contents of those memories.
+    event_ids: of the events with the contents of those memories. chat_id: as of `core_memory_updated`.
     """
 
     event_ids: Ids
     model: Text
     prompt: Text
+    chat_id: str | None = None
     tokens_in: Count = 0
     tokens_out: Count = 0
     refused: Count = 0
 
 
 class CoreMemoryDeleted(Change, tag="core_memory_deleted"):
-    """A key of the core memory was removed. Written by agents; source: as of `core_memory_updated`."""
+    """A key of the core memory was removed. Written by agents; source, chat_id: as of
+    `core_memory_updated`."""
 
     section: Literal["user", "agent"]
     key: Text
     source: Text = "manual"
+    chat_id: str | None = None
     extraction: Extraction | None = None
 
 

@@ -17,6 +17,9 @@ EmbeddingType = Literal["auto", "onnx", "ollama", "api", "none"]
 RerankType = Literal["api", "tei"]
 LanguageModelType = Literal["api", "anthropic"]
 
+MESSENGERS = ("telegram", "whatsapp", "slack", "discord", "signal", "matrix")
+"""Channels over which anybody may write to an agent."""
+
 OLLAMA_URL = "http://127.0.0.1:11434"
 OLLAMA_MODEL = "all-minilm:l6-v2"
 

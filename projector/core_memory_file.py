@@ -22,9 +22,9 @@ Sections = dict[str, dict[str, str]]
 
 
 def core_memory(db: Connection) -> Sections:
-    """The core memory, its keys in order."""
+    """The core memory of the store's own scope, its keys in order."""
     sections: Sections = {"user": {}, "agent": {}}
-    rows = db.execute("SELECT section, key, value FROM core_memory ORDER BY section, key")
+    rows = db.execute("SELECT section, key, value FROM core_memory WHERE chat_id = '' ORDER BY section, key")
     for section, key, value in rows:
         sections[section][key] = value
     return sections

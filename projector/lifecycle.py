@@ -37,7 +37,6 @@ from memlog.projector.sqlite import (
 )
 
 T = TypeVar("T")
-
 _ATTEMPTS = 3
 _BUILD_TIMEOUT = 600.0
 _held_here: set[Path] = set()
@@ -47,12 +46,13 @@ _held_here: set[Path] = set()
 class Projection(msgspec.Struct):
     """The result of a projection.
 
-    rebuilt: why a generation was built from scratch, if one was.
+    rebuilt: why a generation was built from scratch, if one was. replaced: the one that it replaced, if any.
     vectors_cached: vectors that it took from the cache.
     """
 
     read: CatchUp
     rebuilt: str | None = None
+    replaced: Path | None = None
     vectors_cached: int = 0
 
 
@@ -144,14 +144,14 @@ class Projector:
         with locked(self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT, if_stopped=self._lock_timeout):
             if not is_due():
                 return self._read_on(self._lock_timeout, progress)
-            path = self.generations.new_file()
+            path, replaced = self.generations.new_file(), self.generations.current()
             try:
                 read, cached = self._build(path, progress)
             except BaseException:
                 if self.generations.current() != path:
                     remove_database(path)
                 raise
-        return self._with_core_view(Projection(read, rebuilt=why, vectors_cached=cached), self._lock_timeout)
+        return self._with_core_view(Projection(read, why, replaced, cached), self._lock_timeout)
 
     def replace_damaged(self, error: DatabaseError, *, progress: Progress | None = None) -> Projection:
         """Replace the live generation, which raised `error`, by one built from the log; see `rebuild`."""

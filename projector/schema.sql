@@ -145,8 +145,8 @@ CREATE INDEX messages_by_chat
     ON messages (
         channel, chat_id, created_at DESC, day DESC, number DESC, writer DESC, offset DESC, stream DESC
     );
--- Whether several people talk to the agent.
-CREATE INDEX messages_by_user ON messages (name) WHERE role = 'user' AND name IS NOT NULL;
+-- Who talks to the agent, and where.
+CREATE INDEX messages_by_user ON messages (name, channel, chat_id) WHERE role = 'user' AND name <> '';
 
 -- A view with a row per session: the part of a chat between two session breaks.
 CREATE VIEW sessions AS
@@ -373,7 +373,7 @@ CREATE TABLE memories (
     holds                INTEGER NOT NULL,  -- in each context: 1 an allergy, 2 health, 4 a preference or prohibition
     archived_at          TEXT               -- an archived memory has no chunks: it is not searched
 );
-CREATE INDEX memories_by_category ON memories (category);
+CREATE INDEX memories_by_category ON memories (category, chat_id);
 CREATE INDEX memories_by_salience ON memories (salience);
 CREATE INDEX memories_by_update ON memories (updated_at);
 
@@ -410,10 +410,11 @@ CREATE TABLE daily_distillates (
     PRIMARY KEY (stream, event_id)
 ) WITHOUT ROWID;
 
--- A row per key of the core memory that is set, by people and agents, and by the profile.
+-- A row per key of the core memory that is set, by people and agents, and by the profile of each group of chats.
 CREATE TABLE core_values (
     section     TEXT NOT NULL CHECK (section IN ('user', 'agent')),
     key         TEXT NOT NULL,
+    chat_id     TEXT NOT NULL,     -- channel:chat_id of the group; '' for the store's own scope: a key has no null
     stream      TEXT NOT NULL,
     event_id    TEXT NOT NULL,
     value       TEXT NOT NULL,
@@ -422,10 +423,10 @@ CREATE TABLE core_values (
     memory_ids  TEXT NOT NULL,     -- a JSON list: the memories that it was made of
     updated_at  TEXT NOT NULL,
     precedence  TEXT NOT NULL,
-    PRIMARY KEY (section, key, is_profile)
+    PRIMARY KEY (section, key, chat_id, is_profile)
 ) WITHOUT ROWID;
 
--- A view with a row per key: what a person or an agent has set holds, whenever the profile is written.
+-- A view with a row per key and group: what a person or an agent has set holds, whenever a profile is written.
 CREATE VIEW core_memory AS
 SELECT * FROM core_values v WHERE NOT is_profile OR NOT EXISTS (
     SELECT 1 FROM core_values o WHERE o.section = v.section AND o.key = v.key AND NOT o.is_profile

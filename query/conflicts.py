@@ -96,7 +96,13 @@ def _content(db: Connection, log: Path, event_id: str) -> str | None:
     return content if isinstance(content, str) else None
 
 
-def compared(db: Connection, stream: str) -> set[str]:
-    """The events of a stream with contents that were compared, or went into the profile."""
-    rows = db.execute("SELECT event_id FROM compared_contents WHERE stream = ?", (stream,))
+def compared(db: Connection, stream: str, chat: str | None = None) -> set[str]:
+    """Return the events of a stream with contents that were compared, or went into a profile: of the group of
+    `chat`, or of the store."""
+    rows = db.execute(
+        "SELECT event_id FROM compared_contents t WHERE stream = ?1 AND (?1 <> 'core' OR EXISTS ("
+        "SELECT 1 FROM closed_extractions c WHERE (c.stream, c.id) = (t.stream, t.extraction_id)"
+        " AND c.chat_id IS ?2))",
+        (stream, chat),
+    )
     return {event_id for (event_id,) in rows}

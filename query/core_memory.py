@@ -24,16 +24,21 @@ class CoreValueSource(msgspec.Struct, frozen=True):
     """A key of the core memory, and who set it; without a value somebody has removed it.
 
     is_stale: whether a memory that it was made of does not say so any more: it has changed, or is gone.
+    memory_ids: the memories that it was made of.
     """
 
     value: str | None = None
     source: str | None = None
     is_stale: bool = False
+    memory_ids: list[str] = []
 
 
 _SOURCES = """
-WITH RECURSIVE supports(key, memory_id, since) AS (
-    SELECT c.key, v.value, c.updated_at FROM core_memory c, json_each(c.memory_ids) v WHERE c.section = ?1
+WITH RECURSIVE own AS (
+    SELECT * FROM core_memory WHERE section = ?1 AND (chat_id = ?2 OR NOT is_profile)
+),
+supports(key, memory_id, since) AS (
+    SELECT c.key, v.value, c.updated_at FROM own c, json_each(c.memory_ids) v
     UNION
     -- What was merged into another one is said by that one.
     SELECT s.key, d.memory_id, max(s.since, d.ts) FROM supports s
@@ -42,20 +47,33 @@ WITH RECURSIVE supports(key, memory_id, since) AS (
     WHERE (d.relation <> 'contradiction' OR x.model IS NOT NULL)
         AND EXISTS (SELECT 1 FROM json_each(d.memory_ids) m WHERE m.value = s.memory_id)
 )
-SELECT c.key, c.value, c.source, c.memory_ids <> '[]' AND NOT EXISTS (
+SELECT c.key, c.value, c.source, c.memory_ids, c.memory_ids <> '[]' AND NOT EXISTS (
     SELECT 1 FROM supports s JOIN memories m USING (memory_id)
     WHERE s.key = c.key AND m.archived_at IS NULL AND m.updated_at <= s.since
-) FROM core_memory c WHERE c.section = ?1
+) FROM own c
 """
 
 
-def core_sources(db: Connection, section: str) -> dict[str, CoreValueSource]:
-    """The keys of a section, also those that somebody has removed."""
+def core_sources(db: Connection, section: str, chat: str | None = None) -> dict[str, CoreValueSource]:
+    """Return the keys of a section, also those that somebody has removed.
+
+    chat: of the group of chats whose profile is meant; None for that of the store.
+    """
     removed = db.execute(
         "SELECT thing FROM tombstones WHERE stream = 'core' AND source IS NOT 'profile' ORDER BY thing"
     ).fetchall()
     things = (json.loads(thing) for (thing,) in removed)
     return {key: CoreValueSource() for part, key in things if part == section} | {
-        key: CoreValueSource(value, source, bool(is_stale))
-        for key, value, source, is_stale in db.execute(_SOURCES, (section,))
+        key: CoreValueSource(value, source, bool(is_stale), json.loads(memory_ids))
+        for key, value, source, memory_ids, is_stale in db.execute(_SOURCES, (section, chat or ""))
     }
+
+
+def profile_keys(db: Connection, section: str) -> list[tuple[str | None, str]]:
+    """Return the chat and the key of each value of a profile, of all groups of chats."""
+    rows = db.execute(
+        "SELECT nullif(chat_id, ''), key FROM core_values WHERE section = ? AND is_profile"
+        " ORDER BY chat_id, key",
+        (section,),
+    )
+    return [(chat, key) for chat, key in rows]

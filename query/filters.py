@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable
 from typing import Annotated, Literal
 
 from memlog.eventlog.categories import CATEGORIES, OTHER, known_category
+from memlog.eventlog.chat import Chat
 from memlog.eventlog.struct_fields import Local, Reads
 from memlog.eventlog.text import equivalents
 from memlog.query.facts.topic_keys import compared, same_key
@@ -85,6 +86,9 @@ class Filters(Request, frozen=True, kw_only=True):
     own_scope: Annotated[
         bool, Local(is_callback=False), "Include memories of no chat beside those of `chat`."
     ] = False
+    joined: Annotated[
+        tuple[str, ...], Local(is_callback=False), "Include further chats beside `chat`, as channel:chat_id."
+    ] = ()
     of_no_chat: Annotated[bool, Local(is_callback=False), "Only what belongs to no chat."] = False
 
     @property
@@ -101,9 +105,11 @@ class Filters(Request, frozen=True, kw_only=True):
             or not self._wants("message")
         ):
             return None
+        chats = self._chats
+        pairs = [part for chat in chats for part in chat]
         return all_of(
             ("m.type <> ?", "session_break"),
-            ("m.channel = ? AND m.chat_id = ?", self.chat),
+            (f"({' OR '.join(['m.channel = ? AND m.chat_id = ?'] * len(chats))})", pairs or None),
             ("m.role = ?", self.role),
             ("m.name IN (SELECT value FROM json_each(?))", in_any_form(self.speaker)),
             *self._not_excluded("m.id"),
@@ -117,12 +123,11 @@ class Filters(Request, frozen=True, kw_only=True):
             return None
         category, topic = self.category, self.topic
         owner = "coalesce(c.memory_id, c.summary_id, c.fact_id, c.daily_event_id, c.document_id)"
+        names = [str(chat) for chat in self._chats]
+        of_chats = f"c.chat_id IN ({', '.join('?' * len(names))})"
         return all_of(
             (f"{_OWN_SCOPE} = ?", self.of_no_chat or None),
-            (
-                f"(c.chat_id = ? OR {_OWN_SCOPE})" if self.own_scope else "c.chat_id = ?",
-                None if self.chat is None else ":".join(self.chat),
-            ),
+            (f"({of_chats} OR {_OWN_SCOPE})" if self.own_scope else of_chats, names or None),
             *([] if category is None else [of_categories(_CATEGORY, [category], known=FOUND_UNDER)]),
             ("c.source = ?", self.source),
             (
@@ -148,6 +153,10 @@ class Filters(Request, frozen=True, kw_only=True):
             *self._not_excluded("c.document_id", "d.event_id"),
             *self._times("c.updated_at"),
         )
+
+    @property
+    def _chats(self) -> list[Chat]:
+        return [] if self.chat is None else [Chat.of(chat) for chat in (self.chat, *self.joined)]
 
     @property
     def _is_of_memories(self) -> bool:

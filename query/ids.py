@@ -1,7 +1,7 @@
 """Known, unknown and forgotten ids, and events that are not shown, or not whole."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -39,15 +39,59 @@ def forgotten_ids(db: Connection, stream: str, ids: Sequence[str]) -> set[str]:
     return {event_id for (event_id,) in rows}
 
 
-def ids_anywhere(db: Connection, ids: Sequence[str]) -> tuple[set[str], set[str]]:
-    """Which of `ids` events of any stream have, and which were forgotten in any.
+class IdInUse(NamedTuple):
+    """An id and the position of its event; length: of its line in bytes."""
+
+    id: str
+    stream: str
+    segment: str
+    offset: int
+    length: int
+
+
+def ids_in_use(db: Connection, ids: Sequence[str]) -> tuple[list[IdInUse], set[str]]:
+    """Find which of `ids` events of any stream have, and which were forgotten in any.
 
     It reads all ids: to look for each in each stream takes ten times as long where there are 2,000 chats.
     """
     wanted = "IN (SELECT value FROM json_each(?))"
-    known = db.execute(f"SELECT id FROM events WHERE +id {wanted}", (as_list(ids),)).fetchall()
+    events = f"SELECT id, stream, segment, offset, length FROM events WHERE +id {wanted}"
+    known = [IdInUse(*row) for row in db.execute(events, (as_list(ids),))]
     forgotten = db.execute(f"SELECT target_id FROM redactions WHERE +target_id {wanted}", (as_list(ids),))
-    return {name for (name,) in known}, {name for (name,) in forgotten}
+    return known, {name for (name,) in forgotten}
+
+
+def ids_below(
+    db: Connection, streams: Sequence[str], names: Sequence[str]
+) -> tuple[list[IdInUse], list[tuple[str, str]]]:
+    """Find the ids in `streams` that begin with one of `names` and a slash, and those that were forgotten,
+    each with the time of its redaction."""
+    below = "> n.value || '/' AND {0} < n.value || '0'"  # the character after the slash
+    # In this order: each name is a range of the index.
+    source = "FROM json_each(?) AS s CROSS JOIN json_each(?) AS n CROSS JOIN"
+    given = (as_list(streams), as_list(names))
+    events = db.execute(
+        f"SELECT e.id, e.stream, e.segment, e.offset, e.length {source} events AS e"
+        f" WHERE e.stream = s.value AND e.id {below.format('e.id')}",
+        given,
+    )
+    known = [IdInUse(*row) for row in events]
+    redactions = db.execute(
+        f"SELECT r.target_id, r.ts {source} redactions AS r"
+        f" WHERE r.stream = s.value AND r.target_id {below.format('r.target_id')}",
+        given,
+    )
+    return known, [(name, ts) for name, ts in redactions]
+
+
+def suffixes(db: Connection, prefix: str, length: int) -> list[str]:
+    """List the `length` characters after `prefix` in the ids that begin with it, in events and redactions."""
+    queries = [
+        f"SELECT substr({name}, ?1, ?2) FROM {table} WHERE +{name} > ?3 AND +{name} < ?3 || char(127)"
+        for table, name in (("events", "id"), ("redactions", "target_id"))
+    ]
+    rows = db.execute(" UNION ".join(queries) + " ORDER BY 1", (len(prefix) + 1, length, prefix))
+    return [suffix for (suffix,) in rows]
 
 
 class Conflict(msgspec.Struct, frozen=True):

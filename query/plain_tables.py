@@ -19,7 +19,10 @@ _TABLES = {
         "SELECT fact_id, topic_key, kind, rank, value, chat_id AS chat, source_message_id, updated_at"
         " FROM facts ORDER BY topic_key, chat_id, kind, rank"
     ),
-    "core_memory": "SELECT section, key, value, source, updated_at FROM core_memory ORDER BY section, key",
+    "core_memory": (
+        "SELECT section, key, nullif(chat_id, '') AS chat, value, source, updated_at"
+        " FROM core_memory ORDER BY section, key, chat_id"
+    ),
     "daily_events": (
         "SELECT id, event_date, channel, sender_id, chat_id AS chat, summary, raw_tokens, created_at"
         " FROM daily_events ORDER BY event_date, created_at, id"

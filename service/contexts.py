@@ -80,15 +80,16 @@ def _searched(read_model: ReadModel, asked: BuildContext, question: Asking) -> _
         hits.silent.update(silent)
         return hits
 
-    return _made(db, asked, found, synced=synced)
+    return _made(read_model, db, asked, found, synced=synced)
 
 
 def _composed(read_model: ReadModel, asked: BuildContext, found: ContextHits) -> _Made:
     db, synced = read_model.latest(sync=asked.sync)
-    return _made(db, asked, lambda _, asking: replace(found, asking=asking), synced=synced)
+    return _made(read_model, db, asked, lambda _, asking: replace(found, asking=asking), synced=synced)
 
 
 def _made(
+    read_model: ReadModel,
     db: Connection,
     asked: BuildContext,
     hits: Callable[[BuildContext, Key | None], ContextHits],
@@ -97,11 +98,11 @@ def _made(
 ) -> _Made:
     # One state of the read model: a second person may speak between the choice of the scope and the search.
     with transaction(db, "DEFERRED"):
-        scope, why = scope_of(db, asked, synced=synced)
-        asked = replace(asked, scope=scope)
+        chosen = scope_of(db, asked, read_model.people, synced=synced)
+        asked = replace(asked, scope=chosen.scope, joined=chosen.joined)
         asking = asking_message(db, asked)
         given = compose(db, asked, hits(asked, asking), synced=synced)
         is_recorded = asked.record and asked.part != "stable" and given.entries
         said = given_of(db, asked, given, asking) if is_recorded else None
-    given.scope, given.scope_why = scope, why
+    given.scope, given.scope_why = chosen.scope, chosen.why
     return given, said

@@ -7,6 +7,7 @@ from pathlib import Path
 from memlog.eventlog.acknowledgements import IdHolder, KnownId
 from memlog.eventlog.content_ids import content_hash_of_one
 from memlog.eventlog.decode import decode
+from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.forks import ForkMutex, SplitByFork
 from memlog.eventlog.layout import LOG
@@ -85,12 +86,18 @@ class KnownIds(SplitByFork):
 
         Not the hash that the read model has: another version of memlog may have made it.
         """
-        segment = SegmentName.parse(holder.segment)
-        if segment is None:
-            return None
-        line = line_at(self._log, holder.stream, holder.segment, holder.offset, length)
-        try:
-            event = decode(line, Place(holder.stream, segment, holder.offset))
-        except BadLine:
-            return None
-        return content_hash_of_one(event) if event.id == event_id else None
+        event = event_with(self._log, event_id, holder, length)
+        return None if event is None else content_hash_of_one(event)
+
+
+def event_with(log: Path, event_id: str, holder: IdHolder, length: int) -> Event | None:
+    """Read the event with an id from its line in the log; None if the line no longer holds it."""
+    segment = SegmentName.parse(holder.segment)
+    if segment is None:
+        return None
+    line = line_at(log, holder.stream, holder.segment, holder.offset, length)
+    try:
+        event = decode(line, Place(holder.stream, segment, holder.offset))
+    except BadLine:
+        return None
+    return event if event.id == event_id else None

@@ -23,9 +23,11 @@ from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, wrapped
 from memlog.query.context.background import StoreSample
+from memlog.query.context.people import People
 from memlog.query.search.vector_cache import HeldVectors
 from memlog.service.create import cannot_create
 from memlog.service.embedding_models import EmbeddingModel
+from memlog.service.projection_notes import notes_of
 from memlog.service.shared_catch_up import SharedCatchUp
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ class ReadModel(SplitByFork):
     """The read model of the store at `path`, for one thread at a time: others wait at `mutex`.
 
     model: what passages are embedded with. rerank: who ranks hits anew.
-    is_off: whether searches and contexts give nothing.
+    is_off: whether searches and contexts give nothing. people: whose chats are whose.
     notify: called with what a person should know.
     """
 
@@ -77,6 +79,7 @@ class ReadModel(SplitByFork):
         model: EmbeddingModel,
         rerank: "RerankProvider | None" = None,
         is_off: bool = False,
+        people: People | None = None,
         notify: Callable[[str], None],
     ) -> None:
         super().__init__()
@@ -84,6 +87,7 @@ class ReadModel(SplitByFork):
         self.model = model
         self.rerank = rerank
         self.is_off = is_off
+        self.people = People() if people is None else people
         self._lock_timeout = lock_timeout
         self.projector = Projector(path, chunk_sizes, lock_timeout=lock_timeout, model=model.known)
         self._in_use = ForkMutex()
@@ -107,6 +111,7 @@ class ReadModel(SplitByFork):
             model=self.model,
             rerank=self.rerank,
             is_off=self.is_off,
+            people=self.people,
             notify=notify,
         )
         for shared in ("_shared_catch_up", "_embedding", "_told_behind"):
@@ -270,13 +275,8 @@ class ReadModel(SplitByFork):
 
     def noted(self, done: Projection) -> Projection:
         """A projection, after `notify` was called with what a person should know of it."""
-        # The first command of a store has built nothing that anybody would miss.
-        if done.rebuilt and done.read.events:
-            self.notify(f"{done.rebuilt}: built one from the log ({done.read.events} events)")
-        for note in done.read.notes:
+        for note in notes_of(done, self.projector, self.people):
             self.notify(note)
-        if done.read.conflicts:
-            self.notify(_of_conflicts(done.read.conflicts))
         return done
 
     def _as_it_stands(self) -> Connection:
@@ -327,12 +327,6 @@ def name_pending(db: Connection, silent: dict[str, str]) -> None:
     if pending := index.count_pending(db):
         why = silent.get("pending", "project the log")
         silent["pending"] = f"{pending} passages have no vector yet: {why}"
-
-
-def _of_conflicts(count: int) -> str:
-    many = f"{count} events reuse ids of earlier, different events: no read shows them"
-    one = "1 event reuses the id of an earlier, different event: no read shows it"
-    return f"{one if count == 1 else many}; store.maintenance.examine() lists them"
 
 
 @contextmanager

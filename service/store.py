@@ -13,6 +13,7 @@ from memlog.eventlog.layout import LOG
 from memlog.eventlog.limits import DOCUMENT_SECONDS, LOCK_TIMEOUT
 from memlog.eventlog.owner import check_owner
 from memlog.projector.passages.chunking import ChunkSizes
+from memlog.query.context.people import People
 from memlog.query.request import path_of, read_argument
 from memlog.service.embedding_models import EmbeddingModel, LocalModel, model_of
 from memlog.service.engine import Engine, OperationGroup
@@ -91,6 +92,7 @@ class Store:
     embedding: who embeds texts, where it is not that model. rerank: who ranks hits anew.
     language_model: who distils conversations; None for nobody. extraction: the rules of that.
     jobs: when the jobs of a day and of a week run; None for 03:00 and Monday at 04:00.
+    people: whose chats are whose; None for what messages and `memlog.People` tell by themselves.
     memory: False to have searches and contexts give nothing; what is appended is kept.
     durability: `fsync`, or `os`: an acknowledged event then survives the process but not a power cut.
     lock_timeout: seconds to wait for other writers and projectors.
@@ -116,6 +118,7 @@ class Store:
         language_model: "LanguageModelProvider | None" = None,
         extraction: "ExtractionRules | None" = None,
         jobs: "JobRules | None" = None,
+        people: People | None = None,
         memory: bool = True,
         durability: Durability = "fsync",
         lock_timeout: float = LOCK_TIMEOUT.default,
@@ -134,6 +137,7 @@ class Store:
                 extraction=extraction,
                 jobs=jobs,
             ),
+            ("people", people, isinstance(people, People | None), "memlog.People(…)"),
             ("memory", memory, isinstance(memory, bool), "True or False"),
             ("durability", durability, durability in get_args(Durability), "'fsync' or 'os'"),
             ("lock_timeout", lock_timeout, LOCK_TIMEOUT.allows(lock_timeout), f"seconds, {LOCK_TIMEOUT}"),
@@ -157,6 +161,7 @@ class Store:
             model=_model(model, embedding, self.path),
             rerank=rerank,
             is_off=not memory,
+            people=people,
             notify=notify,
         )
         if create and not disk.is_folder(self.path / LOG):

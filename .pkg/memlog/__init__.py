@@ -36,6 +36,7 @@ _NAMES = {
     "query.context.compose": "Context",
     "query.context.entries": "ContextEntry",
     "query.context.filling": "OmittedEntry",
+    "query.context.people": "People",
     "query.context.scores": "EntryScore",
     "query.core_memory": "CoreMemory",
     "query.daily_events": "DailyEvent",

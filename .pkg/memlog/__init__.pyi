@@ -60,6 +60,7 @@ from memlog.query.conflicts import ConflictingMemory as ConflictingMemory, Memor
 from memlog.query.context.compose import Context as Context
 from memlog.query.context.entries import ContextEntry as ContextEntry
 from memlog.query.context.filling import OmittedEntry as OmittedEntry
+from memlog.query.context.people import People as People
 from memlog.query.context.scores import EntryScore as EntryScore
 from memlog.query.core_memory import CoreMemory as CoreMemory
 from memlog.query.daily_events import DailyEvent as DailyEvent

@@ -1,6 +1,6 @@
 """The core memory: the newest event that set or deleted a key decides.
 
-The profile, which memlog writes, sets what nobody else has set.
+A profile, which memlog writes for each group of chats, sets what nobody else has set.
 """
 
 from collections.abc import Sequence
@@ -20,17 +20,22 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  
     """Set and delete keys."""
     for placed in events:
         said = cast("CoreMemoryUpdated | CoreMemoryDeleted", placed.event)
-        thing = as_json([said.section, said.key])
+        is_profile, chat = said.source == PROFILE, said.chat_id or ""
+        of_all = as_json([said.section, said.key])
+        own = as_json([said.section, said.key, PROFILE, chat]) if is_profile else of_all
         if isinstance(said, CoreMemoryDeleted):
-            bury(db, thing, placed)
+            bury(db, own, placed)
             older = (said.section, said.key, placed.precedence)
-            delete(db, "core_values", "section = ? AND key = ? AND precedence < ?", older)
-        elif placed.precedence > buried(db, placed.stream, thing):
+            # A profile removes its own value alone.
+            rest, values = (" AND is_profile AND chat_id = ?", (chat,)) if is_profile else ("", ())
+            delete(db, "core_values", f"section = ? AND key = ? AND precedence < ?{rest}", (*older, *values))
+        elif placed.precedence > buried(db, placed.stream, of_all, own):
             memory_ids = [] if said.extraction is None else said.extraction.memory_ids
             row = placed.row(
                 *("section", "key", "value", "source"),
-                is_profile=said.source == PROFILE,
+                chat_id=chat if is_profile else "",
+                is_profile=is_profile,
                 memory_ids=as_json(memory_ids),
                 updated_at=placed.ts,
             )
-            upsert(db, "core_values", ("section", "key", "is_profile"), row, newer_by="precedence")
+            upsert(db, "core_values", ("section", "key", "chat_id", "is_profile"), row, newer_by="precedence")

@@ -58,7 +58,7 @@ def close(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None: 
     for placed in events:
         said = cast(MemoriesExtracted | MemoriesMerged | ProfileRefreshed, placed.event)
         stream, name, ts = placed.stream, placed.id, placed.ts
-        chat = None if isinstance(said, ProfileRefreshed) else said.chat_id
+        chat = said.chat_id
         of_model = (said.model, said.prompt, said.tokens_in, said.tokens_out, said.refused)
         rows.append((stream, name, tag_of(said), chat, *of_model, ts))
         if isinstance(said, MemoriesExtracted):

@@ -16,18 +16,13 @@ from memlog.query.context.eligible import EligibleEntry
 from memlog.query.context.entries import ContextEntry
 from memlog.query.context.model_tokens import CHARACTERS
 from memlog.query.context.request import BuildContext
+from memlog.query.context.sources import of_others
 from memlog.query.context.token_counters import size, weight
 from memlog.query.event_index import LinePosition
 from memlog.query.rows import POSITION
 
-# Of the chats that a memory was distilled from, too, none may be another one.
 _SHOWN = """
-archived_at IS NULL AND (?1 OR (
-    (chat_id IS NULL OR chat_id = ?2) AND NOT EXISTS (
-        SELECT 1 FROM memory_events t
-        WHERE t.memory_id = m.memory_id AND t.chat_id IS NOT NULL AND t.chat_id IS NOT ?2
-    )
-))
+archived_at IS NULL AND (?1 OR chat_id IS NULL OR chat_id IN (SELECT value FROM json_each(?2)))
 """
 
 _MEMORIES = f"SELECT memory_id, holds FROM memories m WHERE holds > 0 AND length(content) <= ?3 AND {_SHOWN}"
@@ -125,8 +120,11 @@ def always_entries(
 def _likely(db: Connection, request: BuildContext) -> dict[str, Holds]:
     """Select the memories that hold by their kind or words, with what they hold as."""
     most = CHARACTERS * max(request.health_tokens, request.preference_tokens)
-    rows = db.execute(_MEMORIES, (request.scope == "store", request.chat_name, most))
-    return {memory_id: Holds(number) for memory_id, number in rows}
+    own = as_list(request.own_chats)
+    rows = db.execute(_MEMORIES, (request.scope == "store", own, most))
+    found = {memory_id: Holds(number) for memory_id, number in rows}
+    foreign = of_others(db, request, found)
+    return {memory_id: holds for memory_id, holds in found.items() if memory_id not in foreign}
 
 
 def _entries(db: Connection, request: BuildContext, found: dict[str, Holds]) -> Iterator[ContextEntry]:
@@ -176,7 +174,8 @@ class _Newer:
 
     @cached_property
     def _by_topic(self) -> dict[str, list[tuple[str, str]]]:
-        rows = self._db.execute(_OF_TOPICS, (self._request.scope == "store", self._request.chat_name))
+        own = as_list(self._request.own_chats)
+        rows = self._db.execute(_OF_TOPICS, (self._request.scope == "store", own))
         found: dict[str, list[tuple[str, str]]] = {}
         for topic, ts, content in rows:
             found.setdefault(text_folded(topic), []).append((ts, content))

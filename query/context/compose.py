@@ -22,7 +22,11 @@ from memlog.query.context.filling import Filling, OmittedEntry
 from memlog.query.context.rendering import LinePrinter, printer_of
 from memlog.query.context.request import BuildContext, Form, Scope
 from memlog.query.context.retrieve import ContextHits
+from memlog.query.context.sources import core_rows
 from memlog.query.context.token_counters import Counter, size, weight
+
+_WIDE = "the profile were made of several people's chats: the weekly job makes them again for each"
+"""In `silent`, why some values are not shown."""
 
 
 class Context(msgspec.Struct, kw_only=True):
@@ -87,7 +91,8 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
     answered = None if hits.answered is None else round(hits.answered, 3)
     printer = printer_of(request, silent=hits.silent, synced=synced, answered=answered)
     with transaction(db, "DEFERRED"):
-        core = [each for each in core_entries(db) if each.id not in request.excluded]
+        of_core = core_rows(db, None if request.scope == "store" else frozenset(request.own_chats))
+        core = [each for each in core_entries(of_core.shown) if each.id not in request.excluded]
         always = always_entries(db, request, LinePrinter(request).line)
         filling = Filling(request, printer, core, always)
         filling.fill(None if request.part == "stable" else EligibleEntries(db, request, hits))
@@ -97,6 +102,8 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
     text, count, entries = filling.done()
     frame = size(weight(printer.frame(), request.counter), request.counter)
     silent = dict(hits.silent)
+    if of_core.wide:
+        silent["core"] = f"{of_core.wide} values of {_WIDE}"
     if frame > request.max_tokens:
         silent["frame"] = f"nothing is given: the frame alone has {frame} tokens of {request.max_tokens}"
     return Context(

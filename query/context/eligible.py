@@ -52,7 +52,7 @@ class EligibleEntries:
         self._db, self._request, self._hits = db, request, hits
         chat = request.conversation
         self._is_of_all = request.scope == "store"
-        self._own = [*dict.fromkeys((request.chat_name, None))]
+        self._own = [*dict.fromkeys((request.chat_name, *request.joined, None))]
         self._chat = chat if chat is not None and is_known(db, chat) else None
         entries = self._window_entries()
         found = [*hits.messages, *(hit for hit, _ in hits.listed if hit.kind == "message")]

@@ -1,6 +1,6 @@
 """The entries of a context, each with its position in the log."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -10,6 +10,7 @@ from memlog.eventlog.content_ids import folded
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.query.context.scores import EntryScore
+from memlog.query.context.sources import CoreRow
 from memlog.query.event_index import LinePosition
 from memlog.query.facts.current import Topic
 from memlog.query.memories import Memory
@@ -76,23 +77,18 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
         return self.importance is not None
 
 
-def core_entries(db: Connection) -> list[ContextEntry]:
-    """The core memory: the user's values, then the agent's."""
-    rows = db.execute(
-        f"SELECT c.event_id, c.section || '.' || c.key, c.value, {POSITION}"
-        " FROM core_memory c JOIN events e ON e.stream = c.stream AND e.id = c.event_id"
-        " ORDER BY c.section DESC, c.key"
-    )
+def core_entries(rows: Iterable[CoreRow]) -> list[ContextEntry]:
+    """Return the entries of core memory."""
     return [
         ContextEntry(
             part="core",
-            id=event_id,
+            id=row.event_id,
             label="CORE",
-            title=title,
-            content=value,
-            position=LinePosition(*position),
+            title=f"{row.section}.{row.key}",
+            content=row.value,
+            position=row.position,
         )
-        for event_id, title, value, *position in rows
+        for row in rows
     ]
 
 

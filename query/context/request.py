@@ -7,6 +7,7 @@ from memlog.eventlog.chat import Chat
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.limits import HEALTH_TOKENS, PREFERENCE_TOKENS
 from memlog.eventlog.limits import Scope as Scope
+from memlog.eventlog.struct_fields import Local
 from memlog.query.context.token_counters import Counter
 from memlog.query.request import ChatField, Count, Ids, Request, Synced, Unit
 
@@ -45,7 +46,8 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True):
         (
             "What is given beside the window. store: of all conversations, less of others than `chat`. chat:"
             " of this one alone; facts and memories also of no chat. auto: store while at most one person"
-            " talks to the agent, by the names of user messages; else chat."
+            " talks to the agent, by the names of user messages and the chats of messengers; else the chats"
+            " of the person of `chat`."
         ),
     ] = "auto"
     part: Annotated[
@@ -98,6 +100,9 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True):
         ),
     ] = None
     exclude: Annotated[Ids, "Leave out these events, memories or documents."] = frozenset()
+    joined: Annotated[
+        tuple[str, ...], Local(is_callback=False), "Further chats of the person of `chat`, of the same scope."
+    ] = ()
     record: Annotated[
         bool,
         (
@@ -141,6 +146,11 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True):
     def excluded(self) -> frozenset[str]:
         """What is left out."""
         return frozenset(self.exclude)
+
+    @property
+    def own_chats(self) -> tuple[str, ...]:
+        """The chats of its scope; none if it names no chat, or in the scope `store`."""
+        return () if self.chat is None or self.scope == "store" else (str(self.chat), *self.joined)
 
     @property
     def chat_name(self) -> str | None:

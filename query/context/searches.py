@@ -14,6 +14,7 @@ from memlog.query.context.background import StoreSample
 from memlog.query.context.lines import best_lines, lines_of
 from memlog.query.context.request import BuildContext
 from memlog.query.context.scores import EntryScore, ListedHit, ScoredPrompt, scored
+from memlog.query.context.sources import of_others
 from memlog.query.event_index import Key
 from memlog.query.filters import Filters, Kind
 from memlog.query.search import fulltext, hybrid
@@ -85,6 +86,7 @@ class PromptSearches:
         chat = request.chat if request.scope == "chat" else None
         filters = Filters(
             chat=chat,
+            joined=request.joined,
             own_scope=True,
             of_no_chat=request.scope == "chat" and chat is None,
             min_salience=request.min_salience,
@@ -175,7 +177,13 @@ class PromptSearches:
         if (kind != "memory" and not most[kind]) or (kind == "document" and not self._has_documents()):
             return Found([], NO_NEIGHBOURS, {})
         k = max(_HITS if kind == "memory" else 1, _CANDIDATES * most[kind])
-        return hybrid.find(self._db, Search(request.text, k=k, filters=filters), self._prompt.embedder)
+        found = hybrid.find(self._db, Search(request.text, k=k, filters=filters), self._prompt.embedder)
+        return found if kind != "memory" else found._replace(hits=self._of_own(found.hits))
+
+    def _of_own(self, hits: list[tuple[Candidate, Hit]]) -> list[tuple[Candidate, Hit]]:
+        """Leave out what was made of what the scope does not show."""
+        foreign = of_others(self._db, self._request, [hit.id for _, hit in hits])
+        return [(candidate, hit) for candidate, hit in hits if hit.id not in foreign]
 
     def _has_documents(self) -> bool:
         (found,) = self._db.execute("SELECT EXISTS (SELECT 1 FROM doc_chunks)").fetchone()
@@ -228,13 +236,14 @@ class PromptSearches:
         best = sorted(covers, key=lambda row: (-covers[row], row))[: _OF_LINES + len(found)]
         known = {candidate.ref for candidate, _ in found}
         by_ref: dict[Ref, float] = {}
+        new: dict[Ref, tuple[Candidate, Hit]] = {}
         for candidate in fulltext.among(self._db, _TABLES[kind], best, self._filters[kind]):
             row = candidate.message_no if kind == "message" else candidate.chunk_no
             assert row is not None
             by_ref[candidate.ref] = max(covers[row], by_ref.get(candidate.ref, 0.0))
-            if candidate.ref not in known:
-                known.add(candidate.ref)
-                found.append((candidate, hit_of(self._db, candidate, 0.0, self._prompt.question)))
+            if candidate.ref not in known | new.keys():
+                new[candidate.ref] = candidate, hit_of(self._db, candidate, 0.0, self._prompt.question)
+        found += self._of_own([*new.values()]) if kind == "memory" else new.values()
         return by_ref
 
     def _factor(self, hit: Hit) -> float:

@@ -6,10 +6,15 @@ from typing import TYPE_CHECKING, Literal, Protocol, overload
 import msgspec
 
 from memlog.eventlog.acknowledgements import AppendWarning, Position, warnings_of
+from memlog.eventlog.chat import ChatName
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated
 from memlog.eventlog.hashing import short_sha256
 from memlog.eventlog.text import nfc
+from memlog.projector.sqlite import Connection
+from memlog.query.context.people import People
+from memlog.query.context.scope import automatic_scope
+from memlog.query.context.sources import core_rows
 from memlog.query.core_memory import CoreMemory, core_memory
 from memlog.query.event_index import streams_of
 from memlog.service.core.file import contents, is_json, sections_of_json, sections_of_text
@@ -61,11 +66,11 @@ class GetOperation(Protocol[All_co, Section_co, One_co]):
     """How type checkers see `Core.get`: the type of the answer depends on the arguments."""
 
     @overload
-    def __call__(self) -> All_co: ...
+    def __call__(self, *, chat: ChatName | None = None) -> All_co: ...
     @overload
-    def __call__(self, section: Section) -> Section_co: ...
+    def __call__(self, section: Section, *, chat: ChatName | None = None) -> Section_co: ...
     @overload
-    def __call__(self, section: Section, key: str) -> One_co: ...
+    def __call__(self, section: Section, key: str, *, chat: ChatName | None = None) -> One_co: ...
     @overload
     def __call__(self, request: GetCoreMemory, /) -> All_co | Section_co | One_co: ...
 
@@ -84,7 +89,8 @@ class Core(OperationGroup):
         @operation(GetCoreMemory, effect="read", missing="core_key_not_found")
         def get(self, asked: GetCoreMemory) -> CoreMemory | dict[str, str] | str | None:
             """Returns the core memory, the values of one section, or a value: None if its key is not set."""
-            memory = self._read(core_memory)
+            people = self._engine.read_model.people
+            memory = self._read(lambda db: _shown(db, people, asked.chat))
             if asked.section is None:
                 return memory
             section = getattr(memory, asked.section)
@@ -93,17 +99,22 @@ class Core(OperationGroup):
     @operation(SetCoreValue, effect="append")
     def set(self, asked: SetCoreValue) -> Position:
         # A key of ASCII has one form: it needs no read.
-        key = asked.key if asked.key.isascii() else _as_stored(getattr(self.get(), asked.section), asked.key)
+        key = asked.key if asked.key.isascii() else _as_stored(self._of_all(asked.section), asked.key)
         return self._append_one(CoreMemoryUpdated(section=asked.section, key=key, value=asked.value))
 
     @operation(DeleteCoreValue, effect="append", missing="core_key_not_found")
     def delete(self, asked: DeleteCoreValue) -> Position | Literal[False]:
         """Returns False if the key is not set."""
-        section = getattr(self.get(), asked.section)
+        section = self._of_all(asked.section)
         key = _as_stored(section, asked.key)
         if key not in section:
             return False
         return self._append_one(CoreMemoryDeleted(section=asked.section, key=key))
+
+    def _of_all(self, section: Section) -> dict[str, str]:
+        """Return the values of a section, also those that some chats alone are shown."""
+        rows = self._read(lambda db: core_rows(db, None)).shown
+        return {row.key: row.value for row in rows if row.section == section}
 
     @operation(ImportCoreMemory, effect="append", reads_paths=True)
     def import_file(self, asked: ImportCoreMemory) -> CoreImportReport:
@@ -176,6 +187,16 @@ class Core(OperationGroup):
             other=0 if force else sum(values[name] != standing[name] for name in kept),
             skipped=0,
         )
+
+
+def _shown(db: Connection, people: People, chat: str | None) -> CoreMemory:
+    """Return the core memory that contexts of a chat show; without one, those that name none."""
+    is_of_all = automatic_scope(db, people, chat).scope == "store"
+    own = people.joined(chat) if chat is not None else frozenset[str]()
+    memory = CoreMemory(user={}, agent={})
+    for row in core_rows(db, None if is_of_all else own).shown:
+        getattr(memory, row.section)[row.key] = row.value
+    return memory
 
 
 def _updated(value: CoreValue, event_id: str | None = None) -> CoreMemoryUpdated:

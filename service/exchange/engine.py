@@ -1,28 +1,38 @@
 """Imports: makes the events of a source durable, each once, and gives an account of every record."""
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
-from memlog.eventlog.acknowledgements import AppendWarning, LookUp, Position, warnings_of
+from memlog.eventlog import disk, timestamps
+from memlog.eventlog.acknowledgements import AppendWarning, Position, warnings_of
 from memlog.eventlog.content_ids import content_hash_of_one
 from memlog.eventlog.encode import draft
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.streams import shown, stream_of
+from memlog.eventlog.events import MemorySaved
+from memlog.eventlog.streams import shown
+from memlog.eventlog.writer import in_batches
 from memlog.projector.catchup import Progress
-from memlog.query.ids import ids_anywhere
+from memlog.query.ids import suffixes
+from memlog.query.memories import Memory, memory
+from memlog.service.exchange.changes import dated, named, restored, state_of, stored
+from memlog.service.exchange.holdings import Holding, aspect_of, holdings, text_field
+from memlog.service.exchange.recognition import SUFFIX_LENGTH, recognised, verdict
 from memlog.service.exchange.source import ForeignFiles
-from memlog.service.importers import Read, Record, Skipped, Unreadable
-from memlog.service.read_model import Deciding
+from memlog.service.importers import Read, Record, Skipped, Unreadable, Used
+from memlog.service.read_model import Answer, Ask, Deciding
 
 _BATCH = 500
-"""Events of one append. A process that is killed has stored whole batches."""
+"""Events of one append, at least. A process that is killed has stored whole batches."""
 
 _EXAMPLES = 10
+
+_Fate = Literal["new", "known", "changed", "forgotten", "refused"]
 
 
 class ImportProblem(msgspec.Struct, frozen=True):
@@ -61,121 +71,229 @@ class ImportReport(msgspec.Struct, kw_only=True):
     problems: list[ImportProblem] = []
     warnings: list[AppendWarning] = []
     unknown_columns: dict[str, int] = {}
-
-
-class _OfRecord(NamedTuple):
-    """An event, the group of its record, and the id of the record's first event."""
-
-    event: Event
-    group: str | None
-    first: str
+    prefixes: list[str] = []
 
 
 class Importing:
     """One import.
 
-    append: makes events durable. decide: reads the read model of the log as it is now; None where there is no
-        store yet. look_up: finds what ids of a stream hold. redacts: whether keys are masked.
+    append: makes events durable. decide: reads the read model of the log as it is now. log: the folder of
+        the log, which may be missing. key: makes the hashes in the ids of changes. redacts: whether keys are
+        masked.
     """
 
     def __init__(
         self,
         report: ImportReport,
         append: Callable[[Sequence[Event]], list[Position]],
-        decide: Deciding | None,
-        look_up: LookUp,
+        decide: Deciding,
+        log: Path,
+        key: Callable[[], bytes],
         progress: Progress | None,
         *,
         redacts: bool,
     ) -> None:
-        self._report, self._append, self._decide = report, append, decide
-        self._progress, self._look_up = progress, look_up
-        self._redacts = redacts
+        self._report, self._append, self._decide, self._log = report, append, decide, log
+        self._key, self._progress, self._redacts = key, progress, redacts
         self._skipped: Counter[str] = Counter()
-        self._seen: dict[str, bytes] = {}
-        self._moved: set[str | None] = set()
-        """Groups of records whose places have changed."""
-        self._doubtful: set[str | None] = set()
-        """Groups whose last known record was forgotten: what follows may be that one at another place."""
+        self._tried: dict[str, Holding] = {}
+        """What the log would hold, where an import is only tried."""
+        self._suffixes = {""}
+        """Of the ids of all sources of the format."""
 
-    def take(self, read: Read, source: ForeignFiles) -> None:
-        """Import a source, a batch of events at a time.
+    def take(self, read: Read, path: Path) -> None:
+        """Import a source, a batch of events at a time. It is read twice: first to recognise it.
 
         Raises:
             Busy, LogError: as `Store.append`; what was appended before stays, and is known the next time.
         """
-        events = self._events(read(source))
-        while batch := list(islice(events, _BATCH)):
+        prefix = self._report.format
+        in_use = self._read(lambda db: suffixes(db, f"{prefix}~", SUFFIX_LENGTH))
+        self._suffixes.update(f"~{suffix}" for suffix in in_use or [])
+        self._suffix = recognised(read(ForeignFiles(path)), prefix, sorted(self._suffixes), self._found)
+        if self._suffix:
+            self._suffixes.add(self._suffix)
+            self._report.prefixes = sorted({*self._report.prefixes, prefix + self._suffix})
+        self._seen: dict[str, bytes] = {}
+        """What the records of this source say, by id."""
+        self._moved: set[str | None] = set()
+        """Groups of records whose places have changed."""
+        self._doubtful: set[str | None] = set()
+        """Groups whose last known record was forgotten: what follows may be that one at another place."""
+        source = ForeignFiles(path, self._suffix)
+        for batch in in_batches(self._used(read(source)), _length, _BATCH):
             self._store(batch)
             if self._progress is not None:
                 self._progress("records imported", self._report.found, self._report.found)
         self._report.skipped = dict(sorted(self._skipped.items()))
         self._report.unknown_columns = dict(Counter(self._report.unknown_columns) + source.unknown)
 
-    def _events(self, records: Iterator[Record]) -> Iterator[_OfRecord]:
-        report = self._report
+    def _used(self, records: Iterator[Record]) -> Iterator[Used]:
         for record in records:
-            report.found += 1
+            self._report.found += 1
             if isinstance(record, Skipped):
                 self._skipped[record.reason] += 1
             elif isinstance(record, Unreadable):
-                report.unreadable += 1
+                self._report.unreadable += 1
                 self._note(record.where, record.why)
             else:
-                report.used += 1
-                for event in record.events:
-                    report.events += 1
-                    if self._is_storable(event):
-                        yield _OfRecord(event, record.group, str(record.events[0].id))
+                self._report.used += 1
+                yield record
 
-    def _is_storable(self, event: Event) -> bool:
-        try:
-            draft(event)
-        except BadInput as error:
-            self._report.refused += 1
-            self._note(str(event.id), error.message)
-            return False
-        return True
+    def _read(self, ask: Ask[Answer]) -> Answer | None:
+        """What the read model answers; None where there is no store yet."""
+        return self._decide(ask) if disk.is_folder(self._log) else None
 
-    def _note(self, where: str, why: str) -> None:
-        if len(self._report.problems) < _EXAMPLES:
-            self._report.problems.append(ImportProblem(shown(where), shown(why)))
+    def _found(self, ids: Sequence[str], changed: Collection[str]) -> dict[str, Holding]:
+        """What the log holds under ids, and the changes of some."""
+        found = self._read(lambda db: holdings(db, self._log, ids, changed)) or {}
+        for name in self._tried.keys() & ids:
+            found.setdefault(name, Holding()).add(self._tried[name])
+        return found
 
-    def _store(self, batch: list[_OfRecord]) -> None:
-        ids = [name for placed in batch for name in (str(placed.event.id), placed.first)]
-        known: set[str] = set()
-        forgotten: set[str] = set()
-        if self._decide is not None:
-            known, forgotten = self._decide(lambda db: ids_anywhere(db, ids))
-        if not self._redacts:  # else what is stored is not what the source says
-            self._compare([placed for placed in batch if str(placed.event.id) in known - forgotten])
-        new: list[Event] = []
-        for event, group, first in batch:
-            name, content = str(event.id), content_hash_of_one(event)
-            if name in forgotten or first in forgotten:
-                self._report.forgotten += 1
-                self._doubtful.add(group)
-            elif name in known:
-                self._report.known += 1
-                self._doubtful.discard(group)
-            elif name in self._seen:
-                self._report.known += 1
-                if self._seen[name] != content:
-                    self._report.changed += 1
-                    self._note(name, "another record of the source has this id, too, and says something else")
-            elif group is not None and group in self._moved | self._doubtful:
-                self._report.refused += 1
-                self._note(
-                    name, f"notes of {group} have changed or moved, or were forgotten: it may be an old one"
-                )
-            else:
-                new.append(event)
-                self._seen[name] = content
+    def _store(self, batch: list[Used]) -> None:
+        now = timestamps.now()
+        changed = [str(record.events[0].id) for record in batch if record.changes or record.resets]
+        ids = [str(event.id) for record in batch for event in record.events]
+        found = self._found([*ids, *(name for record in batch for name in self._elsewhere(record))], changed)
+        archived = [name for name in changed if name in found and found[name].is_archived]
+        memories = self._read(lambda db: {name: memory(db, name) for name in archived}) if archived else None
+        new = [event for record in batch for event in self._new(record, found, memories or {}, now)]
         if not self._report.dry_run:
             new = self._appended(new)
         self._report.appended += len(new)
         kinds = Counter(str(event.__struct_config__.tag) for event in new)
         self._report.types = dict(Counter(self._report.types) + kinds)
+
+    def _new(
+        self, record: Used, found: dict[str, Holding], memories: Mapping[str, Memory | None], now: str
+    ) -> Iterator[Event]:
+        """The events of a record that the log lacks; what becomes of each is counted."""
+        first = str(record.events[0].id)
+        fates: list[_Fate] = []
+        for event in record.events:
+            fates.append(self._counted(self._fate(record, event, found)))
+            if fates[-1] == "new":
+                made = dated(event, now, is_changed=bool(record.changes))
+                self._hold(found, str(event.id), Holding(base=stored(made, "updated", now)))
+                yield made
+        own = fates[0]
+        if own == "refused" or (own == "changed" and record.created is None):
+            return  # the changes may be another record's
+        for change in record.changes:
+            is_open = own in ("known", "changed")
+            fate = state_of(change, first, found[first]) if is_open else own
+            if self._counted(fate) == "new":
+                yield self._named(change, first, found, now)
+        if own in ("known", "changed"):
+            for reset in record.resets:
+                is_due = found[first].of(aspect_of(str(reset.id), first)[0])
+                said = restored(reset, memories.get(first)) if isinstance(reset, MemorySaved) else reset
+                if is_due and said is not None and state_of(reset, first, found[first]) == "new":
+                    self._counted("new")
+                    yield self._named(said, first, found, now)
+
+    def _fate(self, record: Used, event: Event, found: dict[str, Holding]) -> _Fate:
+        """What becomes of an event of a record's own."""
+        name, group, content = str(event.id), record.group, content_hash_of_one(event)
+        holding = found.get(name)
+        if any(each in found and found[each].is_forgotten for each in (name, str(record.events[0].id))):
+            self._doubtful.add(group)
+            return "forgotten"
+        if name in self._seen:
+            is_same = self._seen[name] == content and holding is not None
+            self._note(name, f"the source has this id twice{'' if is_same else ', with other words'}")
+            return "known" if is_same else "refused"
+        self._seen[name] = content
+        why = self._why_unstorable(event)
+        if why is None and holding is not None:
+            return self._known(record, event, holding)
+        if why is None and group is not None and group in self._moved | self._doubtful:
+            why = f"notes of {group} have changed or moved, or were forgotten: it may be an old one"
+        elsewhere = (found[each] for each in self._elsewhere(record) if each in found)
+        if why is None and any(each.is_forgotten for each in elsewhere):
+            why = (
+                "another source's record with this id was forgotten, and no time tells whether it is this one"
+            )
+        if why is not None:
+            self._note(name, why)
+            return "refused"
+        return "new"
+
+    def _known(self, record: Used, event: Event, holding: Holding) -> _Fate:
+        """What becomes of an event whose id is known."""
+        name, group = str(event.id), record.group
+        self._doubtful.discard(group)
+        if holding.base is None:
+            self._note(name, "its line in the log cannot be read: run memlog verify")
+            return "refused"
+        if verdict(record, event, holding) == "other_time":
+            self._note(name, "another record had this id: it was created at another time")
+            return "refused"
+        if not self._says_else(record, event, holding):
+            return "known"
+        self._note(name, "it says something else than what was imported under this id")
+        if group is not None:
+            self._moved.add(group)
+        return "changed"
+
+    def _says_else(self, record: Used, event: Event, holding: Holding) -> bool:
+        """Whether a known event says what neither it nor a change says."""
+        assert holding.base is not None
+        base, field = holding.base.event, text_field(event)
+        if type(base) is not type(event):
+            return True
+        is_told = holding.has_said(getattr(event, field)) or any(
+            aspect_of(str(change.id), str(event.id))[0] == "updated"
+            and state_of(change, str(event.id), holding) == "new"
+            for change in record.changes
+        )
+        if not is_told or self._redacts:  # what is stored is not what the source says
+            return not is_told
+        return content_hash_of_one(replace(event, **{field: getattr(base, field)})) != content_hash_of_one(
+            base
+        )
+
+    def _elsewhere(self, record: Used) -> list[str]:
+        """The ids that the events of a record without a time would have in other sources."""
+        if record.created is not None:
+            return []
+        own = f"{self._report.format}{self._suffix}"
+        rests = [str(event.id).removeprefix(own) for event in record.events]
+        others = self._suffixes - {self._suffix}
+        return [f"{self._report.format}{suffix}{rest}" for suffix in others for rest in rests]
+
+    def _named(self, change: Event, name: str, found: dict[str, Holding], now: str) -> Event:
+        made = named(change, name, found[name], now, self._key())
+        aspect, claimed = aspect_of(str(made.id), name)
+        self._hold(found, name, Holding(changes=[stored(made, aspect, claimed or now)]))
+        return made
+
+    def _hold(self, found: dict[str, Holding], name: str, gained: Holding) -> None:
+        """Count an event as held from now on."""
+        found.setdefault(name, Holding()).add(gained)
+        if self._report.dry_run:
+            self._tried.setdefault(name, Holding()).add(gained)
+
+    def _counted(self, fate: _Fate) -> _Fate:
+        report = self._report
+        report.events += 1
+        report.known += fate in ("known", "changed")
+        report.changed += fate == "changed"
+        report.forgotten += fate == "forgotten"
+        report.refused += fate == "refused"
+        return fate
+
+    def _why_unstorable(self, event: Event) -> str | None:
+        try:
+            draft(event, redact=self._redacts)
+        except BadInput as error:
+            return error.message
+        return None
+
+    def _note(self, where: str, why: str) -> None:
+        if len(self._report.problems) < _EXAMPLES:
+            self._report.problems.append(ImportProblem(shown(where), shown(why)))
 
     def _appended(self, new: list[Event]) -> list[Event]:
         """Append events, each by itself where one of them cannot be stored; return those that are."""
@@ -191,17 +309,6 @@ class Importing:
             return []
         return new
 
-    def _compare(self, placed: list[_OfRecord]) -> None:
-        """Note events that are known, and say something else now."""
-        by_stream: defaultdict[str, list[_OfRecord]] = defaultdict(list)
-        for each in placed:
-            by_stream[stream_of(each.event)].append(each)
-        for stream, those in by_stream.items():
-            known = self._look_up(stream, [str(each.event.id) for each in those])
-            for event, group, _ in those:
-                holder = known.get(str(event.id))
-                if holder is not None and holder.content and holder.content != content_hash_of_one(event):
-                    self._report.changed += 1
-                    self._note(str(event.id), "it says something else than what was imported under this id")
-                    if group is not None:
-                        self._moved.add(group)
+
+def _length(record: Used) -> int:
+    return len(record.events) + len(record.changes)

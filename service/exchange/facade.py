@@ -1,11 +1,13 @@
 """Moving in and out as programs do it: `store.exchange`."""
 
 from contextlib import nullcontext
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.layout import IMPORT_LOCK
+from memlog.eventlog.folders import make_path
+from memlog.eventlog.layout import IMPORT_LOCK, STORE_KEY
 from memlog.eventlog.locks import locked
 from memlog.eventlog.streams import shown
 from memlog.service.engine import OperationGroup
@@ -27,27 +29,28 @@ class DataExchange(OperationGroup):
         from memlog.service.exchange.source import ForeignFiles
         from memlog.service.importers import importer
 
-        read = importer(asked.format)
+        read, patterns = importer(asked.format)
         paths = [*map(Path, asked.paths)]
         if missing := [path for path in paths if not (path.is_file() or path.is_dir())]:
             raise BadInput(
                 f"{shown(missing[0])} does not exist, or is no file", hint="name a file or a folder"
             )
         report = ImportReport(format=asked.format, dry_run=asked.dry_run)
-        decide = self._decide if self._engine.exists else None
         importing = Importing(
             report,
             self._append,
-            decide,
-            self._engine.known_ids,
+            self._decide,
+            self._engine.log_path,
+            cache(partial(_key, self._engine.path, makes=not asked.dry_run)),
             asked.progress,
             redacts=self._engine.redact,
         )
         # A store that the first import makes has no folder yet, in which the lock could be.
         alone = locked(self._engine.path / IMPORT_LOCK, "the import", self._engine.lock_timeout)
-        with alone if decide is not None else nullcontext():
+        with alone if self._engine.exists else nullcontext():
             for path in paths:
-                importing.take(read, ForeignFiles(path))
+                for source in ForeignFiles(path).files(*patterns) if patterns else [path]:
+                    importing.take(read, source)
         if not report.found:
             raise BadInput(
                 f"nothing of the format {asked.format} is in {', '.join(map(shown, paths))}",
@@ -60,3 +63,12 @@ class DataExchange(OperationGroup):
         from memlog.service.exchange.plain_tables import write_tables
 
         return self._read(lambda db: write_tables(db, Path(asked.path), replace=asked.replace))
+
+
+def _key(store: Path, *, makes: bool) -> bytes:
+    """The key of the store, which an import makes before its first event, unless it is only tried."""
+    from memlog.eventlog.store_key import key_of
+
+    if makes:
+        make_path(store)
+    return key_of(store) if makes or (store / STORE_KEY).exists() else b""

@@ -27,11 +27,12 @@ _MILLISECONDS = 1e11
 class ForeignFiles:
     """A file or a folder of another program.
 
+    suffix: of the prefix of its ids, where another source has them: `~1f0c9a3e`.
     unknown: how many rows have a value in a column that the importer does not know, by `table.column`.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, suffix: str = "") -> None:
+        self.path, self.suffix = path, suffix
         self.unknown: Counter[str] = Counter()
 
     def files(self, *patterns: str) -> list[Path]:

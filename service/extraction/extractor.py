@@ -313,7 +313,10 @@ def _chat_of(event: DailyEvent) -> str | None:
 
 
 def _group(event: DailyEvent) -> tuple[str, str]:
-    return event.event_date, _chat_of(event) or ""
+    """Return the day of an event, and whose it is: no context shows two of these together."""
+    is_of_all = event.channel is None and event.sender_id is None
+    place = "" if is_of_all else f"{event.channel or ''}:{event.sender_id or ''}"
+    return event.event_date, _chat_of(event) or place
 
 
 def _size(messages: Sequence[BufferedMessage]) -> int:

@@ -1,11 +1,12 @@
 """Importers: a module for each format of another program. It makes events of a source, and knows no store.
 
-A module has `read`, which yields what becomes of each record; its docstring says what it reads. The name of
-the format is the module's, with hyphens. The ids of events are made of the source's own ids, never of texts,
-so that a second run knows them.
+A module has `read`, which yields what becomes of each record; its docstring says what it reads. It may have
+`SOURCES`: patterns of files that are sources each, where a folder is none. The name of the format is the
+module's, with hyphens. The ids of events are made of the source's own ids, never of texts,
+so that a second run knows them: `tiered/7`, of a second source `tiered~1f0c9a3e/7`.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -20,12 +21,21 @@ Reason = Literal["empty", "structure", "bookkeeping", "duplicate_in_source", "un
 class Used(NamedTuple):
     """A record that gives events.
 
+    events: what it says, each with the id of its own.
+    changes: what happened to the first of them since, with ids such as `tiered/7/updated`, to which the
+        import adds the time and a hash. resets: changes that count only where an earlier one said otherwise.
+    created: when the source says that it was made.
     group: of records whose ids say their places: where one of them has changed, new ones may be old ones that
         have moved, and are not stored.
+    is_telling: whether two sources that say the same here are likely one.
     """
 
     events: list[Event]
+    changes: Sequence[Event] = ()
+    resets: Sequence[Event] = ()
+    created: str | None = None
     group: str | None = None
+    is_telling: bool = True
 
 
 class Skipped(NamedTuple):
@@ -45,6 +55,7 @@ class ForeignData(Protocol):
     """The files of another program. `memlog.service.exchange.source` says what each method does."""
 
     path: Path
+    suffix: str
 
     def files(self, *patterns: str) -> list[Path]:
         """The files that match."""
@@ -120,7 +131,7 @@ def about(name: str) -> str:
     return str(module.__doc__).partition("\n\n")[0].strip()
 
 
-def importer(name: str) -> Read:
-    """What reads a format of `formats`."""
-    read: Read = import_module(f"{__name__}.{name.replace('-', '_')}").read
-    return read
+def importer(name: str) -> tuple[Read, Sequence[str]]:
+    """What reads a format of `formats`, and the patterns of its sources; () where a folder is one."""
+    module = import_module(f"{__name__}.{name.replace('-', '_')}")
+    return module.read, getattr(module, "SOURCES", ())

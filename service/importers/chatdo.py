@@ -37,17 +37,20 @@ def _fact(source: ForeignData, row: Row) -> Record:
     rank = row["rank"] or 0
     kind: Literal["ranked", "single"] = "ranked" if rank else "single"
     names = (row["project_id"], row["chat_id"], row["topic_key"], kind, rank)
+    channel = f"{_CHANNEL}{source.suffix}"
+    # What two sources say of no chat would replace each other.
+    chat = row["chat_id"] or (source.suffix and row["project_id"])
     event = FactStored(
-        id="/".join(["chatdo/fact", *(str(name) for name in names)]),
+        id="/".join([f"{channel}/fact", *(str(name) for name in names)]),
         ts=source.time(row["created_at"]),
         topic_key=row["topic_key"],
         value=row["value"],
         kind=kind,
         rank=rank,
-        chat_id=f"{_CHANNEL}:{row['chat_id']}" if row["chat_id"] else None,
+        chat_id=f"{channel}:{chat}" if chat else None,
         source_message_id=row["source_message_id"],
     )
-    return Used([event])
+    return Used([event])  # its time is that of its value
 
 
 def _message(source: ForeignData, row: Row) -> Record:
@@ -58,12 +61,13 @@ def _message(source: ForeignData, row: Row) -> Record:
         return Skipped("unsupported")
     chat = row["chat_id"] or row["thread_id"]
     name = row["message_id"] or row["id"]
+    channel = f"{_CHANNEL}{source.suffix}"
     event = Message(
-        id=f"chatdo/{row['source_id'] or row['project_id']}/{chat}/{name}",
+        id=f"{channel}/{row['source_id'] or row['project_id']}/{chat}/{name}",
         ts=source.time(row["timestamp"] or row["created_at"]),
-        channel=_CHANNEL,
+        channel=channel,
         chat_id=str(chat),
         role=role,
         content=content,
     )
-    return Used([event])
+    return Used([event], created=event.ts)

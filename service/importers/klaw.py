@@ -25,10 +25,12 @@ def read(source: ForeignData) -> Iterator[Record]:
                 )
                 continue
             for key, value in values.items():
-                yield _value(source.changed(path), _SECTIONS[section], key, value)
+                yield _value(source, source.changed(path), _SECTIONS[section], key, value)
 
 
-def _value(ts: str, section: Literal["user", "agent"], key: str, value: object) -> Record:
+def _value(
+    source: ForeignData, ts: str, section: Literal["user", "agent"], key: str, value: object
+) -> Record:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    name = f"klaw/core/{section}/{key}"
+    name, key = f"klaw{source.suffix}/core/{section}/{key}", f"{key}{source.suffix}"
     return Used([CoreMemoryUpdated(id=name, ts=ts, section=section, key=key, value=text, source="migration")])

@@ -12,46 +12,48 @@ from memlog.eventlog.envelope import Event
 from memlog.eventlog.events import MemorySaved
 from memlog.service.importers import ForeignData, Record, Unreadable, Used
 
+SOURCES = ("memory.json", "memory.jsonl")
 _SOURCE = "mcp-memory"
 
 
 def read(source: ForeignData) -> Iterator[Record]:
     """The entities and relations of `memory.json` or `memory.jsonl`, a line each."""
-    for path in source.files("memory.json", "memory.jsonl"):
+    for path in source.files(*SOURCES):
         text = source.text(path)
         if isinstance(text, Unreadable):
             yield text
             continue
         for number, line in enumerate(text.split("\n"), 1):
             if line.strip():
-                yield _record(line, f"{source.name(path)}:{number}")
+                yield _record(f"{_SOURCE}{source.suffix}", line, f"{source.name(path)}:{number}")
 
 
-def _record(line: str, where: str) -> Record:
+def _record(prefix: str, line: str, where: str) -> Record:
     try:
         said: dict[str, Any] = json.loads(line)
         if said["type"] == "entity":
-            return _entity(said)
+            return _entity(prefix, said)
         if said["type"] == "relation":
             ids = [said["from"], said["relationType"], said["to"]]
             content = " ".join(ids).replace("_", " ")
-            return Used([_memory("/".join(ids), content, said["from"], "relation")])
+            name = "/".join([prefix, *ids])
+            return Used([_memory(name, content, said["from"], "relation")], is_telling=False)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return Unreadable(where, f"no JSON of an entity or a relation: {error!r}")
     return Unreadable(where, "neither an entity nor a relation")
 
 
-def _entity(said: dict[str, Any]) -> Record:
+def _entity(prefix: str, said: dict[str, Any]) -> Record:
     name, kind = said["name"], said["entityType"]
     observed = [text for text in said["observations"] if text.strip()]
     if not observed:
-        return Used([_memory(name, f"{name} ({kind})", name, kind)])
+        return Used([_memory(f"{prefix}/{name}", f"{name} ({kind})", name, kind)], is_telling=False)
     events: list[Event] = [
-        _memory(f"{name}/{number}", f"{name}: {text}", name, kind) for number, text in enumerate(observed, 1)
+        _memory(f"{prefix}/{name}/{number}", f"{name}: {text}", name, kind)
+        for number, text in enumerate(observed, 1)
     ]
     return Used(events, group=name)
 
 
-def _memory(native_id: str, content: str, topic: str, tag: str) -> MemorySaved:
-    name = f"mcp-memory/{native_id}"
+def _memory(name: str, content: str, topic: str, tag: str) -> MemorySaved:
     return MemorySaved(id=name, memory_id=name, content=content, topic=topic, tags=[tag], source=_SOURCE)

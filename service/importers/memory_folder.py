@@ -42,7 +42,7 @@ def _days(text: str, file: str, day: str) -> Iterator[Record]:
     for number, (_, block) in enumerate(_blocks(text), 1):
         name = f"memory-folder/{file}/{number}"
         event = DailyEventRecorded(id=name, ts=f"{day}T12:00:00Z", event_date=day, summary=block)
-        yield Used([event], group=file)
+        yield Used([event], group=file, is_telling=False)
 
 
 def _memories(text: str, file: str, ts: str) -> Iterator[Record]:
@@ -59,7 +59,7 @@ def _memories(text: str, file: str, ts: str) -> Iterator[Record]:
         else:
             topic = heading or None
             event = MemorySaved(id=name, ts=ts, memory_id=name, content=block, topic=topic, source=_SOURCE)
-        yield Used([event], group=file)
+        yield Used([event], group=file, is_telling=False)
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:

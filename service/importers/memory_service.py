@@ -14,10 +14,12 @@ _COLUMNS = (
     *("salience", "file_path"),
 )
 
+SOURCES = ("**/index.db",)
+
 
 def read(source: ForeignData) -> Iterator[Record]:
     """The table `memories`, each row with its file: below the folder of the database."""
-    for path in source.files("**/index.db"):
+    for path in source.files(*SOURCES):
         yield from records(source, path, "memories", _COLUMNS, partial(_memory, path.parent))
 
 
@@ -27,34 +29,29 @@ def _memory(folder: Path, source: ForeignData, row: dict[str, Any]) -> Record:
         return content
     if not content.strip():
         return Skipped("empty")
-    name = f"memory-service/{row['id']}"
+    name = f"memory-service{source.suffix}/{row['id']}"
     created, updated = source.time(row["created_at"]), source.time(row["updated_at"])
-    events: list[Event] = [
-        MemorySaved(
-            id=name,
-            memory_id=name,
-            ts=created,
-            title=row["title"],
-            content=content,
-            category=row["category"] or "other",
-            source="memory-service",
-        )
-    ]
+    saved = MemorySaved(
+        id=name,
+        memory_id=name,
+        ts=created or updated,
+        title=row["title"],
+        content=content,
+        category=row["category"] or "other",
+        source="memory-service",
+    )
+    changes: list[Event] = []
+    resets: list[Event] = []
     if updated is not None and updated != created:
-        events.append(MemoryUpdated(id=f"{name}/updated", ts=updated, memory_id=name, content=content))
-    if row["salience"] is not None and row["salience"] < 1:
-        events.append(
-            MemoryUpdated(
-                id=f"{name}/salience",
-                ts=updated or created,
-                memory_id=name,
-                salience=max(0.0, row["salience"]),
-            )
-        )
+        changes.append(MemoryUpdated(id=f"{name}/updated", ts=updated, memory_id=name, content=content))
+    if row["salience"] is not None:
+        salience = min(1.0, max(0.0, row["salience"]))
+        faded = MemoryUpdated(id=f"{name}/salience", ts=updated or created, memory_id=name, salience=salience)
+        (changes if salience < 1 else resets).append(faded)
     if row["access_count"] and row["last_accessed"]:
         accessed = source.time(row["last_accessed"])
-        events.append(MemoryAccessed(id=f"{name}/accessed", ts=accessed, memory_ids=[name]))
-    return Used(events)
+        changes.append(MemoryAccessed(id=f"{name}/accessed", ts=accessed, memory_ids=[name]))
+    return Used([saved], changes, resets, created)
 
 
 def _content(source: ForeignData, folder: Path, row: dict[str, Any]) -> str | Unreadable:

@@ -63,9 +63,13 @@ def decided(
     groups: list[MergeGroup],
     batch: list[Memory],
     shown: list[Memory],
+    chat: str | None,
     origin: Extraction,
 ) -> tuple[list[Made], list[MergeDecision]]:
-    """What the usable groups give. A memory is in one group, and each group has a new one."""
+    """Return what the usable groups give. A memory is in one group, and each group has a new one.
+
+    chat: that of all of them.
+    """
     new = {memory.memory_id for memory in batch}
     left = dict(enumerate(shown, 1))
     events: list[Made] = []
@@ -74,7 +78,7 @@ def decided(
         numbers = sorted({*group.numbers})
         members = [left[number] for number in numbers if number in left]
         is_group = len(members) == len(numbers) > 1 and any(each.memory_id in new for each in members)
-        made = _made(group, members, origin) if is_group else None
+        made = _made(group, members, chat, origin) if is_group else None
         if made is not None:
             events += made[0]
             decisions.append(made[1])
@@ -84,7 +88,7 @@ def decided(
 
 
 def _made(
-    group: MergeGroup, members: list[Memory], origin: Extraction
+    group: MergeGroup, members: list[Memory], chat: str | None, origin: Extraction
 ) -> tuple[list[Made], MergeDecision] | None:
     """The events that a group gives, and the decision; None where its text cannot be used."""
     origin = replace(origin, memory_ids=[memory.memory_id for memory in members])
@@ -110,7 +114,7 @@ def _made(
         if not kept:
             # No id of the text: another memory may have it, and say something else by now.
             kept = new_id()
-            made.append(_merged(kept, content, members, origin))
+            made.append(_merged(kept, content, members, chat, origin))
     try:
         for event in made:
             draft(event)
@@ -122,7 +126,9 @@ def _made(
     return made, decision_of(group.relation, members, kept)
 
 
-def _merged(name: str, content: str, members: list[Memory], origin: Extraction) -> MemorySaved:
+def _merged(
+    name: str, content: str, members: list[Memory], chat: str | None, origin: Extraction
+) -> MemorySaved:
     """The memory that replaces `members`. It has the time of the newest one."""
     weightiest = max(members, key=lambda memory: memory.importance)
     said_by = (memory.source for memory in members if is_of_somebody(memory))
@@ -136,7 +142,7 @@ def _merged(name: str, content: str, members: list[Memory], origin: Extraction) 
         importance=weightiest.importance,
         source=next(said_by, SOURCE),
         topic=weightiest.topic,
-        chat_id=weightiest.chat,
+        chat_id=chat,
         tags=tags_of(members) or None,
         extraction=origin,
     )

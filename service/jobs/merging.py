@@ -1,5 +1,8 @@
 """Merges memories that mean the same, within one partition: a chat, a topic and a category.
 
+While several people talk to the agent, the chat of a memory is also the one that it comes from. What comes
+from several chats is of no partition.
+
 A comparison is one append: the merged memory, the archived ones, and last the line that closes it.
 """
 
@@ -19,6 +22,8 @@ from memlog.eventlog.extraction import Extraction
 from memlog.eventlog.outgoing import is_private, with_keys
 from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import compared
+from memlog.query.context.scope import automatic_scope
+from memlog.query.context.sources import chats_of
 from memlog.query.context.token_counters import tokens
 from memlog.query.filters import Filters
 from memlog.query.memories import Memory, memories
@@ -70,7 +75,7 @@ class Merger:
         """Archive memories whose texts differ in white space, case and compatible forms alone. Of each the
         oldest stays that somebody saved, with the greatest importance and the tags of all."""
         archived = 0
-        for partition, found in self._engine.decide(_partitions).items():
+        for partition, found in self._engine.decide(self._partitions).items():
             by_text: defaultdict[str, list[Memory]] = defaultdict(list)
             for memory in found:
                 by_text[folded(memory.content)].append(memory)
@@ -111,7 +116,7 @@ class Merger:
         known = self._engine.decide(lambda db: compared(db, "memory"))
         closed: list[MemoriesMerged] = []
         failed: ProviderError | None = None
-        for partition, found in self._engine.decide(_partitions).items():
+        for partition, found in self._engine.decide(self._partitions).items():
             if is_private(partition.category):
                 continue
             new = [memory.event_id for memory in found if memory.event_id not in known]
@@ -130,7 +135,7 @@ class Merger:
                 new = [event_id for event_id in new if event_id not in tried] if batch else []
                 if new and shown:
                     # The request may have changed some of them.
-                    found = self._engine.decide(partial(_partition, partition=partition))
+                    found = self._engine.decide(partial(self._partition, partition=partition))
         if failed is not None and not closed:
             raise failed
         decisions = [decision for closing in closed for decision in closing.decisions]
@@ -140,6 +145,22 @@ class Merger:
         notes += [f"groups refused: {refused}"] if refused else []
         notes += [failed.message] if failed is not None else []
         return Outcome(len(decisions) - waiting, "; ".join(notes) or None)
+
+    def _partitions(self, db: Connection) -> dict[_Partition, list[Memory]]:
+        """Return the active memories by partition, those that changed last at the end; without long ones."""
+        known = [memory for memory in memories(db) if len(memory.content) <= LONGEST]
+        is_shared = automatic_scope(db, self._engine.read_model.people).scope == "store"
+        sources = {} if is_shared else chats_of(db, [memory.memory_id for memory in known])
+        found: defaultdict[_Partition, list[Memory]] = defaultdict(list)
+        for memory in sorted(known, key=lambda memory: (memory.updated_at, memory.memory_id)):
+            chats = [*sources.get(memory.memory_id, ())] or [memory.chat]
+            if len(chats) == 1:
+                found[_Partition(chats[0], memory.topic, memory.category)].append(memory)
+        return found
+
+    def _partition(self, db: Connection, partition: _Partition) -> list[Memory]:
+        """Return the memories of one partition, as `_partitions` has them."""
+        return self._partitions(db).get(partition, [])
 
     def _size(self, memory: Memory) -> int:
         if memory.event_id not in self._sizes:
@@ -204,12 +225,14 @@ class Merger:
         answer, took = self._questions.ask(
             used.text, msgspec.json.encode(asked).decode(), SCHEMA, read_groups
         )
-        now = {memory.event_id for memory in self._engine.decide(partial(_partition, partition=partition))}
+        now = {
+            memory.event_id for memory in self._engine.decide(partial(self._partition, partition=partition))
+        }
         if not now.issuperset(memory.event_id for memory in shown):
             # One of them was changed or forgotten meanwhile: the next run compares them.
             return MemoriesMerged(event_ids=[memory.event_id for memory in shown])
         origin = Extraction(new_id(), self._questions.model, used.id)
-        events, decisions = decided(answer.entries, batch, shown, origin)
+        events, decisions = decided(answer.entries, batch, shown, partition.chat, origin)
         made = [str(event.id) for event in events if not isinstance(event, MemoryArchived)]
         closing = MemoriesMerged(
             id=origin.id,
@@ -230,20 +253,3 @@ class Merger:
 
 def _kept(group: list[Memory]) -> Memory:
     return next(filter(is_of_somebody, group), group[0])
-
-
-def _partitions(db: Connection) -> dict[_Partition, list[Memory]]:
-    """The active memories by partition, those that changed last at the end; without long ones."""
-    found: defaultdict[_Partition, list[Memory]] = defaultdict(list)
-    for memory in sorted(memories(db), key=lambda memory: (memory.updated_at, memory.memory_id)):
-        if len(memory.content) <= LONGEST:
-            found[_Partition(memory.chat, memory.topic, memory.category)].append(memory)
-    return found
-
-
-def _partition(db: Connection, partition: _Partition) -> list[Memory]:
-    """The memories of one partition, as `_partitions` has them."""
-    of_chat = memories(db, category=partition.category, chat=partition.chat)
-    found = [memory for memory in of_chat if len(memory.content) <= LONGEST]
-    own = [each for each in found if _Partition(each.chat, each.topic, each.category) == partition]
-    return sorted(own, key=lambda memory: (memory.updated_at, memory.memory_id))

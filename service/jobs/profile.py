@@ -1,18 +1,19 @@
-"""Keeps the profile: core memory that a language model makes of memories.
+"""Keeps the profiles: core memory that a language model makes of memories.
 
-Where several people talk to the agent, it reads memories of the store's own scope alone. What a person has
-set or removed stays as it is. A value names the memories that it was made of: it goes with them.
+Each group of chats that share a scope has one, made of its own memories alone. What a person has set or
+removed stays as it is. A value names the memories that it was made of: it goes with them.
 """
 
 import re
 from contextlib import suppress
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog.encode import draft, new_id
-from memlog.eventlog.errors import BadInput
+from memlog.eventlog.errors import BadInput, ProviderError
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, ProfileRefreshed
 from memlog.eventlog.extraction import Extraction
 from memlog.eventlog.outgoing import SentText, is_private, masked_parts
@@ -20,9 +21,10 @@ from memlog.eventlog.secrets import is_telling, kinds_in
 from memlog.projector.handlers.core_memory import PROFILE
 from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import compared, contested_memories
-from memlog.query.context.scope import automatic_scope
+from memlog.query.context.scope import ChatGroup, chat_groups
+from memlog.query.context.sources import chats_of, chats_of_all
 from memlog.query.context.token_counters import tokens
-from memlog.query.core_memory import core_sources
+from memlog.query.core_memory import CoreValueSource, core_sources, profile_keys
 from memlog.query.memories import Memory, memories
 from memlog.query.sendable import masked_memories
 from memlog.service.engine import Engine
@@ -67,24 +69,53 @@ class _ProfileEntry(msgspec.Struct):
     numbers: list[int]
 
 
+class _ProfileState(NamedTuple):
+    """What a profile is made of, its values by key, the contents that it knows, and its stale keys."""
+
+    shown: list[Memory]
+    values: dict[str, CoreValueSource]
+    compared: set[str]
+    stale: set[str]
+
+
 class Profile:
-    """The profile of a store. room: tokens of a request."""
+    """The profiles of a store, one for each group of chats. room: tokens of a request."""
 
     def __init__(self, engine: Engine, questions: Questions, room: int) -> None:
         self._engine, self._questions, self._room = engine, questions, room
 
     def refresh(self) -> Outcome:
-        """Bring the profile up to the memories. Sends no request where none has come, changed or gone.
+        """Bring the profile of each group of chats up to its memories. Sends no request where none has come,
+        changed or gone.
 
         Raises:
-            ProviderError: the model fails.
+            ProviderError: the model fails; the profiles that were refreshed stay.
         """
-        shown, values, known = self._engine.decide(
-            lambda db: (self._chosen(db), core_sources(db, _SECTION), compared(db, "core"))
-        )
-        stale = {key for key, each in values.items() if each.source == PROFILE and each.is_stale}
-        if not shown or (not stale and known.issuperset(memory.event_id for memory in shown)):
-            return Outcome(0)
+        groups = self._engine.decide(lambda db: chat_groups(db, self._engine.read_model.people))
+        changed = self._remove_others(groups)
+        refused, failed = 0, None
+        for group in groups:
+            try:
+                made, left_out = self._refresh(group)
+            except ProviderError as error:
+                if not error.is_of_answer:
+                    raise
+                failed = error  # of this group: others may be refreshed
+            else:
+                changed, refused = changed + made, refused + left_out
+        if failed is not None:
+            raise failed
+        return Outcome(changed, f"{refused} entries refused" if refused else None)
+
+    def _refresh(self, group: ChatGroup) -> tuple[int, int]:
+        """Refresh the profile of a group; return the number of changed values and of refused entries."""
+        shown, values, known, stale = self._engine.decide(partial(self._read, group=group))
+        if not shown:
+            if stale:
+                self._engine.append([_removed(group.chat, key) for key in sorted(stale)])
+            return len(stale), 0
+        if not stale and known.issuperset(memory.event_id for memory in shown):
+            return 0, 0
         used = prompt(PROMPT)
         standing = {
             key: each.value
@@ -100,30 +131,62 @@ class Profile:
             ],
         }
         answer, took = self._questions.ask(used.text, msgspec.json.encode(asked).decode(), _SCHEMA, _read)
-        origin = Extraction(new_id(), self._questions.model, used.id)
-        changes, refused = self._changes(answer, shown, stale, origin)
+        origin = Extraction(new_id(), self._questions.model, used.id, chat_id=group.chat)
+        changes, refused = self._changes(group, answer, shown, stale, origin)
         closing = ProfileRefreshed(
             id=origin.id,
             event_ids=[memory.event_id for memory in shown],
             model=origin.model,
             prompt=origin.prompt,
+            chat_id=group.chat,
             tokens_in=took.tokens_in,
             tokens_out=took.tokens_out,
             refused=refused,
         )
         self._questions.append([*changes, closing])
-        return Outcome(len(changes), f"{refused} entries refused" if refused else None)
+        return len(changes), refused
 
-    def _chosen(self, db: Connection) -> list[Memory]:
+    def _remove_others(self, groups: list[ChatGroup]) -> int:
+        """Remove the profiles of groups that are none any more; return how many values they had."""
+        chats = {group.chat for group in groups}
+        keys = self._engine.decide(lambda db: profile_keys(db, _SECTION))
+        gone = [_removed(chat, key) for chat, key in keys if chat not in chats]
+        if gone:
+            self._engine.append(gone)
+        return len(gone)
+
+    def _read(self, db: Connection, group: ChatGroup) -> _ProfileState:
+        """Read what a profile is made of, its values, the contents that it knows, and its stale keys."""
+        values = core_sources(db, _SECTION, group.chat)
+        own = {key: each for key, each in values.items() if each.source == PROFILE}
+        sources = chats_of(db, {name for each in own.values() for name in each.memory_ids})
+        private = {each.memory_id for each in memories(db) if is_private(each.category)}
+        stale = {
+            key
+            for key, each in own.items()
+            # An older version made some of credentials.
+            if each.is_stale
+            or not private.isdisjoint(each.memory_ids)
+            # Made under another scope, of what no context of the group shows; or nobody can say of what.
+            or (group.chats is not None and not _is_of(group, chats_of_all(sources, each.memory_ids)))
+        }
+        return _ProfileState(self._chosen(db, group), values, compared(db, "core", group.chat), stale)
+
+    def _chosen(self, db: Connection, group: ChatGroup) -> list[Memory]:
         """The most relevant memories that fit into a request, those that changed last at the end; none of a
         conflict that waits for a person."""
         room = self._room
         chosen: list[Memory] = []
         contested = contested_memories(db)
-        # As contexts do: while at most one person talks to the agent, there is no secret between chats.
-        is_shared = automatic_scope(db).scope == "store"
-        found = (each for each in memories(db) if each.chat is None or is_shared)
-        own = (each for each in found if each.memory_id not in contested and not is_private(each.category))
+        found = memories(db)
+        sources = {} if group.chats is None else chats_of(db, [each.memory_id for each in found])
+        own = (
+            each
+            for each in found
+            if group.has(sources.get(each.memory_id, set()))
+            and each.memory_id not in contested
+            and not is_private(each.category)
+        )
         for memory in sorted(own, key=lambda memory: (-memory.relevance, memory.memory_id)):
             room -= tokens(memory.content, "model")
             if room < 0:
@@ -132,11 +195,16 @@ class Profile:
         return sorted(chosen, key=lambda memory: (memory.updated_at, memory.memory_id))
 
     def _changes(
-        self, answer: Listed[_ProfileEntry], shown: list[Memory], stale: set[str], origin: Extraction
+        self,
+        group: ChatGroup,
+        answer: Listed[_ProfileEntry],
+        shown: list[Memory],
+        stale: set[str],
+        origin: Extraction,
     ) -> tuple[list[_Change], int]:
         """The values to set and to remove, and how many entries are refused."""
         # Read now: a person may have set one while the model worked.
-        values = self._engine.decide(lambda db: core_sources(db, _SECTION))
+        values = self._engine.decide(lambda db: core_sources(db, _SECTION, group.chat))
         known = {key.casefold(): key for key in values}
         room = _MOST - sum(each.source == PROFILE for each in values.values())
         made: dict[str, _Change] = {}
@@ -154,6 +222,7 @@ class Profile:
                 key=key,
                 value=value,
                 source=PROFILE,
+                chat_id=group.chat,
                 extraction=replace(origin, memory_ids=[*dict.fromkeys(cited)]),
             )
             is_new = there is None and key not in made
@@ -164,10 +233,16 @@ class Profile:
             made[key] = event
         for key in stale - made.keys():
             if values[key].source == PROFILE:
-                made[key] = CoreMemoryDeleted(
-                    id=new_id(), section=_SECTION, key=key, source=PROFILE, extraction=origin
-                )
+                made[key] = replace(_removed(group.chat, key), extraction=origin)
         return [*made.values()], refused
+
+
+def _is_of(group: ChatGroup, chats: set[str] | None) -> bool:
+    return chats is not None and group.has(chats)
+
+
+def _removed(chat: str | None, key: str) -> CoreMemoryDeleted:
+    return CoreMemoryDeleted(id=new_id(), section=_SECTION, key=key, source=PROFILE, chat_id=chat)
 
 
 def _is_usable(event: CoreMemoryUpdated) -> bool:

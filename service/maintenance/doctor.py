@@ -31,12 +31,12 @@ from memlog.projector.sqlite import (
     why_no_vectors,
     wrapped,
 )
-from memlog.query.context.scope import automatic_scope
 from memlog.query.ids import Conflict, conflicts, plain_texts
 from memlog.service.maintenance.findings import Finding, numbered, or_ok
 from memlog.service.maintenance.log_findings import examine_log
 from memlog.service.maintenance.memory_findings import contradictions, notes
 from memlog.service.maintenance.model_findings import examine_models
+from memlog.service.maintenance.scope_findings import scope_findings
 from memlog.service.read_model import ReadModel
 
 MOUNTS = Path("/proc/self/mountinfo")
@@ -255,9 +255,8 @@ def _lines(read_model: ReadModel) -> list[Finding]:
     try:
         with wrapped("the read model"):
             db = read_model.projector.live(read_only=read_model.is_read_only)
-            scope, why = automatic_scope(db)
-            of_scope = Finding("scope", "ok", f"{scope}: {shown(why)}")
-            return [_conflicts(db), _quarantine(db), *contradictions(db), of_scope]
+            of_scope = scope_findings(db, read_model.people)
+            return [_conflicts(db), _quarantine(db), *contradictions(db), *of_scope]
     except DatabaseError:  # `_read_model` reports it
         return []
 

@@ -12,6 +12,7 @@ from memlog.projector.embedding.fill import Embedded
 from memlog.projector.embedding.models import Embedder, Kind
 from memlog.projector.passages import index
 from memlog.projector.sqlite import count_rows
+from memlog.service.projection_notes import narrowed_scope
 from memlog.service.read_model import ReadModel
 from memlog.service.requests.maintenance import Embed, Replay
 
@@ -109,7 +110,7 @@ def _projected(read_model: ReadModel, asked: Replay) -> ProjectReport:
         vectors_cached=embedded.cached + done.vectors_cached,
         vectors_pending=index.count_pending(db),
         rebuilt=done.rebuilt,
-        notes=done.read.notes,
+        notes=[*done.read.notes, *narrowed_scope(done, projector, read_model.people)],
         silent=silent,
         seconds=round(time.monotonic() - started, 3),
     )

@@ -6,6 +6,7 @@ from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
 from memlog.query.request import PathField, Request
+from memlog.service.requests.scope import ScopeField
 
 Section = Literal["user", "agent"]
 SectionField = Annotated[Section, "Of the user, or of the agent."]
@@ -15,12 +16,17 @@ Key = Annotated[str, "The key."]
 class GetCoreMemory(Request, frozen=True):
     """Show the core memory, one section of it (user or agent), or the value of one key.
 
+    While several people talk to the agent, the profile of each is of their chats alone.
+
     Raises:
         BadInput: a key is named without a section.
     """
 
     section: SectionField | None = None
     key: Key | None = None
+    chat: Annotated[
+        ScopeField | None, "What contexts of this conversation show, with the profile of its person."
+    ] = None
 
     def __post_init__(self) -> None:
         """Refuse a key of no section."""

@@ -14,8 +14,9 @@ from memlog.service.requests.scope import ProgressField, Tried
 class ImportData(Tried, frozen=True):
     """Import what another program keeps: its memories, facts, daily events and messages become events.
 
-    What was imported before is known by its id and not written again; what was forgotten does not come back.
-    So an import that was interrupted goes on from there. The answer accounts for every record.
+    What was imported before is known by its id and not written again; what has changed since arrives; what
+    was forgotten does not come back. So an import that was interrupted goes on from there. Another source
+    with the same ids gets ids of its own. The answer accounts for every record.
 
     Raises:
         BadInput: there is no such format, a path does not exist, or nothing of the format is found there.

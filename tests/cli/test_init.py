@@ -118,15 +118,17 @@ def test_the_file_changes_nothing_and_has_every_setting_with_its_default(memlog:
     assert tomllib.loads(text) == {}
     uncommented = re.sub(r"(?m)^# (\w+ = |\[)", r"\1", text)
     assert dict(by_name(tomllib.loads(uncommented))) == {
-        setting.name: "" if setting.default is None else setting.default
-        for setting in SETTINGS
-        if setting.in_file
+        setting.name: _in_file(setting.default) for setting in SETTINGS if setting.in_file
     }
     (store / "memlog.toml").write_text(uncommented)
     origins = {each["name"]: each["origin"] for each in memlog("config", "--json").json["settings"]}
     unset = {name for name, origin in origins.items() if origin != "memlog.toml"}
     empty = {setting.name for setting in SETTINGS if setting.default is None}
     assert unset == {"store", "project", *empty}
+
+
+def _in_file(default: Any) -> Any:
+    return "" if default is None else [*default] if isinstance(default, tuple) else default
 
 
 def test_every_setting_in_the_file_is_explained(memlog: Run, store: Path) -> None:

@@ -92,6 +92,8 @@ def test_each_default_is_that_of_the_library() -> None:
         "context_scope": "auto",
         "context_health_tokens": contexts["health_tokens"].default,
         "context_preference_tokens": contexts["preference_tokens"].default,
+        "context.messengers": package.People().messengers,
+        "context.people": package.People().chats,
         "search_limit": searched["k"].default,
         "search_mode": searched["mode"].default,
         "search_fusion": package.Ranking().fusion,
@@ -168,6 +170,23 @@ def test_search_depth_acts_on_a_query(memlog: Run) -> None:
     assert sides[0] < sides[1]
 
 
+def test_messengers_and_people_act_on_a_context(memlog: Run, settings_file: Run) -> None:
+    for chat in ("telegram:1", "signal:2"):
+        memlog("append", "message", "--chat", chat, "--role", "user", "--content", f"The code is {chat}")
+
+    def told(**env: str) -> list[bool]:
+        given = memlog("context", "code", "--chat", "signal:2", "--no-record", env=env).out
+        return [b"is telegram:1" in given, b"is signal:2" in given]
+
+    assert told() == [False, True]
+    assert told(MEMLOG_CONTEXT_MESSENGERS="irc,telegram") == [True, True]
+    settings_file('[context.people]\nanna = ["telegram:1", "signal:2"]')
+    assert told() == [True, True]
+    assert told(MEMLOG_CONTEXT_PEOPLE='{"anna": ["signal:2"]}') == [False, True]
+    assert memlog("config", "context.people").out == b'{"anna":["telegram:1","signal:2"]}\n'
+    assert memlog("config", "context.messengers").out.startswith(b"telegram, whatsapp, ")
+
+
 def test_durability_acts_on_an_append(memlog: Run, settings_file: Run) -> None:
     settings_file('durability = "os"')
     for args, expected in (((), "os"), (("--durability", "fsync"), "fsync")):
@@ -222,6 +241,13 @@ UNUSABLE: list[tuple[str | bytes, str, str]] = [
     ("lock_timeout = nan", "lock_timeout: nan is not a number from 0 to 3600", "wait"),
     ('lock_timeout = "1"', "lock_timeout: '1' is not a number", "wait"),
     ("chunk_tokens = 511", "chunk_tokens: 511 is not a whole number from 64 to 510", "size"),
+    ('[context]\nmessengers = "telegram"', "context.messengers: 'telegram' is not a list", "anybody"),
+    ('[context]\nmessengers = [""]', "context.messengers: [''] is not a list", "anybody"),
+    ('[context]\nmessengers = ["telegram:1"]', "context.messengers: messengers has 'telegram:1'", "anybody"),
+    ('[context]\npeople = ["x:1"]', "context.people: ['x:1'] is not a table", "anna = ["),
+    ('[context.people]\nanna = "x:1"', "context.people: {'anna': 'x:1'} is not a table", "anna = ["),
+    ('[context.people]\nanna = ["x"]', "context.people: chat is 'x'", "anna = ["),
+    ('[context.people]\na = ["x:1"]\nb = ["x:1"]', "context.people: x:1 is of a and of b", "anna = ["),
     ("search_limit = 1\nsearch_limit = 2\n", "(at line 2", "toml.io"),
     ("\nsearch_limit = \n", "(at line 2", "toml.io"),
     (b'search_mode = "text"\nmodel = "\xff"', "not UTF-8 (at line 2)", "UTF-8"),
@@ -352,6 +378,8 @@ def _another_value(setting: Any, folder: Path) -> str:
         return str(not setting.default).lower()
     if isinstance(setting.type, click.IntRange | click.FloatRange):
         return str(setting.type.max)
+    if setting.name.startswith("context."):
+        return '{"anna": ["x:1"]}' if setting.name == "context.people" else "telegram"
     if setting.default is None or isinstance(setting.default, str):
         return str(folder)
     return str(type(setting.default)(setting.default + 1))

@@ -414,7 +414,7 @@ def test_a_fact_of_no_chat_enters_where_the_chat_has_none_of_its_topic(known):
 
 
 def test_without_a_chat_facts_of_all_are_given_and_say_whose_they_are(known):
-    text = known.context("favourite colours").text
+    text = known.context("favourite colours", scope="store").text
     assert "favorite_colors 1: Red (telegram:8)" in text
     assert "favorite_colors 1: Blue (telegram:7)" in text
     assert "favorite_colors 1: White" in text
@@ -433,7 +433,7 @@ def test_nothing_of_another_chat_enters_where_a_chat_is_asked_for(known):
     assert said_of_none == {"tea for all", "tea is a plant"}
     assert "with Anna" not in given.text
     assert "Red" not in given.text
-    everything = known.context("tea")
+    everything = known.context("tea", scope="store")
     assert {"tea", "sum", "other"} <= {entry.id for entry in everything.entries}
 
 
@@ -519,7 +519,7 @@ def test_the_asking_message_hides_nothing_else_of_its_id(store):
     asked = "What is the wifi password?"
     store.append([said("The wifi password is trout", "5", chat=OTHER), said(asked, "5")])
     for options in ({}, {"message_id": "5"}):
-        given = store.context(asked, chat=CHAT, **options)
+        given = store.context(asked, chat=CHAT, scope="store", **options)
         assert "trout" in given.text
         assert [entry.title for entry in given.entries if entry.part == "core"] == ["user.city", "user.name"]
         assert ids(given, "window") == []

@@ -212,7 +212,7 @@ def targets(store):
 def test_with_an_event_each_context_is_forgotten_that_names_it(store):
     """In rows at once, in bytes after a scrub, and in no context that does not name it."""
     for name, asked in targets(store):
-        store.context(ASKED, chat=CHAT, message_id="asking")
+        store.context(ASKED, chat=CHAT, scope="store", message_id="asking")
         (line,) = lines(store)
         assert f'"{name}"'.encode() in line
         tried = store.erasure.forget(**asked, dry_run=True)
@@ -238,7 +238,7 @@ def test_with_a_memory_each_context_is_forgotten_that_gave_it(store):
 
 
 def test_with_a_chat_its_contexts_are_forgotten_and_those_that_gave_of_it(store):
-    store.context(ASKED, chat=CHAT)
+    store.context(ASKED, chat=CHAT, scope="store")
     store.context(ASKED, chat="telegram:9", passages=0, limit=0)
     assert b'"other"' in lines(store)[0]
     assert store.erasure.forget(chat="telegram:8").redacted == 2

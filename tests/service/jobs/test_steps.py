@@ -128,7 +128,8 @@ def test_the_profile_leaves_what_a_person_set_or_removed(tmp_path: Path, provide
         store.memories.save("Anna told a secret.", chat="telegram:7")
         store.jobs.run("weekly")
         assert store.core.get("user") == {"city": "Turku", "diet": "vegan"}
-        assert "secret" not in provider.asked[-1], "what one chat told is no business of another"
+        told = [asked for asked in provider.asked if "secret" in asked]
+        assert HOME not in "".join(told), "what one chat told is no business of another"
         store.core.set("user", "diet", "omnivore")
         saved(store, TURKU)
         store.jobs.run("weekly")
@@ -225,6 +226,23 @@ def test_a_value_of_the_profile_goes_with_what_it_was_made_of(tmp_path: Path, pr
         store.memories.save("Anna has moved to Oulu.")
         store.jobs.run("weekly")
         assert store.core.get("user") == {"city": "Oulu"}, "the profile may set again what it has removed"
+
+
+def test_what_was_made_of_a_credential_goes_and_is_not_sent_again(tmp_path: Path, provider: Provider) -> None:
+    provider.answer = scripted(profile={"door": "4711-hauki"})
+    with opened(tmp_path, provider) as store:
+        saved(store, "The door opens with 4711-hauki")
+        store.jobs.run("weekly")
+        assert store.core.get("user") == {"door": "4711-hauki"}
+        (memory,) = store.memories.list()
+        store.memories.update(memory.memory_id, category="credential")
+        store.memories.save("Anna likes tea.", ts="2026-01-02T00:00:00Z")
+        provider.answer = scripted()
+        asked = len(provider.asked)
+        store.jobs.run("weekly")
+        assert store.core.get("user") == {}
+        assert [text for text in provider.asked[asked:] if "4711" in text] == []
+        assert len(provider.asked) > asked
 
 
 def test_what_a_person_sets_while_the_model_works_holds(tmp_path: Path, provider: Provider) -> None:
