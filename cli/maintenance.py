@@ -185,7 +185,7 @@ def verify(store: Store, asked: Verify, *, strict: bool) -> Answer:
         "quarantined": sum(found.quarantined.values()),
         **{f"- {reason}": count for reason, count in found.quarantined.items()},
         "NUL runs": len(found.nul_runs),
-        "vectors": f"{found.vectors}, {found.missing_vectors} to do,"
+        "vectors": f"{found.vectors}, {found.missing_vectors} to do, {found.withheld_vectors} withheld,"
         f" {found.cached_vectors}{unused} in the cache",
         "seals": found.seals,
         "result": _result(found),

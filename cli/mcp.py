@@ -12,12 +12,13 @@ from memlog.cli.interrupts import end_with
 from memlog.cli.mcp_hosts import HOSTS, entry
 from memlog.cli.open_store import store_opener
 from memlog.cli.output import asks_for_json, note, print_json, with_options
-from memlog.cli.settings import Settings, projects_folder, servers_folder
+from memlog.cli.settings import Settings, projects_folder
 from memlog.cli.standard_options import Command
 from memlog.eventlog.errors import BadInput
 
 if TYPE_CHECKING:
     from memlog.service.remote_store import RemoteStore
+    from memlog.service.running_servers import RunningServer
 
 _EXTRA = "pip install 'memlog-store[mcp]'"
 
@@ -67,7 +68,7 @@ def _connected(settings: Settings) -> "RemoteStore | None":
     # Imported here: a store that nobody serves needs none of it.
     from urllib.parse import unquote
 
-    from memlog.service.running_servers import running_server
+    from memlog.service.running_servers import running_server, servers_folder
 
     path, project = settings.store.absolute(), "default"
     try:
@@ -76,11 +77,14 @@ def _connected(settings: Settings) -> "RemoteStore | None":
             found, project = running_server(servers_folder(), path.parent), unquote(path.name)
         if found is None or found.version != memlog.__version__:
             return None
-        return _connection(found.url, project, found.token())
+        return _connection(found, project)
     except (OSError, RuntimeError, memlog.MemlogError):  # the store itself says what is wrong, if anything
         return None
 
 
 @lru_cache(maxsize=1)
-def _connection(url: str, project: str, token: str | None) -> "RemoteStore":
-    return memlog.connect(url, project=project, token=token)
+def _connection(server: "RunningServer", project: str) -> "RemoteStore | None":
+    from memlog.service.remote_store import RemoteStore
+
+    connection = server.connection(project)
+    return None if connection is None else RemoteStore(connection)

@@ -3,6 +3,7 @@
 import os
 import secrets
 import socket
+import stat
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,9 +16,10 @@ from memlog.cli.interrupts import end_with
 from memlog.cli.open_store import store_opener
 from memlog.cli.output import asks_for_json, note, print_json, with_options
 from memlog.cli.param_types import FOLDER
-from memlog.cli.settings import Settings, projects_folder, servers_folder
+from memlog.cli.settings import Settings, projects_folder
 from memlog.cli.standard_options import Command
 from memlog.eventlog.errors import BadInput, LogError
+from memlog.service.local_sockets import LEAST_TOKEN
 
 if TYPE_CHECKING:
     from memlog.service.mcp.http import McpApplication
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _EXTRA = "pip install 'memlog-store[server]'"
+_LONGEST_TOKEN = 4096
 
 
 @click.command(cls=Command)
@@ -34,6 +37,7 @@ _EXTRA = "pip install 'memlog-store[server]'"
 @click.option("--no-token", is_flag=True, help="Ask for no token, on this machine alone.")
 @click.option("--token-file", type=FOLDER, help="Where the token is; it is made where there is none.")
 @click.option("--root", type=FOLDER, help="The folder below which requests may name files; none without it.")
+@click.option("--exports", type=FOLDER, help="The folder to which requests may export; none without it.")
 @with_options(JSON_OPTION)
 @click.pass_context
 def serve(
@@ -44,6 +48,7 @@ def serve(
     no_token: bool,
     token_file: Path | None,
     root: Path | None,
+    exports: Path | None,
 ) -> None:
     """Serve every operation over HTTP: one store as the project default, or all projects.
 
@@ -57,8 +62,9 @@ def serve(
         raise click.UsageError(f"{host} is reached from other machines: --allow-remote says that you mean it")
     if is_remote and no_token:
         raise click.UsageError("--no-token is for this machine alone")
-    if root is not None and not root.is_dir():
-        raise BadInput(f"{root} is no folder", hint="name the folder that requests may read: --root DIR")
+    for name, folder in (("--root", root), ("--exports", exports)):
+        if folder is not None and not folder.is_dir():
+            raise BadInput(f"{folder} is no folder", hint=f"name a folder: {name} DIR")
     try:
         from memlog.service.http.application import application
         from memlog.service.http.guard import Admission
@@ -66,34 +72,38 @@ def serve(
     except ImportError as error:
         raise BadInput(f"the server needs {error.name}, which is not installed", hint=_EXTRA) from error
     from memlog.service.open_stores import OpenStores
-    from memlog.service.running_servers import RunningServer, announced
+    from memlog.service.running_servers import RunningServer, announced, servers_folder, sockets_folder
 
     settings = ctx.ensure_object(Settings)
     where = settings.store if settings.names_store else memlog.Projects(projects_folder())
     stores = OpenStores(store_opener(ctx), where, note)
     listening = _listening(host, port)
-    port = listening.getsockname()[1]
+    bound, port = listening.getsockname()[:2]
+    url = f"http://{f'[{bound}]' if ':' in bound else bound}:{port}"
     names = None if is_remote else [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
     token_file = None if no_token else token_file or _token_file()
     token = None if token_file is None else _token(token_file)
     app = application(
         stores,
-        Admission(names, token),
+        Admission(names, token, url),
         root=None if root is None else root.resolve(),
+        exports=None if exports is None else exports.resolve(),
         version=memlog.__version__,
         mcp=_mcp(stores),
     )
-    url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-    if asks_for_json(ctx):
-        print_json({"url": url, "token_file": None if token_file is None else str(token_file)})
-    else:
-        note(f"listening on {url}" + ("" if token_file is None else f"; the token is in {token_file}"))
     served = settings.store if settings.names_store else projects_folder()
     file = None if token_file is None else str(token_file.absolute())
     try:
-        with announced(servers_folder(), served, RunningServer(url, file, memlog.__version__)):
+        server = RunningServer(url, file, memlog.__version__)
+        with announced(servers_folder(), sockets_folder(), served, server) as announcement:
+            if asks_for_json(ctx):
+                print_json({"url": url, "token_file": None if token_file is None else str(token_file)})
+            else:
+                note(
+                    f"listening on {url}" + ("" if token_file is None else f"; the token is in {token_file}")
+                )
             stores.begin()
-            run(app, listening)
+            run(app, [listening, *announcement.sockets], announcement.close)
     finally:
         end_with(stores.close)
 
@@ -131,7 +141,7 @@ def _token(file: Path) -> str:
     """The token in a file, which is made where it is missing.
 
     Raises:
-        BadInput: it is empty, or others can read it. LogError: it cannot be made.
+        BadInput: it has no token, or belongs to others, or others can read it. LogError: it cannot be made.
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -143,9 +153,22 @@ def _token(file: Path) -> str:
     else:
         with os.fdopen(fd, "w") as made:
             made.write(secrets.token_urlsafe(32) + "\n")
-    token = file.read_text(errors="replace").strip()
-    if not (token and token.isascii() and token.isprintable()):
-        raise BadInput(f"{file} has no token", hint="remove it: the next start makes one")
-    if file.stat().st_mode & 0o077:
-        raise BadInput(f"{file} can be read by others", hint=f"chmod 600 {file}")
+    try:
+        # A FIFO would keep the start waiting for whoever writes to it.
+        with open(file, opener=lambda name, _: os.open(name, os.O_RDONLY | os.O_NONBLOCK)) as opened:
+            found = os.fstat(opened.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise BadInput(f"{file} is no regular file", hint="name another file: --token-file")
+            if found.st_uid != os.geteuid():
+                raise BadInput(f"{file} belongs to another user", hint="name a file of yours: --token-file")
+            if found.st_mode & 0o077:
+                raise BadInput(f"{file} can be read by others", hint=f"chmod 600 {file}")
+            token = opened.read(_LONGEST_TOKEN).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{file}: {error}", hint="name another file: --token-file") from error
+    if not (token.isascii() and token.isprintable() and len(token) >= LEAST_TOKEN):
+        raise BadInput(
+            f"{file} has no token of {LEAST_TOKEN} characters or more",
+            hint="remove it: the next start makes one",
+        )
     return token

@@ -115,14 +115,6 @@ class Settings:
         return projects_folder() / project_folder(self.value("project"))
 
 
-def servers_folder() -> Path:
-    """The folder in which servers of this user announce themselves."""
-    # Imported here: most commands know no server.
-    from platformdirs import user_state_path
-
-    return user_state_path("memlog", appauthor=False) / "servers"
-
-
 def projects_folder() -> Path:
     """The folder of all projects' stores, below the platform's user data.
 

@@ -12,6 +12,7 @@ from memlog.eventlog.verify import Lines, count_lines
 from memlog.projector import checkpoints
 from memlog.projector.catchup import Progress, build, rewritten_streams
 from memlog.projector.digest import digest, fulltext_digest
+from memlog.projector.embedding.models import is_of_provider
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.fulltext import TABLES
@@ -50,7 +51,8 @@ class Verification(msgspec.Struct, kw_only=True):
 
     digest, replayed: of the read model and of a replay of its log; None without one to compare.
     damaged: quarantined lines whose bytes are not those that memlog wrote.
-    missing_vectors: passages that wait for a vector.
+    missing_vectors: passages that wait for a vector. withheld_vectors: those that wait for none, since they
+        are not sent to the embedding provider, or it refuses them.
     cached_vectors: vectors in the cache. unused_vectors: those of texts that no passage has, such as
         what a document said before; a scrub leaves none.
     seals: sealed segments. torn_seals: fragments of seals that killed writers left.
@@ -69,6 +71,7 @@ class Verification(msgspec.Struct, kw_only=True):
     damaged: int = 0
     vectors: int = 0
     missing_vectors: int = 0
+    withheld_vectors: int = 0
     cached_vectors: int = 0
     unused_vectors: int = 0
     seals: int = 0
@@ -185,6 +188,7 @@ def _described(db: Connection) -> Verification:
         damaged=sum(quarantined.get(reason, 0) for reason in DAMAGE),
         vectors=sum(count_rows(db, shelf.vectors) for shelf in _shelves_with_vectors(db)),
         missing_vectors=index.count_pending(db),
+        withheld_vectors=sum(max(0, _count_withheld(db, shelf)) for shelf in _shelves_with_vectors(db)),
     )
 
 
@@ -192,11 +196,17 @@ def _shelves_with_vectors(db: Connection) -> Sequence[index.Shelf]:
     return () if vectors.model_of(db) is None or why_no_vectors() is not None else index.SHELVES
 
 
+def _count_withheld(db: Connection, shelf: index.Shelf) -> int:
+    """Count the passages that have no vector and wait for none."""
+    return count_rows(db, shelf.chunks) - count_rows(db, shelf.vectors) - count_rows(db, shelf.queue)
+
+
 def _vector_problems(db: Connection) -> list[str]:
     problems = []
     for shelf in _shelves_with_vectors(db):
-        counted = count_rows(db, shelf.vectors) + count_rows(db, shelf.queue)
-        if counted != count_rows(db, shelf.chunks):
+        missing = _count_withheld(db, shelf)
+        # A provider is not sent everything, and refuses some.
+        if missing < 0 or (missing and not is_of_provider(vectors.model_of(db) or "")):
             problems.append(f"{shelf.chunks}: passages and vectors do not match in number")
         probe = db.execute(f"SELECT embedding FROM {shelf.vectors} LIMIT 1").fetchone()
         nearest = f"SELECT distance FROM {shelf.vectors} WHERE embedding MATCH ? AND k = 1"

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from memlog.eventlog import timestamps
 from memlog.eventlog.extraction import JobStep
 from memlog.projector.sqlite import Connection
 from memlog.query.event_index import LinePosition
@@ -52,3 +53,34 @@ def last_summary(db: Connection) -> str | None:
     """When a language model summarised a conversation last; None if never."""
     (last,) = db.execute("SELECT max(created_at) FROM summaries WHERE is_distilled").fetchone()
     return None if last is None else str(last)
+
+
+_AHEAD = 60
+"""Days. A store that nobody has written to for so long may be one whose clock is wrong: what a job archives
+by it stays archived, and what it keeps can be pruned next week."""
+
+_DAY = 24 * 60 * 60 * 1000
+
+_BY_OTHERS = """
+SELECT max(at) FROM (
+    SELECT max(coalesce(at, ts)) AS at FROM events WHERE type IN (
+        'message', 'session_break', 'memory_accessed', 'context_given', 'memory_deleted', 'fact_stored',
+        'fact_removed', 'document_indexed'
+    )
+    UNION ALL
+    SELECT max(coalesce(e.at, e.ts)) FROM memory_events t
+    JOIN events e ON (e.stream, e.id) = (t.stream, t.event_id) AND e.type = 'memory_saved'
+    WHERE t.extraction_id IS NULL
+)
+"""
+
+
+def why_clock_is_doubted(db: Connection, now: str) -> str | None:
+    """Return why jobs do not prune at this time, if the clock is far ahead of what others than jobs wrote."""
+    (newest,) = db.execute(_BY_OTHERS).fetchone()
+    if newest is None or now <= timestamps.shifted(newest, _AHEAD * _DAY):
+        return None
+    return (
+        f"the clock says {now[:10]}, and nobody but jobs has appended since {newest[:10]}: jobs prune nothing"
+        " until somebody does, or calls memlog prune"
+    )

@@ -225,7 +225,12 @@ def given_as_texts(request: type[Request], texts: Mapping[str, Sequence[str]]) -
     """The fields of a request that are given as texts, such as in an address: of a list one for each value.
 
     What is no number, and so on, stays a text: the request says what is wrong with it.
+
+    Raises:
+        BadInput: a text is empty.
     """
+    if empty := [name for name, values in texts.items() if "" in values]:
+        raise BadInput(f"{empty[0]} is empty", hint="leave it out, or give a value")
     fields = {field.name: field for field in fields_of(request) if not field.struct}
     given: dict[str, Any] = {}
     for name, values in texts.items():

@@ -61,12 +61,13 @@ def answer(
     given: Mapping[str, Any],
     *,
     root: Path | None = EVERYTHING,
+    exports: Path | None = EVERYTHING,
 ) -> Any:  # noqa: ANN401
     """What the operation `name` answers to a request of JSON's values.
 
     owner: whose operation it is. given: the fields of the request; a local one is refused.
-    root: the folder, without links, below which its paths must be, and from which relative ones count; None
-        for an owner that reads no files.
+    root, exports: the folders, without links, below which paths that it reads, or writes, must be, and from
+        which relative ones count; None for an owner that reads, or writes, none.
 
     Raises:
         BadInput: there is no such operation or field. NotFound: what the request names is missing.
@@ -79,7 +80,7 @@ def answer(
     request: type[Request] = known[name].request
     of_paths = [each.name for each in fields_of(request) if each.reads and each.reads.form == "path"]
     asked = request.of(given)
-    with reading_below(root):
+    with reading_below(exports if known[name].writes_paths else root):
         below = {field: _readable(getattr(asked, field)) for field in of_paths}
         return required(getattr(target, method), msgspec.structs.replace(asked, **below) if below else asked)
 

@@ -25,9 +25,10 @@ _EVENTS = [_EVENT, _MANY, {"type": "object", "required": ["events"], "properties
 
 
 def has_get(operation: Operation[Any, Any, Any, Any]) -> bool:
-    """Whether an operation is read with GET, too: it appends nothing and takes no text."""
+    """Whether an operation is read with GET, too: it appends nothing, writes no file and takes no text."""
     request: type[Request] = operation.request
-    return operation.effect == "read" and not any(each.name in _TEXTS for each in fields_of(request))
+    is_read = operation.effect == "read" and not operation.writes_paths
+    return is_read and not any(each.name in _TEXTS for each in fields_of(request))
 
 
 def openapi(served: Operations, version: str) -> dict[str, Any]:

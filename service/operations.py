@@ -77,6 +77,7 @@ class Operation(Generic[S, P, Q, T]):
         missing: ErrorCode | None,
         is_endless: bool,
         reads_paths: bool,
+        writes_paths: bool,
         for_agents: bool,
         is_destructive: bool,
     ) -> None:
@@ -85,6 +86,7 @@ class Operation(Generic[S, P, Q, T]):
         self.missing = missing
         self.is_endless = is_endless
         self.reads_paths = reads_paths
+        self.writes_paths = writes_paths
         self.for_agents = for_agents
         self.is_destructive = is_destructive
         self._make = make
@@ -184,6 +186,7 @@ def operation(
     missing: ErrorCode | None = None,
     is_endless: bool = False,
     reads_paths: bool = False,
+    writes_paths: bool = False,
     for_agents: bool = False,
     is_destructive: bool = False,
 ) -> Callable[[Callable[[S, Q], T]], Operation[S, P, Q, T]]:
@@ -192,7 +195,8 @@ def operation(
     make: the class of the request, or a class method of it that takes its fields in another way.
     missing: the code of the NotFound that adapters make of an answer of None, False or an empty list.
     is_endless: whether it may run until somebody stops it.
-    reads_paths: whether its fields name files or folders of this machine.
+    reads_paths, writes_paths: whether its fields name files or folders of this machine that it reads, or
+        files that it writes.
     for_agents: whether agents are offered it as a tool.
     is_destructive: whether a tool replaces or puts away what it finds; the log keeps it.
     """
@@ -203,6 +207,7 @@ def operation(
         missing=missing,
         is_endless=is_endless,
         reads_paths=reads_paths,
+        writes_paths=writes_paths,
         for_agents=for_agents,
         is_destructive=is_destructive,
     )

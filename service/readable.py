@@ -1,4 +1,4 @@
-"""Which files of its machine a server reads for those who ask: those below one folder."""
+"""Which files of its machine a server reads, or writes, for those who ask: those below one folder."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,6 +28,11 @@ def reading_below(root: Path | None) -> Iterator[None]:
         _ROOT.reset(before)
 
 
+def is_bounded() -> bool:
+    """Whether it is a server that reads and writes files, for those who ask it."""
+    return _ROOT.get() != EVERYTHING
+
+
 def readable(path: Path) -> Path:
     """A path that may be read; a relative one counts from the root.
 
@@ -36,7 +41,10 @@ def readable(path: Path) -> Path:
     """
     root = _ROOT.get()
     if root is None:
-        raise BadInput("this server reads no files", hint="start it with a folder that it may read (root)")
+        raise BadInput(
+            "this server reads and writes no such files",
+            hint="start it with a folder that it may read (root), or may write to (exports)",
+        )
     if root == EVERYTHING:
         return path
     try:
@@ -44,7 +52,7 @@ def readable(path: Path) -> Path:
     except (OSError, RuntimeError, ValueError):  # a loop of links; a NUL
         is_below = False
     if not is_below:
-        raise BadInput("the path is outside of the folder that the server may read", hint="name one in it")
+        raise BadInput("the path is outside of the folder that the server may use", hint="name one in it")
     return root / path
 
 

@@ -16,6 +16,7 @@ from memlog.eventlog.errors import BadInput, DatabaseError, LogError, MemlogErro
 from memlog.eventlog.struct_fields import fields_of
 from memlog.query.request import Request
 from memlog.service.clients import client_header
+from memlog.service.local_sockets import check_proof, is_own
 from memlog.service.operations import Operation
 from memlog.service.problems import Problem, ProblemAnswer, error_of
 
@@ -25,12 +26,24 @@ T = TypeVar("T")
 class ServerConnection:
     """A connection to a server.
 
+    socket: of a server of this user, which is asked by it; whose it is, is checked before anything is sent.
+    is_proven: whether a server that is asked by its address proves first that it has the token.
+
     Raises:
         LogError: the server cannot be reached; the request may have been carried out.
         MemlogError: as the server.
     """
 
-    def __init__(self, url: str, project: str, token: str | None, seconds: float) -> None:
+    def __init__(
+        self,
+        url: str,
+        project: str,
+        token: str | None,
+        seconds: float,
+        *,
+        socket: str | None = None,
+        is_proven: bool = False,
+    ) -> None:
         token = None if token is None else token.strip()
         if token is not None and not (token.isascii() and token.isprintable()):
             raise BadInput("the token has other signs than a token has", hint="give the line of its file")
@@ -41,14 +54,29 @@ class ServerConnection:
         self._where = f"/v1/projects/{quote(project, safe='')}"
         headers = {"content-type": "application/json"}
         self._headers = headers if token is None else headers | {"authorization": f"Bearer {token}"}
-        self._url, self._seconds = url, seconds
+        self._url, self._seconds, self._socket = url, seconds, socket
+        self._proves = token if is_proven and socket is None else None
 
     @cached_property
     def _client(self) -> httpx2.Client:
         # No proxy and no redirect may see the token.
+        transport = None if self._socket is None else httpx2.HTTPTransport(uds=self._socket, trust_env=False)
         return httpx2.Client(
-            base_url=self._url, headers=self._headers, timeout=self._seconds, trust_env=False
+            base_url=self._url,
+            headers=self._headers,
+            timeout=self._seconds,
+            trust_env=False,
+            transport=transport,
         )
+
+    def _check(self, event: str, info: dict[str, Any]) -> None:
+        """Check who is at the other end of a new connection."""
+        stream = info.get("return_value")
+        if event == "connection.connect_unix_socket.complete" and stream is not None:
+            if not is_own(stream.get_extra_info("socket")):
+                raise LogError(f"{self._socket}: another user's server", code="server_away", retryable=True)
+        elif event == "connection.connect_tcp.complete" and self._proves is not None and stream is not None:
+            check_proof(stream, self._url, self._proves)
 
     def call(self, name: str, operation: Operation[Any, Any, Any, Any], request: Request) -> Any:  # noqa: ANN401
         """What an operation of the server answers to a request."""
@@ -66,7 +94,9 @@ class ServerConnection:
         except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
             raise BadInput(f"the request is no JSON: {error}", hint="give values that JSON has") from error
         try:
-            given = self._client.post(path, content=content, headers=client_header())
+            given = self._client.post(
+                path, content=content, headers=client_header(), extensions={"trace": self._check}
+            )
         except httpx2.InvalidURL as error:
             raise BadInput(f"{self._url}: {error}", hint="such as http://127.0.0.1:5858") from error
         except httpx2.HTTPError as error:
@@ -83,8 +113,8 @@ class ServerConnection:
     def available(self) -> bool:
         """Whether the server answers."""
         try:
-            return self._client.get("/healthz").is_success
-        except httpx2.HTTPError:
+            return self._client.get("/healthz", extensions={"trace": self._check}).is_success
+        except (httpx2.HTTPError, LogError):
             return False
 
     def close(self) -> None:

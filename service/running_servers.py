@@ -2,46 +2,97 @@
 
 import fcntl
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from memlog.eventlog import locks
 from memlog.eventlog.errors import Busy
 from memlog.eventlog.hashing import short_sha256
+from memlog.service.local_sockets import listening_at
+
+if TYPE_CHECKING:
+    from memlog.service.remote import ServerConnection
 
 _PATIENCE = 1.0
 """Seconds for those who look whether a server runs."""
 
 
 class RunningServer(msgspec.Struct, frozen=True):
-    """A server: its address, the file of its token, and its version of memlog."""
+    """A server: the address that it is bound to, the file of its token, and its version of memlog.
+
+    socket: a Unix socket in a folder of this user alone; None where there is no such folder.
+    """
 
     url: str
     token_file: str | None
     version: str
+    socket: str | None = None
 
     def token(self) -> str | None:
-        """Its token; None where it asks for none."""
+        """Return its token; None where it asks for none."""
         return None if self.token_file is None else Path(self.token_file).read_text().strip()
+
+    def connection(self, project: str, seconds: float = 60) -> "ServerConnection | None":
+        """Return a connection to the server; None where nothing would prove that it is the server.
+
+        Raises:
+            OSError: its token cannot be read.
+        """
+        # Imported here: a server needs none of it.
+        from memlog.service.remote import ServerConnection
+
+        token = self.token()
+        if self.socket is None and token is None:
+            return None
+        return ServerConnection(self.url, project, token, seconds, socket=self.socket, is_proven=True)
+
+
+class Announcement(ExitStack):
+    """What tells the other processes of this user of a server, until it is closed.
+
+    sockets: on which the server is to listen, too.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sockets: list[socket.socket] = []
+
+    def announce(self, folder: Path, runtime: Path, served: Path, server: RunningServer) -> None:
+        """See `announced`."""
+        file = _file(folder, served)
+        with suppress(OSError, Busy):
+            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.enter_context(locks.locked(file, "the server", _PATIENCE))
+            path = runtime / file.with_suffix(".sock").name
+            with suppress(OSError):
+                self.sockets.append(listening_at(path))
+                server = replace(server, socket=str(path))
+                self.callback(path.unlink, missing_ok=True)
+            told = file.with_suffix(".json")
+            self.callback(told.unlink, missing_ok=True)
+            told.write_bytes(msgspec.json.encode(server))
 
 
 @contextmanager
-def announced(folder: Path, served: Path, server: RunningServer) -> Iterator[None]:
-    """A context in which other processes of this user find the server of a store, or of a folder of projects.
+def announced(folder: Path, runtime: Path, served: Path, server: RunningServer) -> Iterator[Announcement]:
+    """Have other processes of this user find the server of a store, or of a folder of projects.
+
+    The server closes the announcement before it stops listening: then nobody looks for it at an address that
+    is free for a stranger.
 
     folder: of the files that announce servers. A file is locked as long as its server lives: what a killed
         server leaves names nobody. If another server serves the same, that one is found.
+    runtime: the folder of its socket.
     """
-    file = _file(folder, served)
-    with ExitStack() as held:
-        with suppress(OSError, Busy):
-            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            held.enter_context(locks.locked(file, "the server", _PATIENCE))
-            file.with_suffix(".json").write_bytes(msgspec.json.encode(server))
-        yield
+    with Announcement() as announcement:
+        announcement.announce(folder, runtime, served, server)
+        yield announcement
 
 
 def running_server(folder: Path, served: Path) -> RunningServer | None:
@@ -65,6 +116,26 @@ def _is_held(file: Path) -> bool:
     except OSError:
         return False
     return False
+
+
+def servers_folder() -> Path:
+    """Return the folder in which servers of this user announce themselves."""
+    # Imported here: most commands know no server.
+    from platformdirs import user_state_path
+
+    return user_state_path("memlog", appauthor=False) / "servers"
+
+
+def sockets_folder() -> Path:
+    """Return the folder in which servers of this user listen for its other processes."""
+    # Imported here: most commands know no server.
+    import warnings
+
+    from platformdirs import user_runtime_path
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a service without a session, whose folder is below /tmp
+        return user_runtime_path("memlog", appauthor=False)
 
 
 def _file(folder: Path, served: Path) -> Path:

@@ -12,6 +12,7 @@ from memlog.eventlog.locks import locked
 from memlog.eventlog.streams import shown
 from memlog.service.engine import OperationGroup
 from memlog.service.operations import operation
+from memlog.service.readable import is_bounded
 from memlog.service.requests.exchange import ExportDatabase, ImportData
 
 if TYPE_CHECKING:
@@ -58,8 +59,10 @@ class DataExchange(OperationGroup):
             )
         return report
 
-    @operation(ExportDatabase, effect="read", reads_paths=True)
+    @operation(ExportDatabase, effect="read", writes_paths=True)
     def export_sqlite(self, asked: ExportDatabase) -> "ExportReport":
+        if asked.replace and is_bounded():
+            raise BadInput("an export of a server replaces no file", hint="name a file that does not exist")
         from memlog.service.exchange.plain_tables import write_tables
 
         return self._read(lambda db: write_tables(db, Path(asked.path), replace=asked.replace))

@@ -18,6 +18,7 @@ from memlog.service.clients import HEADER, acting_for_header
 from memlog.service.http.bodies import JSON, LINES, answer_of, answering, body_of, decoded, object_of, type_of
 from memlog.service.http.guard import Admission, Guard
 from memlog.service.http.seeds import seed_routes
+from memlog.service.local_sockets import CHALLENGE, proof_of
 from memlog.service.open_stores import OpenStores
 from memlog.service.openapi import has_get, openapi
 from memlog.service.operations import Operation
@@ -34,24 +35,28 @@ def application(
     admission: Admission,
     *,
     root: Path | None,
+    exports: Path | None,
     version: str,
     mcp: Any = None,  # noqa: ANN401
 ) -> Callable[..., Any]:
     """The application of a server.
 
-    root: the folder below which operations may read files; None for none. mcp: an `McpApplication`.
+    root, exports: the folders below which operations may read, and write, files; None for none.
+    mcp: an `McpApplication`.
     """
     served = {name: each for name, each in catalogue.operations().items() if not each.is_endless}
     document = msgspec.json.encode(openapi(served, version))
     routes = [
         Route("/healthz", partial(_constant, b'{"ok":true}')),
         Route("/readyz", answering(partial(_ready, stores))),
+        Route(CHALLENGE, partial(_challenge, admission)),
         Route("/openapi.json", partial(_constant, document)),
         *seed_routes(stores),
         *(Route(path, mcp, methods=["POST"]) for path in _MCP if mcp),
     ]
     for name, operation in served.items():
-        answer = partial(_append if name == "append" else _answer, stores, name, operation, root)
+        folder = exports if operation.writes_paths else root
+        answer = partial(_append if name == "append" else _answer, stores, name, operation, folder)
         methods = ["POST", *(["GET"] if has_get(operation) else [])]
         routes.append(Route(f"/v1/projects/{{project:path}}/{name}", answering(answer), methods=methods))
     handlers: Mapping[Any, Any] = {HTTPException: _no_route, Exception: _internal}
@@ -68,7 +73,9 @@ async def _answer(
     else:
         given = await object_of(call)
     return await _answered(
-        stores, call, lambda store: msgspec.json.encode(catalogue.answer(store, name, given, root=root))
+        stores,
+        call,
+        lambda store: msgspec.json.encode(catalogue.answer(store, name, given, root=root, exports=root)),
     )
 
 
@@ -94,6 +101,17 @@ async def _answered(
 
 async def _constant(data: bytes, _: Call) -> Response:
     return Response(data, media_type=JSON)
+
+
+async def _challenge(admission: Admission, call: Call) -> Response:
+    """Prove to whoever is about to send the token that this server has it."""
+    try:
+        proof = proof_of(admission.token or "", call.query_params.get("nonce", ""), admission.url)
+    except ValueError as error:
+        return answer_of(Problem("bad_request", str(error), "see /openapi.json"), 422)
+    if admission.token is None:
+        return answer_of(Problem("no_route", "this server has no token", "ask without one"), 404)
+    return Response(proof, media_type="text/plain")
 
 
 async def _ready(stores: OpenStores, call: Call) -> Response:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from memlog.eventlog.errors import MemlogError
@@ -40,6 +40,8 @@ def answering(endpoint: Callable[[Call], Awaitable[Response]]) -> Callable[[Call
             return await endpoint(call)
         except Refused as refused:
             return refused.answer()
+        except ClientDisconnect:
+            return Refused(400, "bad_request", "the client went away", "send all of the body").answer()
         except MemlogError as error:
             again = {"retry-after": "1"} if status_of(error) == 503 else {}
             return answer_of(problem_of(error), status_of(error), **again)

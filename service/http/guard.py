@@ -9,8 +9,9 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from memlog.service.http.bodies import Refused
+from memlog.service.local_sockets import CHALLENGE
 
-_OPEN = ("/healthz", "/readyz")  # need no token
+_OPEN = ("/healthz", "/readyz", CHALLENGE)  # need no token
 _MOST = 64  # requests at the same time
 
 
@@ -18,10 +19,12 @@ class Admission(msgspec.Struct, frozen=True):
     """Who may ask.
 
     hosts: what the header Host may be, with the port; None for any. token: None for none.
+    url: the address that the server is bound to.
     """
 
     hosts: Collection[str] | None
     token: str | None
+    url: str
 
 
 class Guard:
@@ -47,7 +50,8 @@ class Guard:
     def _refused(self, scope: Scope) -> Refused | None:
         headers, admission = Headers(scope=scope), self._admission
         hosts = headers.getlist("host")
-        given = "\n".join(headers.getlist("authorization")).encode("latin-1")
+        scheme, _, given = "\n".join(headers.getlist("authorization")).partition(" ")
+        is_given = scheme.casefold() == "bearer"
         if len(hosts) != 1 or (admission.hosts is not None and hosts[0] not in admission.hosts):
             return Refused(421, "misdirected", "this server does not answer to that name", "use its address")
         if "\ufffd" in scope["path"]:  # what is no UTF-8 would be one name with all that is none
@@ -58,8 +62,8 @@ class Guard:
         if admission.token is None:
             if {*headers.getlist("sec-fetch-site")} - {"none", "same-origin"}:
                 return Refused(403, "forbidden", "a page of another site asks", "ask without a browser")
-        elif scope["path"] not in _OPEN and not hmac.compare_digest(
-            given, f"Bearer {admission.token}".encode()
+        elif scope["path"] not in _OPEN and not (
+            is_given and hmac.compare_digest(given.encode("latin-1"), admission.token.encode())
         ):
             hint = "send Authorization: Bearer TOKEN; the file of the token is named when the server starts"
             why = "the token is missing or wrong"

@@ -3,23 +3,37 @@
 import asyncio
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
+import msgspec
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from memlog.service.local_sockets import is_own
+from memlog.service.problems import Problem, ProblemAnswer
 
 _HEADER_SECONDS = 10
 _LAST_SECONDS = 3  # for what runs when the server is to end: with the watches, it ends within 5 s
 
 
+_WAITING = 256
+"""Connections that wait for the head of a request. Of more, the one that waits longest is closed: a request
+comes at once, and whoever only connects keeps nobody out."""
+
+
 class _Protocol(HttpToolsProtocol):
-    """HTTP, with a limit on the time that the head of a request takes."""
+    """HTTP, with a limit on the time that the head of a request takes, and on the connections that wait."""
 
     _head: asyncio.TimerHandle | None = None
+    _waiting: ClassVar[dict["_Protocol", None]] = {}
+    """In the order in which they began to."""
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401
+        connected = transport.get_extra_info("socket")
+        if connected.family == socket.AF_UNIX and not is_own(connected):
+            transport.abort()
         super().connection_made(transport)
         self._await_head()
 
@@ -38,14 +52,39 @@ class _Protocol(HttpToolsProtocol):
 
     def _await_head(self) -> None:
         self._head = self._head or self.loop.call_later(_HEADER_SECONDS, self.transport.close)
+        self._waiting[self] = None
+        if len(self._waiting) > _WAITING:
+            longest = next(iter(self._waiting))
+            del self._waiting[longest]
+            longest.transport.close()
 
     def _end_waiting(self) -> None:
         if self._head is not None:
             self._head.cancel()
         self._head = None
+        self._waiting.pop(self, None)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP with a problem, as all that is refused."""
+        body = msgspec.json.encode(ProblemAnswer(Problem("bad_request", msg, "send a request of HTTP/1.1")))
+        head = (
+            "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n"
+            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + body)
+        self.transport.close()
 
 
 class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, before_end: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._before_end = before_end
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Shut down once nobody looks for the server any more."""
+        self._before_end()
+        await super().shutdown(sockets)
+
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """End what runs on SIGTERM and SIGINT; uvicorn's own would raise them again."""
@@ -57,8 +96,11 @@ class _Server(uvicorn.Server):
                 signal.signal(each, handler)
 
 
-def serve(application: Any, listening: socket.socket) -> None:  # noqa: ANN401 - of ASGI
-    """Serve until SIGTERM or SIGINT."""
+def serve(application: Any, listening: list[socket.socket], before_end: Callable[[], None]) -> None:  # noqa: ANN401 - of ASGI
+    """Serve until SIGTERM or SIGINT.
+
+    before_end: called before the sockets are closed.
+    """
     config = uvicorn.Config(
         application,
         http=_Protocol,
@@ -66,7 +108,6 @@ def serve(application: Any, listening: socket.socket) -> None:  # noqa: ANN401 -
         access_log=False,
         log_level="error",
         server_header=False,
-        limit_concurrency=512,
         timeout_graceful_shutdown=_LAST_SECONDS,
     )
-    _Server(config).run(sockets=[listening])
+    _Server(config, before_end).run(sockets=listening)

@@ -67,7 +67,9 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
     stays unchanged, and belongs to the lines directly above it."""
     heading, fence, is_item = "", "", False
     block: list[str] = []
-    plain = _COMMENT.sub("", _FRONT_MATTER.sub("", text.replace("\r\n", "\n")))
+    whole = _FRONT_MATTER.sub("", text.replace("\r\n", "\n"))
+    end = whole.rfind("-->") + len("-->")  # behind it, each <!-- would look for its end in vain
+    plain = _COMMENT.sub("", whole[:end]) + whole[end:]
     for line in [*plain.split("\n"), _END]:
         mark = _FENCE.match(line)
         if fence or mark:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.limits import ARCHIVE_THRESHOLD
+from memlog.query.jobs import why_clock_is_doubted
 from memlog.service.engine import Engine
 from memlog.service.jobs.merging import Merger
 from memlog.service.jobs.outcome import Outcome
@@ -79,6 +80,8 @@ class Steps:
         return Outcome(fading.decay(self._engine.append, self._engine.decide, None).changed)
 
     def _prune(self) -> Outcome:
+        if why := self._engine.decide(lambda db: why_clock_is_doubted(db, timestamps.now())):
+            return Outcome(0, why)
         append, decide, least = self._engine.append, self._engine.decide, ARCHIVE_THRESHOLD.default
         return Outcome(fading.prune(append, decide, fading.PRUNED, least, dry_run=False).archived)
 

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from memlog.eventlog import timestamps
 from memlog.eventlog.streams import shown
 from memlog.projector import catchup, projection_id
 from memlog.projector.passages import index, vectors
 from memlog.projector.sqlite import count_rows, described, vec_version, wrapped
+from memlog.query.jobs import why_clock_is_doubted
 from memlog.service.providers.breaker import Breaker, ProviderState
 from memlog.service.read_model import ReadModel, name_pending
 from memlog.service.searches import providers_of
@@ -29,7 +31,7 @@ class Status(msgspec.Struct, kw_only=True):
     sqlite_vec: the version of the extension; None where it does not work.
     model, dimension: of the embedding model that works here; None where none does.
     providers: who is asked for vectors and ranks, and how they do.
-    silent: what would not take part in a search, and why: `vector`, `pending`.
+    silent: what would not take part in a search, or in a job, and why: `vector`, `pending`, `prune`.
     """
 
     store: str
@@ -70,6 +72,8 @@ def status_of(language_model: "LanguageModelProvider | None", read_model: ReadMo
             name_pending(db, silent)
             if reason := vectors.why_unlike(db, embedder):
                 silent["vector"] = reason
+        if doubt := why_clock_is_doubted(db, timestamps.now()):
+            silent["prune"] = doubt
         return Status(
             store=shown(read_model.path),
             generation=current.name if current else None,

@@ -1,7 +1,11 @@
 """An MCP server for the one client that started this process, on its stdin and stdout."""
 
+import os
+import re
+import signal
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar
 
 import anyio
@@ -14,6 +18,13 @@ from memlog.service.store import Store
 
 T = TypeVar("T")
 
+_SURROGATES = re.compile(
+    r"(\\\\|\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2})|\\u[dD][89a-fA-F][\da-fA-F]{2}"
+)
+"""Escaped backslashes and pairs, and halves of pairs, in JSON."""
+
+_LOOKS = 1.0
+"""Seconds between two looks whether the client lives."""
 
 _AWAY = ("server_away", "unauthorized", "forbidden", "misdirected", "no_route", "ending")
 """Errors of a server that is gone, or is another one by now. Each tool may be called twice."""
@@ -51,10 +62,28 @@ class OneStore:
 
 
 def serve_stdio(server: Server[Any]) -> None:
-    """Serve until the client closes stdin. Whatever else is printed goes to stderr."""
+    """Serve until the client closes stdin, or is gone. Whatever else is printed goes to stderr."""
     anyio.run(_serve, server)
 
 
 async def _serve(server: Server[Any]) -> None:
-    async with stdio_server() as (reads, writes):
-        await server.run(reads, writes, server.create_initialization_options())
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_end_without_parent, os.getppid())
+        async with stdio_server(stdin=_whole_lines()) as (reads, writes):  # type: ignore[arg-type]
+            await server.run(reads, writes, server.create_initialization_options())
+        tasks.cancel_scope.cancel()
+
+
+async def _whole_lines() -> AsyncIterator[str]:
+    """Yield the lines of stdin, with U+FFFD for half of a surrogate pair, which the SDK does not answer."""
+    with os.fdopen(os.dup(sys.stdin.fileno()), encoding="utf-8", errors="replace") as lines:
+        async for line in anyio.wrap_file(lines):
+            yield _SURROGATES.sub(lambda match: match[1] or r"\ufffd", line)
+
+
+async def _end_without_parent(parent: int) -> None:
+    """End the process once its parent is gone: another process of its may keep stdin open."""
+    while os.getppid() == parent:
+        await anyio.sleep(_LOOKS)
+    # The thread that waits for stdin would keep the interpreter from ending.
+    os.kill(os.getpid(), signal.SIGTERM)

@@ -30,6 +30,11 @@ def scope_of(chat: ChatName) -> str:
     return chat if isinstance(chat, str) else str(Chat.of(chat))
 
 
+def _known_form(chat: ChatName) -> str:
+    """Return the text of a chat that is looked for: one of another form would find nothing."""
+    return str(Chat.of(chat))
+
+
 def _event_time(time: str | datetime) -> str:
     return time if isinstance(time, str) else written_time(time)
 
@@ -65,7 +70,10 @@ class Scoped(Request, frozen=True, kw_only=True):
 class AcrossChats(Scoped, frozen=True, kw_only=True):
     """A request about all chats, or about one."""
 
-    chat: Annotated[ScopeField | None, "Only of this conversation."] = None
+    chat: Annotated[
+        Annotated[ChatName, Reads(_known_form, "chat"), msgspec.Meta(title="CHANNEL:CHAT_ID")] | None,
+        "Only of this conversation.",
+    ] = None
 
 
 def event_of(kind: type[E], asked: Request) -> E:

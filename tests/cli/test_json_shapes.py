@@ -360,7 +360,7 @@ def test_verify(memlog: Run, append: Run) -> None:
             "damaged",
             "vectors",
         ),
-        *("missing_vectors", "cached_vectors", "unused_vectors", "seals", "torn_seals"),
+        *("missing_vectors", "withheld_vectors", "cached_vectors", "unused_vectors", "seals", "torn_seals"),
         *("accepted_losses", "problems"),
         *("tampered", "notes"),
     ]

@@ -63,12 +63,14 @@ class Server:
 
 Serve = Callable[..., Server]
 
+_FOLDERS = ("data_home", "config_home", "state_home", "runtime_dir")
+
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
     """Of the servers: projects below a folder of their own."""
     mine = {name: value for name, value in os.environ.items() if not name.startswith("MEMLOG_")}
-    return mine | {"XDG_DATA_HOME": str(tmp_path / "data"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    return mine | {f"XDG_{name.upper()}": str(tmp_path / name) for name in _FOLDERS}
 
 
 @pytest.fixture

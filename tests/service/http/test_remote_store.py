@@ -36,7 +36,7 @@ def test_a_remote_store_answers_as_one_that_is_open(serve: Serve, tmp_path: Path
         for wrong in (
             lambda: store.search("tea", k=0),
             lambda: store.append(b"{"),
-            lambda: memlog.connect(seconds=-1),
+            lambda: memlog.connect("http://127.0.0.1:1", seconds=-1),
         ):
             with pytest.raises(memlog.BadInput):
                 wrong()
@@ -59,7 +59,7 @@ def test_a_remote_store_answers_as_one_that_is_open(serve: Serve, tmp_path: Path
 
 
 def test_a_remote_store_has_every_operation_but_endless_ones() -> None:
-    with memlog.connect() as store:
+    with memlog.connect("http://127.0.0.1:1") as store:
         for name, operation in operations().items():
             group, _, method = name.rpartition(".")
             found = hasattr(getattr(store, group) if group else store, method)

@@ -88,3 +88,25 @@ def test_processes_that_look_at_once_run_each_job_once(tmp_path: Path) -> None:
 def test_a_time_that_is_none_is_refused(rules: dict[str, str]) -> None:
     with pytest.raises(memlog.BadInput):
         memlog.JobRules(**rules)
+
+
+@pytest.mark.parametrize("undone", ["append", "prune"])
+def test_a_clock_that_is_far_ahead_prunes_nothing_until_somebody_appends(
+    tmp_path: Path, clock: Clock, undone: str
+) -> None:
+    with memlog.open(tmp_path) as store:
+        store.memories.save("Scrap", category="temp", importance=0.01)
+        clock.now = "2300-01-01T12:00:00.000Z"
+        for _ in range(2):
+            ((*_, step),) = [report.steps for report in store.jobs.run("weekly")]
+            assert (step.name, step.count) == ("prune", 0)
+            assert "the clock says 2300-01-01" in str(step.why)
+        assert "nobody but jobs" in store.maintenance.status().silent["prune"]
+        if undone == "prune":
+            assert store.memories.prune().archived == 1
+        else:
+            store.append(
+                [memlog.Message(channel="x", chat_id="1", role="user", content="A happy new century")]
+            )
+            assert store.jobs.run("weekly")[0].steps[-1].count == 1
+            assert "prune" not in store.maintenance.status().silent

@@ -75,6 +75,7 @@ def opened(path: Path, provider: Provider) -> memlog.Store:
         path,
         language_model=memlog.LanguageModelProvider(base_url=provider.url, model="m"),
         jobs=memlog.JobRules(timezone="Europe/Helsinki"),
+        people=memlog.People(messengers=()),  # all chats are of one person
     )
 
 

@@ -235,3 +235,46 @@ def test_the_inspector_lists_the_tools(tmp_path: Path) -> None:
     done = subprocess.run([*inspector, "--method", "tools/list"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert {tool["name"] for tool in json.loads(done.stdout)["tools"]} == TOOLS.keys()
+
+
+def test_half_an_emoji_gets_an_answer_and_what_is_invisible_is_shown(tmp_path: Path) -> None:
+    def line(number: int, tool: str, **given: str) -> str:
+        asked = {"name": tool, "arguments": given}
+        return json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": asked}) + "\n"
+
+    client = {"name": "bot", "version": "7"}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client}
+    first = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}
+    with subprocess.Popen(
+        [MEMLOG, "--store", str(tmp_path / "store"), "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def answered(said: str) -> dict[str, Any]:
+            process.stdin.write(said)  # type: ignore[union-attr]
+            process.stdin.flush()  # type: ignore[union-attr]
+            return dict(json.loads(process.stdout.readline())["result"])  # type: ignore[union-attr]
+
+        answered(json.dumps(first) + "\n")
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}) + "\n")
+        saved = answered(line(1, "memory_save", content="tea \ud83d \\ud83d \u202e gnp.exe \u200b\x9b 🫖"))
+        assert not saved["isError"]
+        found = answered(line(2, "memory_search", query="tea"))
+        texts = (found["structuredContent"]["results"][0]["content"], json.dumps(found, ensure_ascii=False))
+        for text in texts:
+            assert {"\u202e", "\u200b", "\x9b"}.isdisjoint(text)
+            assert "🫖" in text
+        process.stdin.close()
+
+
+def test_a_server_whose_client_is_gone_ends(tmp_path: Path) -> None:
+    """Also where another process holds its stdin open."""
+    command = f"{MEMLOG} --store {tmp_path / 'store'} mcp <&0 & sleep 3"
+    with subprocess.Popen(["sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
+        assert client.stdout is not None
+        assert client.wait(60) == 0
+        assert client.stdout.read() == b""  # at its end, once no process has it any more

@@ -74,6 +74,8 @@ def test_what_is_secret_is_not_sent(tmp_path: Path, provider: Provider) -> None:
         store.memories.save("the door opens with 4711", category="credential")
         report = store.maintenance.embed()
         assert (report.computed, report.withheld, report.pending) == (1, 2, 0)
+        verified = store.maintenance.verify()
+        assert (verified.problems, verified.withheld_vectors) == ([], 2)
         assert "looks like a key" in store.search(f"where is {key}").silent["vector"]
         assert store.search("door").hits[0].content == "the door opens with 4711"
     assert [text for text in provider.texts() if "tea" not in text] == ["dimension", "door"]
@@ -219,6 +221,7 @@ def test_a_text_that_the_provider_refuses_keeps_no_other_one_waiting(
         store.append(said("I like green tea", "this is filtered " + "and long " * 60, "The dog is ill"))
         report = store.maintenance.embed()
         assert (report.computed, report.withheld, report.pending) == (2, 1, 0)
+        assert store.maintenance.verify().ok
         assert store.search("a hot drink", mode="vector").hits[0].content == "I like green tea"
         assert store.maintenance.status().providers[0].failures == 0
         provider.refused = ""

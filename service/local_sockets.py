@@ -1,0 +1,108 @@
+"""Unix sockets, by which processes of one user reach a server of theirs, and proofs where there is none."""
+
+import hmac
+import os
+import secrets
+import socket
+import stat
+import struct
+import sys
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from memlog.eventlog.errors import LogError
+
+CHALLENGE = "/v1/challenge"
+"""The path at which a server proves that it has the token."""
+
+LEAST_TOKEN = 16
+"""Characters of a token: a proof lets whoever asks for it guess shorter ones at leisure."""
+
+_LONGEST_NONCE = 128
+_LONGEST_ANSWER = 8192
+_SECONDS = 5.0
+
+
+def listening_at(path: Path) -> socket.socket:
+    """Listen on a Unix socket in a folder of this user alone, in place of one that a killed server left.
+
+    Raises:
+        OSError: the folder is of others, or the path is too long for a socket.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _check_private(path.parent)
+    path.unlink(missing_ok=True)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listening.bind(str(path))  # the folder keeps others out until the mode is set
+        path.chmod(0o600)
+        listening.listen(256)
+    except (OSError, ValueError) as error:
+        listening.close()
+        raise OSError(str(error)) from error
+    return listening
+
+
+def _check_private(folder: Path) -> None:
+    """Raises OSError unless a folder is of this user alone."""
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+        raise PermissionError(f"{folder} is not of this user alone")
+
+
+def is_own(connected: socket.socket) -> bool:
+    """Whether the other end of a Unix socket is a process of this user."""
+    if sys.platform == "darwin":
+        # struct xucred of <sys/ucred.h>: a version, the uid, and groups.
+        data = connected.getsockopt(0, 1, 76)
+        return bool(struct.unpack_from("Ii", data)[1] == os.geteuid())
+    data = connected.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return bool(struct.unpack("3i", data)[1] == os.geteuid())
+
+
+def proof_of(token: str, nonce: str, url: str) -> str:
+    """Return what only who has the token can answer to a nonce, at one address.
+
+    Raises:
+        ValueError: the nonce is none.
+    """
+    if not (nonce.isalnum() and nonce.isascii() and len(nonce) <= _LONGEST_NONCE):
+        raise ValueError("the nonce is not up to 128 letters and digits")
+    return hmac.digest(token.encode(), f"memlog {nonce} {url}".encode(), "sha256").hex()
+
+
+class Stream(Protocol):
+    """A connection to a server on which nothing was sent yet."""
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Read some bytes; none at the end."""
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Write all bytes."""
+
+
+def check_proof(stream: Stream, url: str, token: str) -> None:
+    """Check that the other end of a connection has the token, before it is sent the token or anything else.
+
+    Raises:
+        LogError: it has not.
+    """
+    nonce = secrets.token_hex(32)
+    host = urlsplit(url).netloc
+    stream.write(f"GET {CHALLENGE}?nonce={nonce} HTTP/1.1\r\nhost: {host}\r\n\r\n".encode(), _SECONDS)
+    proof = proof_of(token, nonce, url).encode()
+    answer = b""
+    while len(answer) < _LONGEST_ANSWER and not _is_whole(answer):
+        more = stream.read(_LONGEST_ANSWER, _SECONDS)
+        if not more:
+            break
+        answer += more
+    if not hmac.compare_digest(answer.rpartition(b"\r\n\r\n")[2], proof):
+        raise LogError(f"{url}: another server answers there", code="server_away", retryable=True)
+
+
+def _is_whole(answer: bytes) -> bool:
+    head, _, body = answer.partition(b"\r\n\r\n")
+    lengths = [line[15:] for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+    return any(length.strip().isdigit() and len(body) >= int(length) for length in lengths)
