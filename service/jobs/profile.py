@@ -160,10 +160,13 @@ class Profile:
         values = core_sources(db, _SECTION, group.chat)
         own = {key: each for key, each in values.items() if each.source == PROFILE}
         sources = chats_of(db, {name for each in own.values() for name in each.memory_ids})
+        private = {each.memory_id for each in memories(db) if is_private(each.category)}
         stale = {
             key
             for key, each in own.items()
+            # An older version made some of credentials.
             if each.is_stale
+            or not private.isdisjoint(each.memory_ids)
             # Made under another scope, of what no context of the group shows; or nobody can say of what.
             or (group.chats is not None and not _is_of(group, chats_of_all(sources, each.memory_ids)))
         }

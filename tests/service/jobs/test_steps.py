@@ -228,6 +228,23 @@ def test_a_value_of_the_profile_goes_with_what_it_was_made_of(tmp_path: Path, pr
         assert store.core.get("user") == {"city": "Oulu"}, "the profile may set again what it has removed"
 
 
+def test_what_was_made_of_a_credential_goes_and_is_not_sent_again(tmp_path: Path, provider: Provider) -> None:
+    provider.answer = scripted(profile={"door": "4711-hauki"})
+    with opened(tmp_path, provider) as store:
+        saved(store, "The door opens with 4711-hauki")
+        store.jobs.run("weekly")
+        assert store.core.get("user") == {"door": "4711-hauki"}
+        (memory,) = store.memories.list()
+        store.memories.update(memory.memory_id, category="credential")
+        store.memories.save("Anna likes tea.", ts="2026-01-02T00:00:00Z")
+        provider.answer = scripted()
+        asked = len(provider.asked)
+        store.jobs.run("weekly")
+        assert store.core.get("user") == {}
+        assert [text for text in provider.asked[asked:] if "4711" in text] == []
+        assert len(provider.asked) > asked
+
+
 def test_what_a_person_sets_while_the_model_works_holds(tmp_path: Path, provider: Provider) -> None:
     def answer(asked: str) -> str:
         with memlog.open(tmp_path) as other:
