@@ -9,6 +9,7 @@ A comparison is one append: the merged memory, the archived ones, and last the l
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -19,16 +20,15 @@ from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.events import MemoriesMerged, MemoryArchived, MemoryUpdated
 from memlog.eventlog.extraction import Extraction
-from memlog.eventlog.outgoing import is_private, with_keys
+from memlog.eventlog.outgoing import is_private
 from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import compared
 from memlog.query.context.scope import automatic_scope
 from memlog.query.context.sources import chats_of
 from memlog.query.context.token_counters import tokens
-from memlog.query.filters import Filters
 from memlog.query.memories import Memory, memories
-from memlog.query.search.request import Mode, Search
-from memlog.query.sendable import masked_memories, part_of
+from memlog.query.search.alike import alike
+from memlog.query.sendable import masked_memories
 from memlog.service.engine import Engine
 from memlog.service.extraction.answers import LONGEST
 from memlog.service.extraction.prompts import MERGE, prompt
@@ -42,16 +42,10 @@ from memlog.service.jobs.merge_groups import (
     tags_of,
 )
 from memlog.service.jobs.outcome import Outcome
-from memlog.service.searches import search_store
 
 _CANDIDATES = 5
 """Memories that words find for a new one, and as many by meaning, where a partition does not fit into a
 request."""
-
-_MODES: tuple[Mode, ...] = ("vector", "text")
-
-_SEARCHED = 1000
-"""Characters of a memory by which such candidates are found."""
 
 
 class _Partition(NamedTuple):
@@ -123,7 +117,7 @@ class Merger:
             while new and len(found) > 1:
                 batch = self._batch([memory for memory in found if memory.event_id in new])
                 tried = {memory.event_id for memory in batch}
-                shown = self._shown(partition, batch, found) if batch else []
+                shown = self._shown(batch, found) if batch else []
                 try:
                     if len(shown) > 1:
                         closed.append(self._compare(partition, batch, shown))
@@ -178,13 +172,13 @@ class Merger:
             batch.append(memory)
         return batch
 
-    def _shown(self, partition: _Partition, batch: list[Memory], found: list[Memory]) -> list[Memory]:
+    def _shown(self, batch: list[Memory], found: list[Memory]) -> list[Memory]:
         """`batch` and the memories that are compared with it, the oldest first."""
         room = self._room - sum(self._size(memory) for memory in batch)
         chosen = {memory.memory_id for memory in batch}
         others = [memory for memory in found if memory.memory_id not in chosen]
         if sum(self._size(memory) for memory in others) > room:
-            others = self._candidates(partition, batch, others)
+            others = self._candidates(batch, others)
         for memory in others:
             room -= self._size(memory)
             if room < 0:
@@ -192,27 +186,11 @@ class Merger:
             chosen.add(memory.memory_id)
         return [memory for memory in found if memory.memory_id in chosen]
 
-    def _candidates(self, partition: _Partition, batch: list[Memory], others: list[Memory]) -> list[Memory]:
-        """Those of `others` that words and meaning find for the new ones."""
+    def _candidates(self, batch: list[Memory], others: list[Memory]) -> list[Memory]:
+        """Return those of `others` that words and meaning find for the new ones."""
+        found = self._engine.decide(lambda db: alike(db, batch, others, _CANDIDATES))
         by_id = {memory.memory_id: memory for memory in others}
-        filters = Filters(kinds=frozenset({"memory"}), category=partition.category)
-        found: dict[str, Memory] = {}
-        for memory in batch:
-            for mode in ("text",) if any(with_keys([part_of(memory)])) else _MODES:
-                asked = Search(
-                    text=memory.content[:_SEARCHED],
-                    k=_CANDIDATES * 2,
-                    mode=mode,
-                    chat=partition.chat,
-                    filters=filters,
-                )
-                hits = [
-                    hit.id
-                    for hit in search_store(self._engine.reads, asked, reranks=False).hits
-                    if hit.id in by_id
-                ]
-                found |= {name: by_id[name] for name in hits[:_CANDIDATES]}
-        return [*found.values()]
+        return [by_id[name] for name in dict.fromkeys(chain.from_iterable(found.values()))]
 
     def _compare(self, partition: _Partition, batch: list[Memory], shown: list[Memory]) -> MemoriesMerged:
         """Have the model compare memories, and append what it found."""

@@ -1,0 +1,89 @@
+"""Memories that are alike by words or by meaning: of many at once, without a search for each."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+
+from memlog.projector.passages.index import MEMORY
+from memlog.projector.passages.vectors import model_of
+from memlog.projector.rows import as_list
+from memlog.projector.sqlite import Connection
+from memlog.query.memories import Memory
+from memlog.query.search.fts_query import parse
+
+_READ = 1000
+"""Characters of a text whose words are looked at."""
+
+_FEW = 20
+"""Texts that may share a word, however few there are."""
+
+# CROSS JOIN: vec0 reads each of them, never all.
+_VECTORS = f"""
+SELECT c.memory_id, v.embedding FROM json_each(?) a
+CROSS JOIN {MEMORY.chunks} c CROSS JOIN {MEMORY.vectors} v
+WHERE c.memory_id = a.value AND c.chunk_index = 0 AND v.rowid = c.chunk_no
+"""
+
+
+def alike(
+    db: Connection, wanted: Sequence[Memory], others: Sequence[Memory], limit: int
+) -> dict[str, list[str]]:
+    """Return, for each wanted memory, the ids of at most `limit` others that share most with it by words, and
+    of as many by meaning, where both have a vector.
+    """
+    found: dict[str, list[str]] = {memory.memory_id: [] for memory in wanted}
+    for nearest in (_by_words(wanted, others, limit), _by_meaning(db, wanted, others, limit)):
+        for name, ids in nearest.items():
+            found[name] += [each for each in ids if each not in found[name]]
+    return found
+
+
+def _by_words(wanted: Sequence[Memory], others: Sequence[Memory], limit: int) -> dict[str, list[str]]:
+    """Rank by the rarity of the words that two texts share, and the length of the other one, as BM25 does."""
+    terms = [_terms(memory.content[:_READ]) for memory in others]
+    having = Counter(term for of_one in terms for term in of_one)
+    by_term: defaultdict[str, list[int]] = defaultdict(list)
+    for place, of_one in enumerate(terms):
+        for term in of_one:
+            by_term[term].append(place)
+    nearest = {}
+    for memory in wanted:
+        scores: defaultdict[int, float] = defaultdict(float)
+        for term in _terms(memory.content[:_READ]):
+            if having[term] > max(_FEW, len(others) // 4):
+                continue  # it tells nothing apart
+            rarity = math.log(1 + (len(others) - having[term] + 0.5) / (having[term] + 0.5))
+            for place in by_term.get(term, ()):
+                scores[place] += rarity / math.sqrt(len(terms[place]))
+        best = sorted(scores, key=lambda place: (-scores[place], place))[:limit]
+        nearest[memory.memory_id] = [others[place].memory_id for place in best]
+    return nearest
+
+
+@lru_cache(8192)
+def _terms(text: str) -> frozenset[str]:
+    return frozenset(parse(text.replace('"', " ")).terms)
+
+
+def _by_meaning(
+    db: Connection, wanted: Sequence[Memory], others: Sequence[Memory], limit: int
+) -> dict[str, list[str]]:
+    """Rank by the cosine of the first passages."""
+    if model_of(db) is None:
+        return {}
+    import numpy as np
+
+    ids = as_list([memory.memory_id for memory in (*wanted, *others)])
+    vectors = {name: np.frombuffer(data, np.float32) for name, data in db.execute(_VECTORS, (ids,))}
+    known = [memory.memory_id for memory in others if memory.memory_id in vectors]
+    if not known:
+        return {}
+    table = np.stack([vectors[name] for name in known])
+    table = table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-9)
+    nearest = {}
+    for memory in wanted:
+        if (own := vectors.get(memory.memory_id)) is not None:
+            best = np.argsort(-np.einsum("ij,j->i", table, own), kind="stable")[:limit]
+            nearest[memory.memory_id] = [known[place] for place in best]
+    return nearest
