@@ -95,6 +95,8 @@ TOLD = (
     r"\s(?i:is|was|ist)[\s:]{1,3}[\"'`*]{0,2}" + _SHORT
 )
 """`my password is …`: memlog sends it to nobody, and masks it nowhere else."""
+OPAQUE_WORD = r"(?<!\w)" + _SHORT
+"""A word that may be a key, in a text behind a name."""
 
 # fmt: off
 SHAPES = (
@@ -300,6 +302,7 @@ NAMES = {
     "password": "PASSWORD",
     "passwd": "PASSWD",
     "passphrase": "PASSWORD",
+    "passwort": "PASSWORD",
     "passcode": "PASSWORD",
     "apikey": "API_KEY",
     "clientsecret": "SECRET",

@@ -14,7 +14,7 @@ import msgspec
 
 from memlog.eventlog.categories import PRIVATE_CATEGORIES
 from memlog.eventlog.key_scan import keys_in
-from memlog.eventlog.key_shapes import TOLD
+from memlog.eventlog.key_shapes import OPAQUE_WORD, TOLD
 from memlog.eventlog.secrets import is_telling, rewritten
 
 SPAN = 3
@@ -120,7 +120,7 @@ def _found(parts: Sequence[SentText]) -> list[set[_KeySpan]]:
 def _own(text: str) -> Iterator[_KeySpan]:
     for key in keys_in(text):
         yield _KeySpan(key.start, key.end, key.kind)
-    for match in _told().finditer(text):
+    for match in _compiled(TOLD).finditer(text):
         yield _KeySpan(*match.span(1), _NAMED)
 
 
@@ -136,9 +136,13 @@ def _across(texts: Sequence[str], own: Sequence[set[_KeySpan]]) -> list[tuple[in
     ]
     for place, text in enumerate(texts[1:], start=1):
         name, word = texts[place - 1].strip(), text.strip()
-        is_word = len(word) >= _SHORTEST_VALUE and len(word.split()) == 1
-        if is_word and len(name) <= _LONGEST_NAME and is_telling(name):
+        if len(name) > _LONGEST_NAME or not is_telling(name):
+            continue
+        if len(word) >= _SHORTEST_VALUE and len(word.split()) == 1:
             found.append((place, _KeySpan(0, len(text), _NAMED)))
+        found += (
+            (place, _KeySpan(*match.span(1), _NAMED)) for match in _compiled(OPAQUE_WORD).finditer(text)
+        )
     return found
 
 
@@ -169,6 +173,6 @@ def _is_rest(piece: str) -> bool:
 
 
 @cache
-def _told() -> re.Pattern[str]:
+def _compiled(pattern: str) -> re.Pattern[str]:
     """Compiled at first use: most processes send nothing."""
-    return re.compile(TOLD, re.ASCII)
+    return re.compile(pattern, re.ASCII)

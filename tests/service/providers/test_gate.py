@@ -52,6 +52,12 @@ SECRETS = {
     "beside its tag": Secret("Teegarten", (), ((None, "Teegarten", "other", "password"),)),
     "behind a question": said_alone("hunter2abc", "What is the wifi password?", "hunter2abc"),
     "behind a line that ends": said_alone("hunter2abc", "the password is:", "hunter2abc"),
+    "in a sentence behind a question": said_alone(
+        "Sommer2024", "Wie ist das WLAN-Passwort?", "Bei uns tea, Sommer2024!"
+    ),
+    "in a sentence beside its title": Secret(
+        "hunter2abc", (), (("wifi password", "For tea: it's hunter2abc, I think", "other", ""),)
+    ),
     "split": said_alone(REST, f"my key is {FIRST}", f"{REST} is the rest"),
     "split in three": said_alone(KEY[20:40], KEY[:20], "noted", KEY[20:40], KEY[40:]),
     "split behind what is a key itself": said_alone(KEY[40:], f"it is {KEY[:40]}", KEY[40:]),
