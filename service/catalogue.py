@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from memlog.eventlog.struct_fields import fields_of
+from memlog.query.context.invisible import python_escape, shown
 from memlog.query.request import Request, check_names
 from memlog.service.missing import required
 from memlog.service.operations import Operation
@@ -89,6 +90,16 @@ def _readable(given: Any) -> Any:  # noqa: ANN401 - a path, several, or None
     if isinstance(given, tuple):
         return tuple(map(readable, given))
     return None if given is None else readable(given)
+
+
+def visible(answered: Any) -> Any:  # noqa: ANN401 - an answer, or what is in one
+    """Return an answer as values of JSON, whose texts show what would be invisible, as contexts do."""
+    value = msgspec.to_builtins(answered)
+    if isinstance(value, str):
+        return shown(value, python_escape, kept="\n\t")
+    if isinstance(value, dict):
+        return {key: visible(each) for key, each in value.items()}
+    return [visible(each) for each in value] if isinstance(value, list) else value
 
 
 def answer_schema(name: str) -> dict[str, Any]:

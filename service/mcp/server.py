@@ -12,8 +12,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from memlog.eventlog.errors import MemlogError, NotFound
-from memlog.query.context.invisible import python_escape, shown
-from memlog.service.catalogue import answer, answer_schema, tool_operations
+from memlog.service.catalogue import answer, answer_schema, tool_operations, visible
 from memlog.service.clients import HEADER, acting_for
 from memlog.service.operations import Operation
 from memlog.service.problems import problem_of
@@ -85,7 +84,7 @@ def mcp_server(run: Runs, version: str) -> Server[Any]:
             )
         except MemlogError as error:
             raise MCPError(types.INVALID_PARAMS, _text_of(error)) from error
-        text = msgspec.json.encode({"notice": NOTICE} | _seen(msgspec.to_builtins(found))).decode()
+        text = msgspec.json.encode({"notice": NOTICE} | visible(found)).decode()
         contents = types.TextResourceContents(uri=uri, mime_type="application/json", text=text)
         return types.ReadResourceResult(contents=[contents])
 
@@ -129,7 +128,7 @@ class _Tool:
                 return answer(store, self._name, given, root=None)
 
         try:
-            found: dict[str, Any] = _seen(msgspec.to_builtins(run(ctx, done)))
+            found: dict[str, Any] = visible(run(ctx, done))
         except MemlogError as error:
             return _failed(error)
         # Some hosts give a model only the text, others only the structure.
@@ -138,15 +137,6 @@ class _Tool:
             content=[types.TextContent(type="text", text=text)],
             structured_content={"notice": NOTICE} | found,
         )
-
-
-def _seen(value: Any) -> Any:  # noqa: ANN401 - of JSON
-    """Return a value whose texts show what would be invisible, as contexts do."""
-    if isinstance(value, str):
-        return shown(value, python_escape, kept="\n\t")
-    if isinstance(value, dict):
-        return {key: _seen(each) for key, each in value.items()}
-    return [_seen(each) for each in value] if isinstance(value, list) else value
 
 
 def _of_uri(uri: str) -> tuple[str, dict[str, str]]:
