@@ -20,6 +20,7 @@ from memlog.service.bounded_process.protocol import (
     Failed,
     Request,
     RequestFailed,
+    Rows,
     TextReply,
     Verdicts,
     framed,
@@ -33,17 +34,18 @@ _LINE_LENGTH = 200
 _TICK = 0.1
 """Seconds between two calls of `on_wait`: a caller that has to stop does so within a second."""
 
-Answer = TypeVar("Answer", TextReply, Verdicts)
+Answer = TypeVar("Answer", TextReply, Verdicts, Rows)
 
 
 class BoundedProcess:
     """A process with limits that answers one request after the other; it starts with the first one.
 
     on_wait: called every 0.1 s or sooner during a request; an exception of it ends the process.
+    file_bytes: that a file may have to which it writes; it is given none to write to.
     """
 
-    def __init__(self, on_wait: Callable[[], None]) -> None:
-        self._on_wait = on_wait
+    def __init__(self, on_wait: Callable[[], None], *, file_bytes: int = 0) -> None:
+        self._on_wait, self._file_bytes = on_wait, file_bytes
         self._child: subprocess.Popen[bytes] | None = None
         self._has_answered = False
 
@@ -95,7 +97,7 @@ class BoundedProcess:
             self.close()
             # -P: of the current folder, which may be a stranger's, no module is imported.
             self._child = subprocess.Popen(  # noqa: S603 - no argument comes from outside
-                [sys.executable, "-P", "-m", _PROGRAM, str(MEMORY)],
+                [sys.executable, "-P", "-m", _PROGRAM, str(MEMORY), str(self._file_bytes)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

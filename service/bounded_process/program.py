@@ -22,8 +22,11 @@ from memlog.service.bounded_process.protocol import (
     Extract,
     Failed,
     Match,
+    MoreRows,
+    ReadTable,
     Reply,
     Request,
+    Rows,
     SearchTexts,
     TextReply,
     Verdicts,
@@ -32,6 +35,8 @@ from memlog.service.bounded_process.protocol import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pathspec import GitIgnoreSpec
 
 _READERS = {"html": "memlog.service.documents.html_text", "pdf": "memlog.service.documents.pdf_text"}
@@ -42,10 +47,10 @@ _DETAIL = 300
 
 
 def main() -> None:
-    """Answer requests until stdin ends. The only argument: bytes of memory that it may take."""
+    """Answer requests until stdin ends. The arguments: bytes of memory that it may take, and of a file."""
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as replies:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        _confine(int(sys.argv[1]))
+        _confine(int(sys.argv[1]), int(sys.argv[2]))
         decoder = msgspec.msgpack.Decoder(Request)
         while (message := _next(sys.stdin.buffer)) is not None:
             request = decoder.decode(message)
@@ -56,13 +61,14 @@ def main() -> None:
             replies.flush()
 
 
-def _confine(memory: int) -> None:
+def _confine(memory: int, file_bytes: int) -> None:
     """Limit what this process can do, even when hostile code runs in it."""
     # Ctrl-C is for the parent, which ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _die_with_parent()
-    for limit, most in ((resource.RLIMIT_AS, memory), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0)):
-        _lower(limit, most)
+    _lower(resource.RLIMIT_AS, memory)
+    _lower(resource.RLIMIT_FSIZE, file_bytes)
+    _lower(resource.RLIMIT_CORE, 0)
     sys.addaudithook(_refuse)
 
 
@@ -111,12 +117,32 @@ def _answer(request: Request) -> Reply:
                 spec = _spec(rules)
                 names = (path.decode("utf-8", "surrogateescape") for path in paths)
                 return Verdicts([spec.check_file(name).include for name in names])
+            case ReadTable(path, table, known):
+                return _first_rows(path, table, known)
+            case MoreRows():
+                return next(_PAGES[0])
             case SearchTexts(pattern, texts):
                 return Verdicts([any(map(re.compile(pattern).search, texts))])
     except MemoryError:
         most = int(sys.argv[1]) // 1024**2
         return Failed("limit", f"it takes more than {most} MiB of memory", is_final=False)
-    except (ValueError, RecursionError, OverflowError, re.error) as error:
+    except (ValueError, RecursionError, OverflowError, OSError, re.error) as error:
+        return Failed("damaged", _cut(str(error)))
+
+
+_PAGES: "list[Iterator[Rows]]" = []
+"""What is left of the table that is read."""
+
+
+def _first_rows(path: str, table: str, known: list[str]) -> Rows | Failed:
+    # Imported here: most readers read no table.
+    from memlog.projector.sqlite import error_types
+    from memlog.service.exchange.tables import pages
+
+    _PAGES[:] = [pages(path, table, known)]
+    try:
+        return next(_PAGES[0])
+    except error_types() as error:
         return Failed("damaged", _cut(str(error)))
 
 

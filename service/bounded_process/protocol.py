@@ -1,6 +1,6 @@
 """The messages between memlog and its bounded process: frames of a length and a message in MessagePack."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -14,8 +14,8 @@ LENGTH_BYTES = 4
 MAX_TEXT_BYTES = 16 * 1024 * 1024
 """An event has at most 16 MiB: a longer text is no document."""
 
-MAX_REPLY = MAX_TEXT_BYTES + 1024
-"""A reply is a text, or a verdict on each path of a batch."""
+MAX_REPLY = 2 * MAX_TEXT_BYTES + 1024 * 1024
+"""A reply is a text, a verdict on each path of a batch, or a page of rows."""
 
 Why = Literal["damaged", "no_reader", "limit"]
 
@@ -44,6 +44,24 @@ class SearchTexts(msgspec.Struct, frozen=True, tag=True):
     seconds: int
 
 
+class ReadTable(msgspec.Struct, frozen=True, tag=True):
+    """Asks for the first rows of a table of an SQLite file; `seconds` of the processor at most.
+
+    known: the columns that are wanted.
+    """
+
+    path: str
+    table: str
+    known: list[str]
+    seconds: int
+
+
+class MoreRows(msgspec.Struct, frozen=True, tag=True):
+    """Asks for the next rows of that table; `seconds` of the processor at most."""
+
+    seconds: int
+
+
 class TextReply(msgspec.Struct, frozen=True, tag=True):
     """The text of a file."""
 
@@ -59,6 +77,21 @@ class Verdicts(msgspec.Struct, frozen=True, tag=True):
     verdicts: list[bool | None]
 
 
+class Rows(msgspec.Struct, tag=True):
+    """Rows of a table, a list of values each.
+
+    unknown: how many rows have a value in a column that is not wanted. too_long: rows that are left out.
+    error: why no more could be read. is_known: whether there is such a table. is_last: whether all were read.
+    """
+
+    rows: list[list[Any]]
+    unknown: dict[str, int] = {}
+    too_long: int = 0
+    error: str | None = None
+    is_known: bool = True
+    is_last: bool = False
+
+
 class Failed(msgspec.Struct, frozen=True, tag=True):
     """No answer, and why.
 
@@ -72,8 +105,8 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 
 _ENCODER = msgspec.msgpack.Encoder()
 
-Request = Extract | Match | SearchTexts
-Reply = TextReply | Verdicts | Failed
+Request = Extract | Match | SearchTexts | ReadTable | MoreRows
+Reply = TextReply | Verdicts | Rows | Failed
 
 
 class RequestFailed(Exception):

@@ -23,7 +23,7 @@ from memlog.query.memories import Memory, memory
 from memlog.service.exchange.changes import dated, named, restored, state_of, stored
 from memlog.service.exchange.holdings import Holding, aspect_of, holdings, text_field
 from memlog.service.exchange.recognition import SUFFIX_LENGTH, recognised, verdict
-from memlog.service.exchange.source import ForeignFiles
+from memlog.service.exchange.source import ForeignFiles, Tables
 from memlog.service.importers import Read, Record, Skipped, Unreadable, Used
 from memlog.service.read_model import Answer, Ask, Deciding
 
@@ -78,8 +78,8 @@ class Importing:
     """One import.
 
     append: makes events durable. decide: reads the read model of the log as it is now. log: the folder of
-        the log, which may be missing. key: makes the hashes in the ids of changes. redacts: whether keys are
-        masked.
+        the log, which may be missing. key: makes the hashes in the ids of changes. tables: reads
+        databases. redacts: whether keys are masked.
     """
 
     def __init__(
@@ -90,9 +90,11 @@ class Importing:
         log: Path,
         key: Callable[[], bytes],
         progress: Progress | None,
+        tables: Tables,
         *,
         redacts: bool,
     ) -> None:
+        self._tables = tables
         self._report, self._append, self._decide, self._log = report, append, decide, log
         self._key, self._progress, self._redacts = key, progress, redacts
         self._skipped: Counter[str] = Counter()
@@ -110,7 +112,9 @@ class Importing:
         prefix = self._report.format
         in_use = self._read(lambda db: suffixes(db, f"{prefix}~", SUFFIX_LENGTH))
         self._suffixes.update(f"~{suffix}" for suffix in in_use or [])
-        self._suffix = recognised(read(ForeignFiles(path)), prefix, sorted(self._suffixes), self._found)
+        self._suffix = recognised(
+            read(ForeignFiles(path, self._tables)), prefix, sorted(self._suffixes), self._found
+        )
         if self._suffix:
             self._suffixes.add(self._suffix)
             self._report.prefixes = sorted({*self._report.prefixes, prefix + self._suffix})
@@ -120,7 +124,7 @@ class Importing:
         """Groups of records whose places have changed."""
         self._doubtful: set[str | None] = set()
         """Groups whose last known record was forgotten: what follows may be that one at another place."""
-        source = ForeignFiles(path, self._suffix)
+        source = ForeignFiles(path, self._tables, self._suffix)
         for batch in in_batches(self._used(read(source)), _length, _BATCH):
             self._store(batch)
             if self._progress is not None:

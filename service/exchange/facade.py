@@ -27,7 +27,7 @@ class DataExchange(OperationGroup):
     def import_from(self, asked: ImportData) -> "ImportReport":
         # Imported here: most programs import nothing.
         from memlog.service.exchange.engine import Importing, ImportReport
-        from memlog.service.exchange.source import ForeignFiles
+        from memlog.service.exchange.source import ForeignFiles, Tables
         from memlog.service.importers import importer
 
         read, patterns = importer(asked.format)
@@ -37,20 +37,22 @@ class DataExchange(OperationGroup):
                 f"{shown(missing[0])} does not exist, or is no file", hint="name a file or a folder"
             )
         report = ImportReport(format=asked.format, dry_run=asked.dry_run)
-        importing = Importing(
-            report,
-            self._append,
-            self._decide,
-            self._engine.log_path,
-            cache(partial(_key, self._engine.path, makes=not asked.dry_run)),
-            asked.progress,
-            redacts=self._engine.redact,
-        )
-        # A store that the first import makes has no folder yet, in which the lock could be.
-        alone = locked(self._engine.path / IMPORT_LOCK, "the import", self._engine.lock_timeout)
-        with alone if self._engine.exists else nullcontext():
+        if not asked.dry_run:
+            make_path(self._engine.path)  # the first import makes the store, and waits for none beside it
+        lock = locked(self._engine.path / IMPORT_LOCK, "the import", self._engine.lock_timeout)
+        with Tables(lambda: None) as tables, nullcontext() if asked.dry_run else lock:
+            importing = Importing(
+                report,
+                self._append,
+                self._decide,
+                self._engine.log_path,
+                cache(partial(_key, self._engine.path, makes=not asked.dry_run)),
+                asked.progress,
+                tables,
+                redacts=self._engine.redact,
+            )
             for path in paths:
-                for source in ForeignFiles(path).files(*patterns) if patterns else [path]:
+                for source in ForeignFiles(path, tables).files(*patterns) if patterns else [path]:
                     importing.take(read, source)
         if not report.found:
             raise BadInput(

@@ -3,36 +3,69 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
-from contextlib import closing
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import Any
-from urllib.request import pathname2url
+from typing import Any, Self
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.streams import shown
-from memlog.projector.sqlite import binding, error_types
+from memlog.service.bounded_process.client import BoundedProcess
+from memlog.service.bounded_process.protocol import MoreRows, ReadTable, RequestFailed, Rows
 from memlog.service.importers import Unreadable
 
 _LONGEST = 64 * 2**20
 """Bytes of a text file."""
 
-_PATIENCE = 2.0
-"""Seconds to wait for a program that writes to its database."""
+_SECONDS = 60
+"""Of the processor for some thousand rows."""
+
+_INDEX_BYTES = 64 * 2**20
+"""Of the -shm file of SQLite, for a log of 32 GB."""
 
 _MILLISECONDS = 1e11
 """A number above this counts milliseconds since 1970, one below seconds: it is the year 5138 in seconds."""
 
 
+class Tables:
+    """Reads tables of SQLite files in a bounded process of its own; use it with `with`.
+
+    on_wait: called every 0.1 s or sooner; an exception of it ends the process.
+    """
+
+    def __init__(self, on_wait: Callable[[], None]) -> None:
+        # Its own: SQLite keeps an index of a log that a crashed writer left in a file.
+        self._process = BoundedProcess(on_wait, file_bytes=_INDEX_BYTES)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.close()
+
+    def pages(self, path: Path, table: str, known: Collection[str]) -> Iterator[Rows]:
+        """Yield the rows of a table.
+
+        Raises:
+            RequestFailed: it cannot be read, or takes too much. OSError: the process cannot be started.
+        """
+        page, _ = self._process.ask(ReadTable(str(path), table, [*known], _SECONDS), Rows)
+        while True:
+            yield page
+            if page.is_last or not page.is_known:
+                return
+            page, _ = self._process.ask(MoreRows(_SECONDS), Rows)
+
+
 class ForeignFiles:
     """A file or a folder of another program.
 
+    tables: reads its databases.
     suffix: of the prefix of its ids, where another source has them: `~1f0c9a3e`.
     unknown: how many rows have a value in a column that the importer does not know, by `table.column`.
     """
 
-    def __init__(self, path: Path, suffix: str = "") -> None:
-        self.path, self.suffix = path, suffix
+    def __init__(self, path: Path, tables: Tables, suffix: str = "") -> None:
+        self.path, self._tables, self.suffix = path, tables, suffix
         self.unknown: Counter[str] = Counter()
 
     def files(self, *patterns: str) -> list[Path]:
@@ -87,34 +120,26 @@ class ForeignFiles:
         known: columns that the importer reads, which may be missing; values in others are counted.
         is_optional: whether the table may be missing.
         """
-        # Imported here: most commands read no database of another program.
-        from sqlite_utils import Database
-
         where = f"{self.name(path)}, table {table}"
-        found: list[dict[str, Any]] = []
         try:
-            with closing(binding().connect(_address(path), uri=True, timeout=_PATIENCE)) as connection:
-                connection.text_factory = _text
-                database = Database(connection)
-                if table in database.table_names():
-                    # Read at once: the program that writes to it waits for no append.
-                    for row in database[table].rows:
-                        found.append(self._known(table, row, known))
-                elif not is_optional:
-                    yield Unreadable(where, "there is no such table")
+            # Read at once: the program that writes to it waits for no append.
+            read = [*self._tables.pages(path, table, known)]
         except OSError as error:
             yield Unreadable(where, error.strerror or str(error))
-        except error_types() as error:
-            yield from found
-            yield Unreadable(where, _explained(path, str(error)))
-        else:
-            yield from found
-
-    def _known(self, table: str, row: dict[str, Any], known: Collection[str]) -> dict[str, Any]:
-        for column, value in row.items():
-            if column not in known and value is not None:
-                self.unknown[f"{table}.{column}"] += 1
-        return {column: row.get(column) for column in known}
+            return
+        except RequestFailed as failed:
+            yield Unreadable(where, _explained(path, str(failed)))
+            return
+        for page in read:
+            for column, count in page.unknown.items():
+                self.unknown[f"{table}.{column}"] += count
+            yield from (dict(zip(known, row, strict=True)) for row in page.rows)
+            if page.too_long:
+                yield Unreadable(where, f"{page.too_long} rows are too long for an event")
+            if page.error is not None:
+                yield Unreadable(where, _explained(path, page.error))
+            if not page.is_known and not is_optional:
+                yield Unreadable(where, "there is no such table")
 
     def changed(self, path: Path) -> str:
         """When a file was changed last."""
@@ -150,19 +175,3 @@ def _explained(path: Path, error: str) -> str:
     return (
         f"{error}: the .recover of the sqlite3 command saves what it can" if "malformed" in error else error
     )
-
-
-def _text(data: bytes) -> str:
-    return data.decode(errors="replace")
-
-
-def _address(path: Path) -> str:
-    """The address of a database that is only read.
-
-    Where nobody writes to one in WAL mode, SQLite is told so: it would leave files beside it.
-    """
-    with path.open("rb") as file:
-        is_wal = file.read(20)[18:] == b"\2\2"
-    is_idle = is_wal and not path.with_name(f"{path.name}-wal").exists()
-    address = f"file:{pathname2url(str(path.absolute()))}?mode=ro"
-    return f"{address}&immutable=1" if is_idle else address

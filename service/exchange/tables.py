@@ -1,0 +1,96 @@
+"""Reads tables of SQLite files of strangers, in the bounded process: real columns of real tables alone.
+
+A view, a virtual table or a generated column computes what it gives: 8 kB of such a file may take any time
+and any memory. The authorizer of SQLite (https://www.sqlite.org/c3ref/set_authorizer.html) refuses them.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from urllib.request import pathname2url
+
+from memlog.projector.sqlite import binding
+from memlog.service.bounded_process.protocol import MAX_TEXT_BYTES, Rows
+
+_PATIENCE = 2.0
+"""Seconds to wait for a program that writes to its database."""
+
+_PAGE_BYTES = 4 * 1024 * 1024
+"""Of texts and blobs in a reply."""
+
+_TABLE = "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?"
+_REAL = "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0"
+
+
+def pages(path: str, table: str, known: Sequence[str]) -> Iterator[Rows]:
+    """Yield the rows of a table, a page at a time; what is broken ends them, with its error in the last page.
+
+    known: the columns whose values are given, in their order; None for one that the table lacks. Of others
+        it is counted how many rows have a value. A row that no event could hold is counted as too long.
+    """
+    with closing(binding().connect(_address(path), uri=True, timeout=_PATIENCE)) as connection:
+        connection.text_factory = lambda data: data.decode(errors="replace")
+        connection.execute("PRAGMA trusted_schema = OFF")
+        made = connection.execute(_TABLE, (table,)).fetchone()
+        is_real = made is not None and not str(made[0]).upper().startswith("CREATE VIRTUAL")
+        real = [name for (name,) in connection.execute(_REAL, (table,))] if is_real else []
+        if not real:
+            yield Rows([], is_known=False)
+            return
+        connection.set_authorizer(_authorizer(table, frozenset(real)))
+        yield from _read(connection, table, real, known)
+
+
+def _read(connection: Any, table: str, real: Sequence[str], known: Sequence[str]) -> Iterator[Rows]:  # noqa: ANN401
+    columns = [name for name in real if name in known]
+    others = [name for name in real if name not in known]
+    picked = [*map(_quoted, columns), *(f"{_quoted(name)} IS NOT NULL" for name in others)]
+    page, size = Rows([]), 0
+    try:
+        for row in connection.execute(f"SELECT {', '.join(picked)} FROM {_quoted(table)}"):
+            values = dict(zip(columns, row, strict=False))
+            for name, is_there in zip(others, row[len(columns) :], strict=True):
+                if is_there:
+                    page.unknown[name] = page.unknown.get(name, 0) + 1
+            length = sum(len(value) for value in values.values() if isinstance(value, str | bytes))
+            if length > MAX_TEXT_BYTES // 4:  # of a character's bytes in UTF-8
+                page.too_long += 1
+                continue
+            page.rows.append([values.get(name) for name in known])
+            size += length
+            if size > _PAGE_BYTES or len(page.rows) >= 10_000:
+                yield page
+                page, size = Rows([]), 0
+    except binding().Error as error:
+        page.error = str(error)
+    page.is_last = True
+    yield page
+
+
+def _authorizer(table: str, real: frozenset[str]) -> Any:  # noqa: ANN401 - a callback of SQLite
+    def allow(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+        if action == sqlite3.SQLITE_SELECT:
+            return sqlite3.SQLITE_OK
+        # A count of rows reads a column without a name.
+        is_real = action == sqlite3.SQLITE_READ and first == table and (second in real or second == "")
+        return sqlite3.SQLITE_OK if is_real else sqlite3.SQLITE_DENY
+
+    return allow
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _address(path: str) -> str:
+    """Return the address of a database that is only read.
+
+    Where nobody writes to one in WAL mode, SQLite is told so: it would leave files beside it.
+    """
+    with Path(path).open("rb") as file:
+        is_wal = file.read(20)[18:] == b"\2\2"
+    is_idle = is_wal and not Path(f"{path}-wal").exists()
+    address = f"file:{pathname2url(str(Path(path).absolute()))}?mode=ro"
+    return f"{address}&immutable=1" if is_idle else address
