@@ -15,7 +15,17 @@ from starlette.routing import Route
 
 from memlog.service import catalogue
 from memlog.service.clients import HEADER, acting_for_header
-from memlog.service.http.bodies import JSON, LINES, answer_of, answering, body_of, decoded, object_of, type_of
+from memlog.service.http.bodies import (
+    EVENTS,
+    JSON,
+    LINES,
+    answer_of,
+    answering,
+    body_of,
+    decoded,
+    object_of,
+    type_of,
+)
 from memlog.service.http.guard import Admission, Guard
 from memlog.service.http.seeds import seed_routes
 from memlog.service.local_sockets import CHALLENGE, proof_of
@@ -26,7 +36,6 @@ from memlog.service.problems import Problem, acknowledged
 from memlog.service.requests import given_as_texts
 from memlog.service.store import Store
 
-_EVENTS = 64 * 1024 * 1024  # bytes of a body with events, each of which has 16 MiB at most
 _MCP = ("/mcp", "/v1/projects/{project:path}/mcp")
 
 
@@ -81,7 +90,7 @@ async def _answer(
 
 async def _append(stores: OpenStores, name: str, _: object, root: Path | None, call: Call) -> Response:
     """Events: one, a list, `{"events": […]}`, or a line each, of which each is stored or refused."""
-    data = await body_of(call, _EVENTS, (LINES, JSON))
+    data = await body_of(call, EVENTS, (LINES, JSON))
     if type_of(call) == LINES:
         return await _answered(stores, call, lambda store: acknowledged(store, data, root), LINES)
     given = decoded(data)

@@ -1,7 +1,8 @@
 """The bodies of requests, bounded in size and time, and answers to requests that fail."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -16,6 +17,8 @@ JSON = "application/json"
 LINES = "application/x-ndjson"  # an event in each line
 
 _BODY = 1024 * 1024
+EVENTS = 64 * 1024 * 1024  # bytes of a body with events, each of which has 16 MiB at most
+_DIGITS = 12
 _SECONDS = 30
 
 
@@ -32,12 +35,52 @@ class Refused(Exception):
         return answer_of(self.problem, self.status, **self.headers)
 
 
+class Budget:
+    """Bytes of bodies that a server holds at once: as values of Python each takes about five times as much.
+
+    A request that has no room waits for those before it, as long as a body may take to arrive.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+        self._freed = asyncio.Condition()
+
+    @asynccontextmanager
+    async def of(self, call: Call) -> AsyncIterator[None]:
+        """A context in which the body of a request is held."""
+        given = call.headers.get("content-length", "")
+        # What comes in chunks may be as long as a body may be.
+        size = int(given) if given.isdecimal() and len(given) < _DIGITS else EVENTS if _has_body(call) else 0
+        size = min(size, EVENTS)
+        try:
+            async with asyncio.timeout(_SECONDS), self._freed:
+                await self._freed.wait_for(lambda: size <= self._left)
+                self._left -= size
+        except TimeoutError:
+            why = "too many long bodies at once"
+            raise Refused(503, "overloaded", why, "try again", retry_after="1", connection="close") from None
+        try:
+            yield
+        finally:
+            self._left += size
+            async with self._freed:
+                self._freed.notify_all()
+
+
+def _has_body(call: Call) -> bool:
+    return "transfer-encoding" in call.headers
+
+
+_IN_FLIGHT = Budget(EVENTS + _BODY)
+
+
 def answering(endpoint: Callable[[Call], Awaitable[Response]]) -> Callable[[Call], Awaitable[Response]]:
     """An endpoint that answers refused and failed requests, too."""
 
     async def answer(call: Call) -> Response:
         try:
-            return await endpoint(call)
+            async with _IN_FLIGHT.of(call):
+                return await endpoint(call)
         except Refused as refused:
             return refused.answer()
         except ClientDisconnect:

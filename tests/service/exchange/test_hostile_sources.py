@@ -43,7 +43,7 @@ def database(path: Path, *statements: str) -> Path:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_what_computes_its_values_is_not_read(tmp_path: Path, name: str) -> None:
     path = database(tmp_path / "a.db", *HOSTILE[name])
-    with memlog.open(tmp_path / "store") as store:
+    with memlog.open(tmp_path / "store", create=True) as store:
         report = store.exchange.import_from("tiered", [path])
         found = [memory.content for memory in store.memories.list()]
     assert found == (["Anna likes tea"] if name == "generated beside" else [])
