@@ -91,10 +91,12 @@ _WRITTEN = (
 )
 """What people write behind a name: `password: …`, a cell of a table, a pair."""
 TOLD = (
-    r"(?i:passw(?:or[dt]|d)|pass(?:phrase|code)|api[ _-]?key|secret|token)"
-    r"\s(?i:is|was|ist)[\s:]{1,3}[\"'`*]{0,2}" + _SHORT
+    r"(?:passw(?:or[dt]|d)|pass(?:phrase|code)|kennwort|salasana|пароль|contraseña|密码|密碼|口令"
+    r"|api[ _-]?key|secret|token)"
+    r"(?:[\s\"'`*]{0,3}[:=：][\s\"'`*«“]{0,3}(?=[^\s]{4})|(?:\s(?:is|was|ist|on|это)[\s:]{1,3}|是)[\"'`*«“]{0,2}"
+    r"(?=\D{0,63}\d))([^\s\"'`*»”,;\[\]]{4,128})"
 )
-"""`my password is …`: memlog sends it to nobody, and masks it nowhere else."""
+"""`my password is …` and `пароль: …`, in any script: memlog sends it to nobody, and masks it nowhere else."""
 OPAQUE_WORD = r"(?<!\w)" + _SHORT
 """A word that may be a key, in a text behind a name."""
 

@@ -5,7 +5,7 @@ sent, since a text shows little of what stands beside it: a title that says "pas
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
@@ -15,7 +15,7 @@ import msgspec
 from memlog.eventlog.categories import PRIVATE_CATEGORIES
 from memlog.eventlog.key_scan import keys_in
 from memlog.eventlog.key_shapes import OPAQUE_WORD, TOLD
-from memlog.eventlog.secrets import is_telling, rewritten
+from memlog.eventlog.secrets import is_telling, is_telling_name, rewritten
 
 SPAN = 3
 """Messages on each side of one over which a key may be split: people and agents answer in between."""
@@ -112,7 +112,7 @@ def _found(parts: Sequence[SentText]) -> list[set[_KeySpan]]:
             found[order[place]].add(span)
     for number, part in enumerate(parts):
         for name in part.names:
-            both = _across([name, part.text], [{*_own(name)}, found[number]])
+            both = _across([name, part.text], [{*_own(name)}, found[number]], is_telling_name)
             found[number].update(span for place, span in both if place == 1)
     return found
 
@@ -120,12 +120,17 @@ def _found(parts: Sequence[SentText]) -> list[set[_KeySpan]]:
 def _own(text: str) -> Iterator[_KeySpan]:
     for key in keys_in(text):
         yield _KeySpan(key.start, key.end, key.kind)
-    for match in _compiled(TOLD).finditer(text):
+    for match in _told().finditer(text):
         yield _KeySpan(*match.span(1), _NAMED)
 
 
-def _across(texts: Sequence[str], own: Sequence[set[_KeySpan]]) -> list[tuple[int, _KeySpan]]:
-    """The pieces of keys that texts in a row hold together, each with the place of its text."""
+def _across(
+    texts: Sequence[str], own: Sequence[set[_KeySpan]], is_name: Callable[[str], bool] = is_telling
+) -> list[tuple[int, _KeySpan]]:
+    """Return the pieces of keys that texts in a row hold together, each with the place of its text.
+
+    is_name: whether a text names the secret behind it.
+    """
     if len(texts) < 2:
         return []
     found = [
@@ -134,15 +139,15 @@ def _across(texts: Sequence[str], own: Sequence[set[_KeySpan]]) -> list[tuple[in
         for between in ("", "\n")
         for further, span in _begun(texts[place : place + 1 + SPAN], own[place], between)
     ]
+    names = [len(text.strip()) <= _LONGEST_NAME and is_name(text.strip()) for text in texts]
     for place, text in enumerate(texts[1:], start=1):
-        name, word = texts[place - 1].strip(), text.strip()
-        if len(name) > _LONGEST_NAME or not is_telling(name):
-            continue
-        if len(word) >= _SHORTEST_VALUE and len(word.split()) == 1:
+        word = text.strip()
+        if names[place - 1] and len(word) >= _SHORTEST_VALUE and len(word.split()) == 1:
             found.append((place, _KeySpan(0, len(text), _NAMED)))
-        found += (
-            (place, _KeySpan(*match.span(1), _NAMED)) for match in _compiled(OPAQUE_WORD).finditer(text)
-        )
+        # "Password:", "one moment", "Fluffy2024".
+        if any(names[max(0, place - SPAN) : place]):
+            opaque = _compiled(OPAQUE_WORD).finditer(text)
+            found += ((place, _KeySpan(*match.span(1), _NAMED)) for match in opaque)
     return found
 
 
@@ -170,6 +175,11 @@ def _begun(texts: Sequence[str], own: set[_KeySpan], between: str) -> Iterator[t
 
 def _is_rest(piece: str) -> bool:
     return len(piece) >= _SHORTEST_REST and any(map(str.isdigit, piece))
+
+
+@cache
+def _told() -> re.Pattern[str]:
+    return re.compile(TOLD, re.IGNORECASE)
 
 
 @cache

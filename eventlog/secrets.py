@@ -1,5 +1,6 @@
 """Masks keys in texts, events and errors; `memlog.eventlog.key_shapes` has their shapes."""
 
+import re
 from collections.abc import Callable, Container, Iterable, Iterator
 from functools import lru_cache
 from io import StringIO
@@ -91,6 +92,19 @@ def texts_within(values: Iterable[Any]) -> Iterator[str]:
             waiting += [part for pair in reversed(value.items()) for part in reversed(pair)]
         elif isinstance(value, list):
             waiting += reversed(value)
+
+
+_TELLING = frozenset(
+    "password passwd pwd passphrase passcode passwort kennwort salasana пароль contraseña 密码 密碼 口令"
+    " secret token pin credential credentials apikey".split()
+)
+"""Words of a name whose value is a secret, wherever they stand in it: `password_router`."""
+
+
+def is_telling_name(name: str) -> bool:
+    """Whether the name of a value, such as a key of the core memory, says that it is a secret."""
+    words = re.split(r"[\W_]+", name.casefold().strip())
+    return is_telling(name) or not _TELLING.isdisjoint(words) or (len(words) > 1 and words[-1] == "key")
 
 
 def is_telling(name: str) -> bool:

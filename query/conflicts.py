@@ -96,13 +96,21 @@ def _content(db: Connection, log: Path, event_id: str) -> str | None:
     return content if isinstance(content, str) else None
 
 
+_REMOVED = """
+SELECT coalesce(max(substr(precedence, 1, 24)), '') FROM tombstones
+WHERE stream = 'core' AND source = 'profile' AND json_extract(thing, '$[3]') = coalesce(?, '')
+"""
+
+
 def compared(db: Connection, stream: str, chat: str | None = None) -> set[str]:
     """Return the events of a stream with contents that were compared, or went into a profile: of the group of
-    `chat`, or of the store."""
+    `chat`, or of the store. What a group knew before its profile was removed with it is new again.
+    """
+    (since,) = db.execute(_REMOVED, (chat,)).fetchone() if stream == "core" else ("",)
     rows = db.execute(
         "SELECT event_id FROM compared_contents t WHERE stream = ?1 AND (?1 <> 'core' OR EXISTS ("
         "SELECT 1 FROM closed_extractions c WHERE (c.stream, c.id) = (t.stream, t.extraction_id)"
-        " AND c.chat_id IS ?2))",
-        (stream, chat),
+        " AND c.chat_id IS ?2 AND c.ts >= ?3))",
+        (stream, chat, since),
     )
     return {event_id for (event_id,) in rows}

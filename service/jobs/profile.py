@@ -17,7 +17,7 @@ from memlog.eventlog.errors import BadInput, ProviderError
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, ProfileRefreshed
 from memlog.eventlog.extraction import Extraction
 from memlog.eventlog.outgoing import SentText, is_private, masked_parts
-from memlog.eventlog.secrets import is_telling, kinds_in
+from memlog.eventlog.secrets import is_telling_name, kinds_in
 from memlog.projector.handlers.core_memory import PROFILE
 from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import compared, contested_memories
@@ -120,7 +120,7 @@ class Profile:
         standing = {
             key: each.value
             for key, each in values.items()
-            if key not in stale and each.value and not is_telling(key)
+            if key not in stale and each.value and not is_telling_name(key)
         }
         told = masked_parts([SentText(value, (key,)) for key, value in standing.items()])
         asked = {

@@ -141,3 +141,30 @@ def test_a_context_names_what_the_weekly_job_makes_again(tmp_path: Path, provide
         assert "core" not in store.context("Hello", chat=ANNA).silent
         speaks(store, BOB, "Bob")
         assert "the weekly job makes them again" in store.context("Hello", chat=BOB).silent["core"]
+
+
+def test_a_profile_comes_back_when_chats_are_joined_and_separated_again(
+    tmp_path: Path, provider: Provider
+) -> None:
+    provider.answer = answer
+    joined = memlog.People(chats={"anna": ["t:1", "s:1"]})
+    with opened(tmp_path, provider) as store:
+        for chat, name in (("t:1", "Anna"), ("t:2", "Bob")):
+            speaks(store, chat, name)
+        for chat in ("t:1", "s:1", "t:2"):
+            store.memories.save(f"Has a locker at {chat}.", chat=chat)
+        store.jobs.run("weekly")
+        before = {chat: store.core.get("user", "health", chat=chat) for chat in ("t:1", "s:1", "t:2")}
+    model = memlog.LanguageModelProvider(base_url=provider.url, model="m")
+    with memlog.open(tmp_path, language_model=model, people=joined) as store:
+        store.jobs.run("weekly")
+        both = store.core.get("user", "health", chat="t:1")
+        assert both is not None
+        assert "t:1" in both
+        assert "s:1" in both
+    with opened(tmp_path, provider) as store:
+        store.jobs.run("weekly")
+        assert {chat: store.core.get("user", "health", chat=chat) for chat in before} == before
+        asked = len(provider.asked)
+        store.jobs.run("weekly")
+        assert len(provider.asked) == asked, "nothing is new"
