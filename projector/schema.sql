@@ -412,17 +412,18 @@ CREATE TABLE daily_distillates (
 
 -- A row per key of the core memory that is set, by people and agents, and by the profile of each group of chats.
 CREATE TABLE core_values (
-    section     TEXT NOT NULL CHECK (section IN ('user', 'agent')),
-    key         TEXT NOT NULL,
-    chat_id     TEXT NOT NULL,     -- channel:chat_id of the group; '' for the store's own scope: a key has no null
-    stream      TEXT NOT NULL,
-    event_id    TEXT NOT NULL,
-    value       TEXT NOT NULL,
-    source      TEXT NOT NULL,
-    is_profile  INTEGER NOT NULL,  -- whether memlog wrote it
-    memory_ids  TEXT NOT NULL,     -- a JSON list: the memories that it was made of
-    updated_at  TEXT NOT NULL,
-    precedence  TEXT NOT NULL,
+    section        TEXT NOT NULL CHECK (section IN ('user', 'agent')),
+    key            TEXT NOT NULL,
+    chat_id        TEXT NOT NULL,     -- channel:chat_id of the group; '' for the store's own scope: a key has no null
+    stream         TEXT NOT NULL,
+    event_id       TEXT NOT NULL,
+    value          TEXT NOT NULL,
+    source         TEXT NOT NULL,
+    is_profile     INTEGER NOT NULL,  -- whether memlog wrote it
+    memory_ids     TEXT NOT NULL,     -- a JSON list: the memories that it was made of
+    extraction_id  TEXT,           -- of the event that closes the profile; null where a person set it
+    updated_at     TEXT NOT NULL,
+    precedence     TEXT NOT NULL,
     PRIMARY KEY (section, key, chat_id, is_profile)
 ) WITHOUT ROWID;
 

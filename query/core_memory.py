@@ -24,13 +24,14 @@ class CoreValueSource(msgspec.Struct, frozen=True):
     """A key of the core memory, and who set it; without a value somebody has removed it.
 
     is_stale: whether a memory that it was made of does not say so any more: it has changed, or is gone.
-    memory_ids: the memories that it was made of.
+    memory_ids: the memories that it was made of. extraction_id: of the profile that has it.
     """
 
     value: str | None = None
     source: str | None = None
     is_stale: bool = False
     memory_ids: list[str] = []
+    extraction_id: str | None = None
 
 
 _SOURCES = """
@@ -47,7 +48,7 @@ supports(key, memory_id, since) AS (
     WHERE (d.relation <> 'contradiction' OR x.model IS NOT NULL)
         AND EXISTS (SELECT 1 FROM json_each(d.memory_ids) m WHERE m.value = s.memory_id)
 )
-SELECT c.key, c.value, c.source, c.memory_ids, c.memory_ids <> '[]' AND NOT EXISTS (
+SELECT c.key, c.value, c.source, c.memory_ids, c.extraction_id, c.memory_ids <> '[]' AND NOT EXISTS (
     SELECT 1 FROM supports s JOIN memories m USING (memory_id)
     WHERE s.key = c.key AND m.archived_at IS NULL AND m.updated_at <= s.since
 ) FROM own c
@@ -64,8 +65,10 @@ def core_sources(db: Connection, section: str, chat: str | None = None) -> dict[
     ).fetchall()
     things = (json.loads(thing) for (thing,) in removed)
     return {key: CoreValueSource() for part, key in things if part == section} | {
-        key: CoreValueSource(value, source, bool(is_stale), json.loads(memory_ids))
-        for key, value, source, memory_ids, is_stale in db.execute(_SOURCES, (section, chat or ""))
+        key: CoreValueSource(value, source, bool(is_stale), json.loads(memory_ids), extraction_id)
+        for key, value, source, memory_ids, extraction_id, is_stale in db.execute(
+            _SOURCES, (section, chat or "")
+        )
     }
 
 

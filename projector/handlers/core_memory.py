@@ -30,12 +30,13 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  
             rest, values = (" AND is_profile AND chat_id = ?", (chat,)) if is_profile else ("", ())
             delete(db, "core_values", f"section = ? AND key = ? AND precedence < ?{rest}", (*older, *values))
         elif placed.precedence > buried(db, placed.stream, of_all, own):
-            memory_ids = [] if said.extraction is None else said.extraction.memory_ids
+            origin = said.extraction
             row = placed.row(
                 *("section", "key", "value", "source"),
                 chat_id=chat if is_profile else "",
                 is_profile=is_profile,
-                memory_ids=as_json(memory_ids),
+                memory_ids=as_json([] if origin is None else origin.memory_ids),
+                extraction_id=None if origin is None else origin.id,
                 updated_at=placed.ts,
             )
             upsert(db, "core_values", ("section", "key", "chat_id", "is_profile"), row, newer_by="precedence")

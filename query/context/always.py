@@ -27,7 +27,9 @@ archived_at IS NULL AND (?1 OR chat_id IS NULL OR chat_id IN (SELECT value FROM 
 
 _MEMORIES = f"SELECT memory_id, holds FROM memories m WHERE holds > 0 AND length(content) <= ?3 AND {_SHOWN}"
 
-_OF_TOPICS = f"SELECT topic, updated_at, content FROM memories m WHERE topic IS NOT NULL AND {_SHOWN}"
+_OF_TOPICS = (
+    f"SELECT memory_id, topic, updated_at, content FROM memories m WHERE topic IS NOT NULL AND {_SHOWN}"
+)
 
 # Of the content of a memory, the event says who wrote it, and of which conversation.
 _ENTRIES = f"""
@@ -175,8 +177,10 @@ class _Newer:
     @cached_property
     def _by_topic(self) -> dict[str, list[tuple[str, str]]]:
         own = as_list(self._request.own_chats)
-        rows = self._db.execute(_OF_TOPICS, (self._request.scope == "store", own))
+        rows = self._db.execute(_OF_TOPICS, (self._request.scope == "store", own)).fetchall()
+        foreign = of_others(self._db, self._request, [memory_id for memory_id, *_ in rows])
         found: dict[str, list[tuple[str, str]]] = {}
-        for topic, ts, content in rows:
-            found.setdefault(text_folded(topic), []).append((ts, content))
+        for memory_id, topic, ts, content in rows:
+            if memory_id not in foreign:
+                found.setdefault(text_folded(topic), []).append((ts, content))
         return found

@@ -10,6 +10,7 @@ from memlog.eventlog.chat import Chat
 from memlog.eventlog.errors import BadInput, shown_value
 from memlog.eventlog.limits import MESSENGERS
 from memlog.projector.sqlite import Connection
+from memlog.query.context.invisible import is_unseen
 
 
 class People(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,8 +125,9 @@ def chats_by_name(db: Connection) -> dict[str, list[str]]:
 
 
 def _names(db: Connection) -> Iterator[str]:
-    """Yield the names that user messages give. Spaces are none."""
-    return filter(str.strip, _following(db, _NEXT_NAME))
+    """Yield the names that user messages give. What nobody can see is none."""
+    names = _following(db, _NEXT_NAME)
+    return (name for name in names if not all(sign.isspace() or is_unseen(sign) for sign in name))
 
 
 def _of_name(db: Connection, name: str) -> Iterator[str]:

@@ -1,7 +1,6 @@
 """What derived things were made of: a scope shows them where it shows all of that."""
 
-import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
@@ -12,18 +11,38 @@ from memlog.query.event_index import LinePosition
 from memlog.query.rows import POSITION
 
 _CORE = f"""
-SELECT c.section, c.key, c.value, c.event_id, c.chat_id, c.memory_ids, c.is_profile, {POSITION}
+SELECT c.section, c.key, c.value, c.event_id, c.chat_id, c.extraction_id, c.is_profile, {POSITION}
 FROM core_memory c JOIN events e ON (e.stream, e.id) = (c.stream, c.event_id)
 ORDER BY c.section DESC, c.key, c.precedence
 """
 
 _KNOWN = "SELECT memory_id FROM memories WHERE memory_id IN (SELECT value FROM json_each(?))"
 
-# From the events that set a field; of a merge on to what was compared, and of days to the daily events.
+_OF_MEMORIES = """
+SELECT v.memory_id, v.memory_id, v.stream, v.event_id FROM json_each(?1) j
+JOIN versions v ON (v.stream, v.memory_id) = ('memory', j.value)
+"""
+"""The events that set a field of some memories."""
+
+_OF_PROFILES = """
+SELECT x.extraction_id, t.memory_id, t.stream, t.event_id FROM memory_events t
+JOIN compared_contents x ON (x.stream, x.event_id) = ('core', t.event_id)
+WHERE x.extraction_id IN (SELECT value FROM json_each(?1))
+"""
+"""The events whose contents some profiles were made of."""
+
+_MISSING = """
+SELECT c.id, c.chat_id, (SELECT count(*) FROM compared_contents x
+    WHERE (x.stream, x.extraction_id) = (c.stream, c.id)
+    AND NOT EXISTS (SELECT 1 FROM events e WHERE (e.stream, e.id) = ('memory', x.event_id)))
+FROM closed_extractions c WHERE c.stream = 'core' AND c.id IN (SELECT value FROM json_each(?1))
+"""
+"""The group of each profile, and how many of the events that it was made of are gone."""
+
+# Of a merge on to what was compared, and of days to the daily events.
 _CHATS = """
 WITH RECURSIVE made (root, memory_id, stream, event_id) AS (
-    SELECT v.memory_id, v.memory_id, v.stream, v.event_id FROM json_each(?1) j
-    JOIN versions v ON (v.stream, v.memory_id) = ('memory', j.value)
+    {seeds}
     UNION
     SELECT m.root, i.value, m.stream, v.value FROM made m
     JOIN memory_events t USING (memory_id, stream, event_id)
@@ -56,21 +75,24 @@ def chats_of(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[str]]:
     """
     names = as_list([*memory_ids])
     found: dict[str, set[str]] = {memory_id: set() for (memory_id,) in db.execute(_KNOWN, (names,))}
-    for memory_id, chat in db.execute(_CHATS, (names,)):
+    for memory_id, chat in db.execute(_CHATS.format(seeds=_OF_MEMORIES), (names,)):
         found[memory_id].add(chat)
     return found
 
 
-def chats_of_all(known: Mapping[str, set[str]], memory_ids: Sequence[str]) -> set[str] | None:
-    """Return the chats that a thing comes from, of the memories that it was made of.
-
-    None where nobody can say: it names none, or one is gone.
-
-    known: of `chats_of`.
+def chats_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str, set[str]]:
+    """Return the chats that each profile was made of, also those that none of its values cites: a model may
+    repeat what it does not name. Without profiles of which nobody can say that.
     """
-    if not memory_ids or any(name not in known for name in memory_ids):
-        return None
-    return set().union(*(known[name] for name in memory_ids))
+    names = as_list([*extraction_ids])
+    found: dict[str, set[str]] = {}
+    for name, chat, missing in db.execute(_MISSING, (names,)):
+        if chat is not None or not missing:
+            found[name] = set() if chat is None else {chat}
+    for name, chat in db.execute(_CHATS.format(seeds=_OF_PROFILES), (names,)):
+        if name in found:
+            found[name].add(chat)
+    return found
 
 
 def of_others(db: Connection, request: BuildContext, memory_ids: Collection[str]) -> set[str]:
@@ -107,13 +129,12 @@ def core_rows(db: Connection, own: AbstractSet[str] | None) -> CoreRows:
     own: the chats of the scope; None for all of the store.
     """
     rows = db.execute(_CORE).fetchall()
-    memory_ids = {row: json.loads(row[5]) for row in rows}
-    known = {} if own is None else chats_of(db, {name for names in memory_ids.values() for name in names})
+    known = {} if own is None else chats_of_profiles(db, {row[5] for row in rows if row[5] is not None})
     shown: dict[tuple[str, str], CoreRow] = {}
     wide = 0
     for row in rows:
-        section, key, value, event_id, chat, _, is_profile = row[:7]
-        chats = chats_of_all(known, memory_ids[row]) if is_profile else set()
+        section, key, value, event_id, chat, extraction_id, is_profile = row[:7]
+        chats = known.get(extraction_id) if is_profile else set[str]()
         if own is None or (chats is not None and own >= chats):
             shown[section, key] = CoreRow(section, key, value, event_id, LinePosition(*row[7:]))
         else:

@@ -22,7 +22,7 @@ from memlog.projector.handlers.core_memory import PROFILE
 from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import compared, contested_memories
 from memlog.query.context.scope import ChatGroup, chat_groups
-from memlog.query.context.sources import chats_of, chats_of_all
+from memlog.query.context.sources import chats_of, chats_of_profiles
 from memlog.query.context.token_counters import tokens
 from memlog.query.core_memory import CoreValueSource, core_sources, profile_keys
 from memlog.query.memories import Memory, memories
@@ -159,7 +159,7 @@ class Profile:
         """Read what a profile is made of, its values, the contents that it knows, and its stale keys."""
         values = core_sources(db, _SECTION, group.chat)
         own = {key: each for key, each in values.items() if each.source == PROFILE}
-        sources = chats_of(db, {name for each in own.values() for name in each.memory_ids})
+        sources = chats_of_profiles(db, {each.extraction_id for each in own.values() if each.extraction_id})
         private = {each.memory_id for each in memories(db) if is_private(each.category)}
         stale = {
             key
@@ -168,7 +168,7 @@ class Profile:
             if each.is_stale
             or not private.isdisjoint(each.memory_ids)
             # Made under another scope, of what no context of the group shows; or nobody can say of what.
-            or (group.chats is not None and not _is_of(group, chats_of_all(sources, each.memory_ids)))
+            or (group.chats is not None and not _is_of(group, sources.get(each.extraction_id or "")))
         }
         return _ProfileState(self._chosen(db, group), values, compared(db, "core", group.chat), stale)
 

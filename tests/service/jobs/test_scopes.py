@@ -168,3 +168,31 @@ def test_a_profile_comes_back_when_chats_are_joined_and_separated_again(
         asked = len(provider.asked)
         store.jobs.run("weekly")
         assert len(provider.asked) == asked, "nothing is new"
+
+
+def test_a_value_is_of_all_that_the_model_was_shown_whatever_it_cites(
+    tmp_path: Path, provider: Provider
+) -> None:
+    def cites_one(asked: str) -> str:
+        made = json.loads(answer(asked))
+        for entry in made.get("entries", []):
+            entry["numbers"] = [1]
+        return json.dumps(made)
+
+    provider.answer = cites_one
+    with opened(tmp_path, provider) as store:
+        store.memories.save("Likes green tea.")
+        speaks(store, ANNA, "Anna")
+        store.memories.save(SECRET, chat=ANNA)
+        store.jobs.run("weekly")
+        assert SECRET in str(store.core.get(chat=ANNA))
+        speaks(store, BOB, "Bob")
+        for _ in range(2):
+            shown = (
+                store.context("Hello", chat=BOB).text,
+                str(store.core.get(chat=BOB)),
+                str(store.core.get()),
+            )
+            assert SECRET not in "".join(shown)
+            store.jobs.run("weekly")
+        assert "green tea" in str(store.core.get(chat=BOB))
