@@ -25,7 +25,7 @@ from memlog.query.context.retrieve import ContextHits
 from memlog.query.context.sources import core_rows
 from memlog.query.context.token_counters import Counter, size, weight
 
-_WIDE = "the profile were made of several people's chats: the weekly job makes them again for each"
+_WIDE = "made while chats were not kept apart; the weekly job makes them again for each person"
 """In `silent`, why some values are not shown."""
 
 
@@ -103,7 +103,7 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
     frame = size(weight(printer.frame(), request.counter), request.counter)
     silent = dict(hits.silent)
     if of_core.wide:
-        silent["core"] = f"{of_core.wide} values of {_WIDE}"
+        silent["core"] = f"left out of the profile: {of_core.wide}, {_WIDE}"
     if frame > request.max_tokens:
         silent["frame"] = f"nothing is given: the frame alone has {frame} tokens of {request.max_tokens}"
     return Context(
