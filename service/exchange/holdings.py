@@ -60,6 +60,12 @@ class Holding:
         archivings = self.of("archived")
         return bool(archivings) and isinstance(archivings[-1].event, MemoryArchived)
 
+    @property
+    def said_at(self) -> str:
+        """When its source changed it last, as far as the log knows; accesses change nothing."""
+        base = [] if self.base is None else [self.base]
+        return max((each.claimed for each in (*base, *self.changes) if each.aspect != "accessed"), default="")
+
     def add(self, gained: "Holding") -> None:
         """Hold what another holds, too."""
         self.base = self.base or gained.base

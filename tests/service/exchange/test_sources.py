@@ -218,19 +218,62 @@ def test_what_is_active_again_in_the_source_is_active_again(updated: str | None,
         assert store.memories.list() == []
 
 
-def test_a_clock_that_was_ahead_and_came_back_hides_no_version(tmp_path: Path) -> None:
-    versions = [
-        Row(1, "a", updated="2026-02-01", archived=1),
-        Row(1, "a", updated="2026-02-01"),
-        Row(1, "b", updated="2099-02-01"),
-        Row(1, "c", updated="2098-02-01"),
-    ]
+OLDER: dict[str, list[list[Row]]] = {
+    "the first that is imported is the newest": [
+        [Row(1, "c", updated="2026-04-01"), Row(2, "z", updated="2026-04-01", archived=1)],
+        [Row(1, "a"), Row(2, "x")],
+    ],
+    "between two that are known": [
+        [Row(1, "a"), Row(2, "x")],
+        [Row(1, "c", updated="2026-04-01"), Row(2, "z", updated="2026-04-01")],
+        [Row(1, "b", updated="2026-03-01"), Row(2, "y", updated="2026-03-01")],
+    ],
+    "archived then": [
+        [Row(1, "a", updated="2026-04-01")],
+        [Row(1, "a", updated="2026-03-01", archived=1)],
+    ],
+    "core memory": [[Row(1, "c", updated="2026-04-01", tier=1)], [Row(1, "a", tier=1)]],
+    "of a clock ahead": [
+        [Row(1, "a"), Row(2, "x")],
+        [Row(1, "c", updated="2099-04-01"), Row(2, "x", updated="2099-04-01", archived=1)],
+        [Row(1, "b", updated="2099-03-01"), Row(2, "x", updated="2099-03-01")],
+    ],
+}
+"""By what it is: versions of a source in the order of their imports; the last is an older copy."""
+
+
+@pytest.mark.parametrize("what", OLDER)
+def test_an_older_copy_of_a_source_changes_nothing(what: str, tmp_path: Path) -> None:
+    *versions, older = OLDER[what]
     with memlog.open(tmp_path / "store") as store:
-        for version in versions:
-            report = store.exchange.import_from("tiered", [tiered(tmp_path / "a.db", [version])])
-            assert report.prefixes == []
-            active = [each.content for each in store.memories.list()]
-            assert active == ([] if version.archived else [version.content])
+        for rows in versions:
+            store.exchange.import_from("tiered", [tiered(tmp_path / "a.db", rows)])
+        before = rows_of(store, tmp_path)
+        report = store.exchange.import_from("tiered", [tiered(tmp_path / "a.db", older)])
+        assert (report.appended, report.changed, report.prefixes) == (0, 0, [])
+        assert rows_of(store, tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["tiered", "memory-service"])
+def test_what_was_forgotten_stays_forgotten_where_the_other_half_was_edited(
+    name: str, tmp_path: Path
+) -> None:
+    (path,) = people(name, tmp_path, "Anna")
+    if name == "tiered":
+        tiered(path, ANNA)
+    else:
+        with closing(sqlite3.connect(path / "index.db")) as db:
+            db.execute("UPDATE memories SET updated_at = created_at")
+            db.commit()
+    with memlog.open(tmp_path / "store") as store:
+        store.exchange.import_from(name, [path])
+        store.erasure.forget(memory=f"{name}/1" if name == "tiered" else f"{name}/a1")
+        if name == "tiered":
+            tiered(path, [ANNA[0], ANNA[1]._replace(content="The savings book is gone")])
+        else:
+            (path / "context/a2.md").write_text("edited")
+        report = store.exchange.import_from(name, [path])
+        assert (report.types, report.prefixes, report.changed) == ({}, [], 1)
 
 
 def test_masked_keys_hide_neither_what_is_known_nor_what_is_new(tmp_path: Path) -> None:
@@ -350,6 +393,11 @@ SOURCES: dict[str, tuple[list[Row], list[Row], int]] = {
         2,
     ),
     "no times": ([Row(1, "a", None)], [Row(1, "x", None, "2026-02-01")], 2),
+    "no times, one text of three": (
+        [Row(1, "a", None), Row(2, "b", None), Row(3, "c", None)],
+        [Row(1, "a", None), Row(2, "x", None, "2026-02-01"), Row(3, "y", None, "2026-02-01")],
+        2,
+    ),
     "no times, one text": ([Row(1, "a", None)], [Row(1, "a", None, "2026-02-01", 1)], 1),
 }
 """By what two databases share: their rows, and how many sources they are."""
@@ -365,6 +413,19 @@ def test_a_source_is_known_by_half_of_its_records(what: str, tmp_path: Path) -> 
         if what == "half is the same":  # an id that was given anew is named, and changes nothing
             assert ([each.where for each in report.problems], report.refused) == (["tiered/2"], 1)
             assert sorted(each.content for each in store.memories.list()) == ["a", "b"]
+
+
+def test_of_two_sources_that_agree_the_one_with_more_records_is_it(tmp_path: Path) -> None:
+    bob = [Row(1, "Bob 1", "2025-02-01"), Row(2, "Bob 2", "2025-02-02")]
+    later = [row._replace(updated="2026-06-01", content=f"{row.content}, later") for row in bob]
+    with memlog.open(tmp_path / "store") as store:
+        for rows in ([Row(1, "Anna 1"), Row(14, "Anna 14", "2026-05-01")], bob):
+            store.exchange.import_from("tiered", [tiered(tmp_path / "a.db", rows)])
+        rows = [*later, Row(14, "Bob 14", "2026-05-01", "2026-06-01")]
+        report = store.exchange.import_from("tiered", [tiered(tmp_path / "a.db", rows)])
+        assert (len(report.prefixes), report.refused) == (1, 0)
+        contents = {each.content for each in store.memories.list()}
+        assert contents == {"Anna 1", "Anna 14", *(row.content for row in rows)}
 
 
 def test_a_store_of_an_older_version_is_taken_over(tmp_path: Path) -> None:
