@@ -201,7 +201,7 @@ class Importing:
         """What becomes of an event of a record's own."""
         name, group, content = str(event.id), record.group, content_hash_of_one(event)
         holding = found.get(name)
-        if any(each in found and found[each].is_forgotten for each in (name, str(record.events[0].id))):
+        if holding is not None and holding.is_forgotten:
             self._doubtful.add(group)
             return "forgotten"
         if name in self._seen:

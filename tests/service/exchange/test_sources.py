@@ -352,6 +352,31 @@ def test_what_was_forgotten_stays_forgotten_whatever_its_source_says_later(
         assert store.memories.list() == before
 
 
+def test_a_forgotten_observation_takes_no_other_of_its_entity(tmp_path: Path) -> None:
+    def entity(*observed: str) -> list[Path]:
+        said = {"type": "entity", "name": "Me", "entityType": "person", "observations": observed}
+        (tmp_path / "memory.json").write_text(json.dumps(said))
+        return [tmp_path]
+
+    with memlog.open(tmp_path / "store") as store:
+        store.exchange.import_from("mcp-memory", entity("is allergic to nuts", "likes tea"))
+        store.erasure.forget(memory="mcp-memory/Me/1")
+        source = entity("is allergic to nuts", "likes tea", "lives in Turku")
+        report = store.exchange.import_from("mcp-memory", source)
+        assert (report.appended, report.known, report.forgotten) == (1, 1, 1)
+        contents = {each.content for each in store.memories.list()}
+        assert contents == {"Me: likes tea", "Me: lives in Turku"}
+        moved = entity("likes tea", "is allergic to nuts", "lives in Turku", "has a cat")
+        assert store.exchange.import_from("mcp-memory", moved).types == {}
+
+
+def test_archived_core_memory_is_left_out_and_counted(tmp_path: Path) -> None:
+    rows = [Row(1, "cook", tier=1, archived=1), Row(2, "b", archived=1)]
+    with memlog.open(tmp_path / "store") as store:
+        report = store.exchange.import_from("tiered", [tiered(tmp_path / "a.db", rows)])
+        assert (report.used, report.skipped, store.core.get("user")) == (1, {"archived": 1}, {})
+
+
 def test_a_change_alone_that_was_forgotten_stays_away(tmp_path: Path) -> None:
     path = tiered(tmp_path / "a.db", [Row(1, "first")])
     with memlog.open(tmp_path / "store") as store:
