@@ -419,8 +419,8 @@ SOURCES: dict[str, tuple[list[Row], list[Row], int]] = {
     ),
     "no times": ([Row(1, "a", None)], [Row(1, "x", None, "2026-02-01")], 2),
     "no times, one text of three": (
-        [Row(1, "a", None), Row(2, "b", None), Row(3, "c", None)],
-        [Row(1, "a", None), Row(2, "x", None, "2026-02-01"), Row(3, "y", None, "2026-02-01")],
+        [Row(id, text, None, "2026-01-01") for id, text in enumerate("abc")],
+        [Row(id, text, None, f"2026-0{id + 1}-01") for id, text in enumerate("axy")],
         2,
     ),
     "no times, one text": ([Row(1, "a", None)], [Row(1, "a", None, "2026-02-01", 1)], 1),
