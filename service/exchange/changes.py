@@ -11,7 +11,7 @@ from memlog.eventlog.events import CoreMemoryUpdated, FactStored, MemoryAccessed
 from memlog.eventlog.secrets import masked
 from memlog.eventlog.store_key import keyed_hash
 from memlog.query.memories import Memory
-from memlog.service.exchange.holdings import Holding, StoredChange, aspect_of, text_of
+from memlog.service.exchange.holdings import DATED, Holding, StoredChange, aspect_of, text_of
 
 _FIRST = "1970-01-01T00:00:00.000Z"
 _HASH_LENGTH = 12
@@ -47,7 +47,7 @@ def state_of(change: Event, base_id: str, holding: Holding, now: str) -> State:
         return "forgotten"
     earlier = holding.of(aspect)
     if not isinstance(change, MemoryAccessed):
-        others = (each for each in holding.changes if each.aspect != "accessed")
+        others = (each for each in holding.changes if each.aspect in DATED)
         if any(_is_before(claimed, each, now) for each in (*earlier, *others)):
             return "known"
     if not earlier:

@@ -20,6 +20,9 @@ _STREAMS = ("memory", "core")
 _ASPECTS = {"restored": "archived"}
 """What an event changes, where its id does not end in this."""
 
+DATED = ("updated", "archived", "salience")
+"""The aspects whose changes have the time at which the source changed the record."""
+
 _TEXTS = ("content", "value", "summary")
 
 
@@ -62,9 +65,9 @@ class Holding:
 
     @property
     def said_at(self) -> str:
-        """When its source changed it last, as far as the log knows; accesses change nothing."""
+        """Return when its source changed it last, as far as the log knows."""
         base = [] if self.base is None else [self.base]
-        return max((each.claimed for each in (*base, *self.changes) if each.aspect != "accessed"), default="")
+        return max((each.claimed for each in (*base, *self.changes) if each.aspect in DATED), default="")
 
     def add(self, gained: "Holding") -> None:
         """Hold what another holds, too."""

@@ -9,7 +9,7 @@ from memlog.eventlog.envelope import Event
 from memlog.eventlog.events import CoreMemoryUpdated
 from memlog.eventlog.hashing import short_sha256
 from memlog.eventlog.writer import in_batches
-from memlog.service.exchange.holdings import Holding, aspect_of, text_of
+from memlog.service.exchange.holdings import DATED, Holding, aspect_of, text_of
 from memlog.service.importers import Record, Used
 
 SUFFIX_LENGTH = 8
@@ -54,7 +54,7 @@ def may_change(record: Used) -> bool:
 def said_at(record: Used) -> str:
     """Return when the source changed a record last; "" if no time tells."""
     name = str(record.events[0].id)
-    changes = (each for each in record.changes if aspect_of(str(each.id), name)[0] != "accessed")
+    changes = (each for each in record.changes if aspect_of(str(each.id), name)[0] in DATED)
     return max([record.created or "", *(each.ts or "" for each in changes)])
 
 

@@ -440,6 +440,14 @@ def test_a_source_is_known_by_half_of_its_records(what: str, tmp_path: Path) -> 
             assert sorted(each.content for each in store.memories.list()) == ["a", "b"]
 
 
+def test_an_edited_day_is_named_also_if_it_was_compressed(tmp_path: Path) -> None:
+    with memlog.open(tmp_path / "store") as store:
+        for summary in ("Ordered tea", "Ordered tea and cake"):
+            path = tiered(tmp_path / "a.db", ANNA, [(1, "2026-01-10", summary, 1)])
+            report = store.exchange.import_from("tiered", [path])
+        assert ([each.where for each in report.problems], report.appended) == (["tiered/day/1"], 0)
+
+
 def test_of_two_sources_that_agree_the_one_with_more_records_is_it(tmp_path: Path) -> None:
     bob = [Row(1, "Bob 1", "2025-02-01"), Row(2, "Bob 2", "2025-02-02")]
     later = [row._replace(updated="2026-06-01", content=f"{row.content}, later") for row in bob]
