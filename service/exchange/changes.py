@@ -11,7 +11,7 @@ from memlog.eventlog.events import CoreMemoryUpdated, FactStored, MemoryAccessed
 from memlog.eventlog.secrets import masked
 from memlog.eventlog.store_key import keyed_hash
 from memlog.query.memories import Memory
-from memlog.service.exchange.holdings import Holding, StoredChange, aspect_of, text_of
+from memlog.service.exchange.holdings import DATED, Holding, StoredChange, aspect_of, text_of
 
 _FIRST = "1970-01-01T00:00:00.000Z"
 _HASH_LENGTH = 12
@@ -39,13 +39,17 @@ def stored(event: Event, aspect: str, now: str) -> StoredChange:
     return StoredChange(event, aspect, event.ts or now, getattr(event, "wins", None) or event.ts or now)
 
 
-def state_of(change: Event, base_id: str, holding: Holding) -> State:
+def state_of(change: Event, base_id: str, holding: Holding, now: str) -> State:
     """Return what becomes of a change: `known` also if a later one is, or if it says nothing new."""
     aspect, _ = aspect_of(str(change.id), base_id)
     claimed = change.ts or ""
     if any(each.aspect == aspect and claimed <= each.until for each in holding.forgotten):
         return "forgotten"
     earlier = holding.of(aspect)
+    if not isinstance(change, MemoryAccessed):
+        others = (each for each in holding.changes if each.aspect in DATED)
+        if any(_is_before(claimed, each, now) for each in (*earlier, *others)):
+            return "known"
     if not earlier:
         return "new"
     last = earlier[-1]
@@ -57,8 +61,18 @@ def state_of(change: Event, base_id: str, holding: Holding) -> State:
         is_known = any(
             _is_same(change, each.event) for each in earlier if each is last or each.claimed == claimed
         )
-    is_old = claimed != "" and claimed < str(last.event.ts)
-    return "known" if is_known or is_old else "new"
+    return "known" if is_known else "new"
+
+
+def _is_before(claimed: str, known: StoredChange, now: str) -> bool:
+    """Whether a time of the source is before a known change: it is an older copy that says so.
+
+    A change that claimed a time in the future is one of the time when it was imported, except to another
+    that claims one.
+    """
+    if not claimed:
+        return False
+    return claimed < (known.claimed if claimed > now else min(known.claimed, str(known.event.ts)))
 
 
 def _is_same(change: Event, other: Event) -> bool:

@@ -22,7 +22,7 @@ from memlog.query.ids import suffixes
 from memlog.query.memories import Memory, memory
 from memlog.service.exchange.changes import dated, named, restored, state_of, stored
 from memlog.service.exchange.holdings import Holding, aspect_of, holdings, text_field
-from memlog.service.exchange.recognition import SUFFIX_LENGTH, recognised, verdict
+from memlog.service.exchange.recognition import SUFFIX_LENGTH, may_change, recognised, said_at, verdict
 from memlog.service.exchange.source import ForeignFiles, Tables
 from memlog.service.importers import Read, Record, Skipped, Unreadable, Used
 from memlog.service.read_model import Answer, Ask, Deciding
@@ -157,7 +157,7 @@ class Importing:
 
     def _store(self, batch: list[Used]) -> None:
         now = timestamps.now()
-        changed = [str(record.events[0].id) for record in batch if record.changes or record.resets]
+        changed = [str(record.events[0].id) for record in batch if may_change(record)]
         ids = [str(event.id) for record in batch for event in record.events]
         found = self._found([*ids, *(name for record in batch for name in self._elsewhere(record))], changed)
         archived = [name for name in changed if name in found and found[name].is_archived]
@@ -176,7 +176,7 @@ class Importing:
         first = str(record.events[0].id)
         fates: list[_Fate] = []
         for event in record.events:
-            fates.append(self._counted(self._fate(record, event, found)))
+            fates.append(self._counted(self._fate(record, event, found, now)))
             if fates[-1] == "new":
                 made = dated(event, now, is_changed=bool(record.changes))
                 self._hold(found, str(event.id), Holding(base=stored(made, "updated", now)))
@@ -186,22 +186,22 @@ class Importing:
             return  # the changes may be another record's
         for change in record.changes:
             is_open = own in ("known", "changed")
-            fate = state_of(change, first, found[first]) if is_open else own
+            fate = state_of(change, first, found[first], now) if is_open else own
             if self._counted(fate) == "new":
                 yield self._named(change, first, found, now)
         if own in ("known", "changed"):
             for reset in record.resets:
                 is_due = found[first].of(aspect_of(str(reset.id), first)[0])
                 said = restored(reset, memories.get(first)) if isinstance(reset, MemorySaved) else reset
-                if is_due and said is not None and state_of(reset, first, found[first]) == "new":
+                if is_due and said is not None and state_of(reset, first, found[first], now) == "new":
                     self._counted("new")
                     yield self._named(said, first, found, now)
 
-    def _fate(self, record: Used, event: Event, found: dict[str, Holding]) -> _Fate:
+    def _fate(self, record: Used, event: Event, found: dict[str, Holding], now: str) -> _Fate:
         """What becomes of an event of a record's own."""
         name, group, content = str(event.id), record.group, content_hash_of_one(event)
         holding = found.get(name)
-        if any(each in found and found[each].is_forgotten for each in (name, str(record.events[0].id))):
+        if holding is not None and holding.is_forgotten:
             self._doubtful.add(group)
             return "forgotten"
         if name in self._seen:
@@ -211,7 +211,7 @@ class Importing:
         self._seen[name] = content
         why = self._why_unstorable(event)
         if why is None and holding is not None:
-            return self._known(record, event, holding)
+            return self._known(record, event, holding, now)
         if why is None and group is not None and group in self._moved | self._doubtful:
             why = f"notes of {group} have changed or moved, or were forgotten: it may be an old one"
         elsewhere = (found[each] for each in self._elsewhere(record) if each in found)
@@ -224,7 +224,7 @@ class Importing:
             return "refused"
         return "new"
 
-    def _known(self, record: Used, event: Event, holding: Holding) -> _Fate:
+    def _known(self, record: Used, event: Event, holding: Holding, now: str) -> _Fate:
         """What becomes of an event whose id is known."""
         name, group = str(event.id), record.group
         self._doubtful.discard(group)
@@ -234,14 +234,15 @@ class Importing:
         if verdict(record, event, holding) == "other_time":
             self._note(name, "another record had this id: it was created at another time")
             return "refused"
-        if not self._says_else(record, event, holding):
+        is_older = record.created is not None and said_at(record) < holding.said_at
+        if is_older or not self._says_else(record, event, holding, now):
             return "known"
         self._note(name, "it says something else than what was imported under this id")
         if group is not None:
             self._moved.add(group)
         return "changed"
 
-    def _says_else(self, record: Used, event: Event, holding: Holding) -> bool:
+    def _says_else(self, record: Used, event: Event, holding: Holding, now: str) -> bool:
         """Whether a known event says what neither it nor a change says."""
         assert holding.base is not None
         base, field = holding.base.event, text_field(event)
@@ -249,7 +250,7 @@ class Importing:
             return True
         is_told = holding.has_said(getattr(event, field)) or any(
             aspect_of(str(change.id), str(event.id))[0] == "updated"
-            and state_of(change, str(event.id), holding) == "new"
+            and state_of(change, str(event.id), holding, now) == "new"
             for change in record.changes
         )
         if not is_told or self._redacts:  # what is stored is not what the source says

@@ -20,6 +20,9 @@ _STREAMS = ("memory", "core")
 _ASPECTS = {"restored": "archived"}
 """What an event changes, where its id does not end in this."""
 
+DATED = ("updated", "archived", "salience")
+"""The aspects whose changes have the time at which the source changed the record."""
+
 _TEXTS = ("content", "value", "summary")
 
 
@@ -59,6 +62,12 @@ class Holding:
         """Whether its source has archived it, and not restored it."""
         archivings = self.of("archived")
         return bool(archivings) and isinstance(archivings[-1].event, MemoryArchived)
+
+    @property
+    def said_at(self) -> str:
+        """Return when its source changed it last, as far as the log knows."""
+        base = [] if self.base is None else [self.base]
+        return max((each.claimed for each in (*base, *self.changes) if each.aspect in DATED), default="")
 
     def add(self, gained: "Holding") -> None:
         """Hold what another holds, too."""

@@ -9,7 +9,7 @@ from memlog.eventlog.envelope import Event
 from memlog.eventlog.events import CoreMemoryUpdated
 from memlog.eventlog.hashing import short_sha256
 from memlog.eventlog.writer import in_batches
-from memlog.service.exchange.holdings import Holding, aspect_of, text_of
+from memlog.service.exchange.holdings import DATED, Holding, aspect_of, text_of
 from memlog.service.importers import Record, Used
 
 SUFFIX_LENGTH = 8
@@ -17,9 +17,10 @@ SUFFIX_LENGTH = 8
 
 _BATCH = 500
 
-Verdict = Literal["same", "updated", "perhaps", "other_time", "other_text"]
+Verdict = Literal["same", "updated", "edited", "other_time", "other_text"]
 """Whether a record is the one that the log holds under its id: it has the same text, and no other time of
-creation; it has the same time of creation, and was updated since; it has none, and was updated since; or not.
+creation; it has the same time of creation and another text, and was updated since, there or here; it has them
+and was not; or it is another.
 """
 
 Find = Callable[[Sequence[str], Collection[str]], dict[str, Holding]]
@@ -40,13 +41,21 @@ def verdict(record: Used, event: Event, holding: Holding) -> Verdict | None:
     texts = [text_of(each) or "" for each in record.events if each is event or record.group is not None]
     if any(holding.has_said(text) for text in texts):
         return "same"
-    known = max(str(each.event.ts) for each in holding.of("updated"))
-    if any(
-        aspect_of(str(each.id), str(event.id))[0] == "updated" and (each.ts or "") > known
-        for each in record.changes
-    ):
-        return "updated" if is_dated else "perhaps"
-    return "other_text"
+    if not is_dated:
+        return "other_text"
+    return "edited" if said_at(record) == holding.said_at else "updated"
+
+
+def may_change(record: Used) -> bool:
+    """Whether the log may hold changes of a record."""
+    return bool(record.changes or record.resets) or isinstance(record.events[0], CoreMemoryUpdated)
+
+
+def said_at(record: Used) -> str:
+    """Return when the source changed a record last; "" if no time tells."""
+    name = str(record.events[0].id)
+    changes = (each for each in record.changes if aspect_of(str(each.id), name)[0] in DATED)
+    return max([record.created or "", *(each.ts or "" for each in changes)])
 
 
 def recognised(records: Iterable[Record], prefix: str, suffixes: Iterable[str], find: Find) -> str:
@@ -65,7 +74,7 @@ def recognised(records: Iterable[Record], prefix: str, suffixes: Iterable[str], 
         changed = {
             _with(suffix, record.events[0], prefix)
             for record in batch
-            if record.changes
+            if may_change(record)
             for suffix in tallies
         }
         found = find([name for names in ids.values() for name in names], changed)
@@ -77,9 +86,10 @@ def recognised(records: Iterable[Record], prefix: str, suffixes: Iterable[str], 
                     has_forgotten.add(suffix)
                 if (said := verdict(record, event, holding)) is not None:
                     tallies[suffix][said] += 1
-    for suffix, tally in tallies.items():
-        if _agrees(tally):
-            return suffix
+    same = {suffix: _same(tally, suffix in has_forgotten) for suffix, tally in tallies.items()}
+    best = max(same, key=lambda suffix: same[suffix])
+    if same[best]:
+        return best
     for suffix, tally in tallies.items():
         # All that it shares with that source was forgotten: it does not come back under another name.
         if suffix in has_forgotten and not tally:
@@ -87,17 +97,19 @@ def recognised(records: Iterable[Record], prefix: str, suffixes: Iterable[str], 
     return "" if not tallies[""] else _new_suffix(marks, tallies)
 
 
-def _agrees(tally: Counter[Verdict]) -> bool:
-    """Whether at least half of the records are the same.
+def _same(tally: Counter[Verdict], has_forgotten: bool) -> int:
+    """Return how many records are the same; 0 if they are less than half.
 
-    A time of creation proves nothing where others share it that say something else.
+    A time of creation proves nothing where others share it that say something else. Where a record was
+    forgotten, it decides alone: what was forgotten does not come back because another text was edited.
     """
-    positive = tally["same"]
-    if tally["same"]:
-        positive += tally["updated"] + tally["perhaps"]
-    elif not tally["other_text"]:
-        positive += tally["updated"]
-    return positive > 0 and 2 * positive >= tally.total()
+    others = tally["edited"] + tally["other_text"]
+    same = tally["same"]
+    if has_forgotten:
+        same += tally["updated"] + tally["edited"]
+    elif tally["same"] or not others:
+        same += tally["updated"]
+    return same if 2 * same >= tally.total() else 0
 
 
 def _with(suffix: str, event: Event, prefix: str) -> str:

@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, MemlogError
 
-Reason = Literal["empty", "structure", "bookkeeping", "duplicate_in_source", "unsupported"]
-"""Why a record is left out."""
+Reason = Literal["empty", "structure", "bookkeeping", "duplicate_in_source", "unsupported", "archived"]
+"""Why a record is left out. archived: core memory has no archive."""
 
 
 class Used(NamedTuple):

@@ -48,6 +48,8 @@ def _memory(source: ForeignData, row: Row) -> Record:
     name = f"tiered{source.suffix}/{row['id']}"
     created, updated = source.time(row["created_at"]), source.time(row["updated_at"])
     if row["tier"] == _CORE:
+        if row["is_archived"]:
+            return Skipped("archived")
         # Its key is the person's, not the source's: that of another person stays.
         key = f"{row['topic'] or row['category'] or name}{source.suffix}"
         value = CoreMemoryUpdated(

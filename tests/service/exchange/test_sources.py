@@ -218,19 +218,62 @@ def test_what_is_active_again_in_the_source_is_active_again(updated: str | None,
         assert store.memories.list() == []
 
 
-def test_a_clock_that_was_ahead_and_came_back_hides_no_version(tmp_path: Path) -> None:
-    versions = [
-        Row(1, "a", updated="2026-02-01", archived=1),
-        Row(1, "a", updated="2026-02-01"),
-        Row(1, "b", updated="2099-02-01"),
-        Row(1, "c", updated="2098-02-01"),
-    ]
+OLDER: dict[str, list[list[Row]]] = {
+    "the first that is imported is the newest": [
+        [Row(1, "c", updated="2026-04-01"), Row(2, "z", updated="2026-04-01", archived=1)],
+        [Row(1, "a"), Row(2, "x")],
+    ],
+    "between two that are known": [
+        [Row(1, "a"), Row(2, "x")],
+        [Row(1, "c", updated="2026-04-01"), Row(2, "z", updated="2026-04-01")],
+        [Row(1, "b", updated="2026-03-01"), Row(2, "y", updated="2026-03-01")],
+    ],
+    "archived then": [
+        [Row(1, "a", updated="2026-04-01")],
+        [Row(1, "a", updated="2026-03-01", archived=1)],
+    ],
+    "core memory": [[Row(1, "c", updated="2026-04-01", tier=1)], [Row(1, "a", tier=1)]],
+    "of a clock ahead": [
+        [Row(1, "a"), Row(2, "x")],
+        [Row(1, "c", updated="2099-04-01"), Row(2, "x", updated="2099-04-01", archived=1)],
+        [Row(1, "b", updated="2099-03-01"), Row(2, "x", updated="2099-03-01")],
+    ],
+}
+"""By what it is: versions of a source in the order of their imports; the last is an older copy."""
+
+
+@pytest.mark.parametrize("what", OLDER)
+def test_an_older_copy_of_a_source_changes_nothing(what: str, tmp_path: Path) -> None:
+    *versions, older = OLDER[what]
     with memlog.open(tmp_path / "store") as store:
-        for version in versions:
-            report = store.exchange.import_from("tiered", [tiered(tmp_path / "a.db", [version])])
-            assert report.prefixes == []
-            active = [each.content for each in store.memories.list()]
-            assert active == ([] if version.archived else [version.content])
+        for rows in versions:
+            store.exchange.import_from("tiered", [tiered(tmp_path / "a.db", rows)])
+        before = rows_of(store, tmp_path)
+        report = store.exchange.import_from("tiered", [tiered(tmp_path / "a.db", older)])
+        assert (report.appended, report.changed, report.prefixes) == (0, 0, [])
+        assert rows_of(store, tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["tiered", "memory-service"])
+def test_what_was_forgotten_stays_forgotten_where_the_other_half_was_edited(
+    name: str, tmp_path: Path
+) -> None:
+    (path,) = people(name, tmp_path, "Anna")
+    if name == "tiered":
+        tiered(path, ANNA)
+    else:
+        with closing(sqlite3.connect(path / "index.db")) as db:
+            db.execute("UPDATE memories SET updated_at = created_at")
+            db.commit()
+    with memlog.open(tmp_path / "store") as store:
+        store.exchange.import_from(name, [path])
+        store.erasure.forget(memory=f"{name}/1" if name == "tiered" else f"{name}/a1")
+        if name == "tiered":
+            tiered(path, [ANNA[0], ANNA[1]._replace(content="The savings book is gone")])
+        else:
+            (path / "context/a2.md").write_text("edited")
+        report = store.exchange.import_from(name, [path])
+        assert (report.types, report.prefixes, report.changed) == ({}, [], 1)
 
 
 def test_masked_keys_hide_neither_what_is_known_nor_what_is_new(tmp_path: Path) -> None:
@@ -309,6 +352,31 @@ def test_what_was_forgotten_stays_forgotten_whatever_its_source_says_later(
         assert store.memories.list() == before
 
 
+def test_a_forgotten_observation_takes_no_other_of_its_entity(tmp_path: Path) -> None:
+    def entity(*observed: str) -> list[Path]:
+        said = {"type": "entity", "name": "Me", "entityType": "person", "observations": observed}
+        (tmp_path / "memory.json").write_text(json.dumps(said))
+        return [tmp_path]
+
+    with memlog.open(tmp_path / "store") as store:
+        store.exchange.import_from("mcp-memory", entity("is allergic to nuts", "likes tea"))
+        store.erasure.forget(memory="mcp-memory/Me/1")
+        source = entity("is allergic to nuts", "likes tea", "lives in Turku")
+        report = store.exchange.import_from("mcp-memory", source)
+        assert (report.appended, report.known, report.forgotten) == (1, 1, 1)
+        contents = {each.content for each in store.memories.list()}
+        assert contents == {"Me: likes tea", "Me: lives in Turku"}
+        moved = entity("likes tea", "is allergic to nuts", "lives in Turku", "has a cat")
+        assert store.exchange.import_from("mcp-memory", moved).types == {}
+
+
+def test_archived_core_memory_is_left_out_and_counted(tmp_path: Path) -> None:
+    rows = [Row(1, "cook", tier=1, archived=1), Row(2, "b", archived=1)]
+    with memlog.open(tmp_path / "store") as store:
+        report = store.exchange.import_from("tiered", [tiered(tmp_path / "a.db", rows)])
+        assert (report.used, report.skipped, store.core.get("user")) == (1, {"archived": 1}, {})
+
+
 def test_a_change_alone_that_was_forgotten_stays_away(tmp_path: Path) -> None:
     path = tiered(tmp_path / "a.db", [Row(1, "first")])
     with memlog.open(tmp_path / "store") as store:
@@ -350,6 +418,11 @@ SOURCES: dict[str, tuple[list[Row], list[Row], int]] = {
         2,
     ),
     "no times": ([Row(1, "a", None)], [Row(1, "x", None, "2026-02-01")], 2),
+    "no times, one text of three": (
+        [Row(id, text, None, "2026-01-01") for id, text in enumerate("abc")],
+        [Row(id, text, None, f"2026-0{id + 1}-01") for id, text in enumerate("axy")],
+        2,
+    ),
     "no times, one text": ([Row(1, "a", None)], [Row(1, "a", None, "2026-02-01", 1)], 1),
 }
 """By what two databases share: their rows, and how many sources they are."""
@@ -365,6 +438,27 @@ def test_a_source_is_known_by_half_of_its_records(what: str, tmp_path: Path) -> 
         if what == "half is the same":  # an id that was given anew is named, and changes nothing
             assert ([each.where for each in report.problems], report.refused) == (["tiered/2"], 1)
             assert sorted(each.content for each in store.memories.list()) == ["a", "b"]
+
+
+def test_an_edited_day_is_named_also_if_it_was_compressed(tmp_path: Path) -> None:
+    with memlog.open(tmp_path / "store") as store:
+        for summary in ("Ordered tea", "Ordered tea and cake"):
+            path = tiered(tmp_path / "a.db", ANNA, [(1, "2026-01-10", summary, 1)])
+            report = store.exchange.import_from("tiered", [path])
+        assert ([each.where for each in report.problems], report.appended) == (["tiered/day/1"], 0)
+
+
+def test_of_two_sources_that_agree_the_one_with_more_records_is_it(tmp_path: Path) -> None:
+    bob = [Row(1, "Bob 1", "2025-02-01"), Row(2, "Bob 2", "2025-02-02")]
+    later = [row._replace(updated="2026-06-01", content=f"{row.content}, later") for row in bob]
+    with memlog.open(tmp_path / "store") as store:
+        for rows in ([Row(1, "Anna 1"), Row(14, "Anna 14", "2026-05-01")], bob):
+            store.exchange.import_from("tiered", [tiered(tmp_path / "a.db", rows)])
+        rows = [*later, Row(14, "Bob 14", "2026-05-01", "2026-06-01")]
+        report = store.exchange.import_from("tiered", [tiered(tmp_path / "a.db", rows)])
+        assert (len(report.prefixes), report.refused) == (1, 0)
+        contents = {each.content for each in store.memories.list()}
+        assert contents == {"Anna 1", "Anna 14", *(row.content for row in rows)}
 
 
 def test_a_store_of_an_older_version_is_taken_over(tmp_path: Path) -> None:
