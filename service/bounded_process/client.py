@@ -20,7 +20,7 @@ from memlog.service.bounded_process.protocol import (
     Failed,
     Request,
     RequestFailed,
-    Rows,
+    TablePage,
     TextReply,
     Verdicts,
     framed,
@@ -34,7 +34,7 @@ _LINE_LENGTH = 200
 _TICK = 0.1
 """Seconds between two calls of `on_wait`: a caller that has to stop does so within a second."""
 
-Answer = TypeVar("Answer", TextReply, Verdicts, Rows)
+Answer = TypeVar("Answer", TextReply, Verdicts, TablePage)
 
 
 class BoundedProcess:

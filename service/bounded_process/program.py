@@ -26,8 +26,8 @@ from memlog.service.bounded_process.protocol import (
     ReadTable,
     Reply,
     Request,
-    Rows,
     SearchTexts,
+    TablePage,
     TextReply,
     Verdicts,
     framed,
@@ -130,11 +130,11 @@ def _answer(request: Request) -> Reply:
         return Failed("damaged", _cut(str(error)))
 
 
-_PAGES: "list[Iterator[Rows]]" = []
+_PAGES: "list[Iterator[TablePage]]" = []
 """What is left of the table that is read."""
 
 
-def _first_rows(path: str, table: str, known: list[str]) -> Rows | Failed:
+def _first_rows(path: str, table: str, known: list[str]) -> TablePage | Failed:
     # Imported here: most readers read no table.
     from memlog.projector.sqlite import error_types
     from memlog.service.exchange.tables import pages

@@ -77,8 +77,8 @@ class Verdicts(msgspec.Struct, frozen=True, tag=True):
     verdicts: list[bool | None]
 
 
-class Rows(msgspec.Struct, tag=True):
-    """Rows of a table, a list of values each.
+class TablePage(msgspec.Struct, tag=True):
+    """TablePage of a table, a list of values each.
 
     unknown: how many rows have a value in a column that is not wanted. too_long: rows that are left out.
     error: why no more could be read. is_known: whether there is such a table. is_last: whether all were read.
@@ -106,7 +106,7 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 _ENCODER = msgspec.msgpack.Encoder()
 
 Request = Extract | Match | SearchTexts | ReadTable | MoreRows
-Reply = TextReply | Verdicts | Rows | Failed
+Reply = TextReply | Verdicts | TablePage | Failed
 
 
 class RequestFailed(Exception):

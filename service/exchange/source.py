@@ -10,7 +10,7 @@ from typing import Any, Self
 from memlog.eventlog import timestamps
 from memlog.eventlog.streams import shown
 from memlog.service.bounded_process.client import BoundedProcess
-from memlog.service.bounded_process.protocol import MoreRows, ReadTable, RequestFailed, Rows
+from memlog.service.bounded_process.protocol import MoreRows, ReadTable, RequestFailed, TablePage
 from memlog.service.importers import Unreadable
 
 _LONGEST = 64 * 2**20
@@ -42,18 +42,18 @@ class Tables:
     def __exit__(self, *_: object) -> None:
         self._process.close()
 
-    def pages(self, path: Path, table: str, known: Collection[str]) -> Iterator[Rows]:
+    def pages(self, path: Path, table: str, known: Collection[str]) -> Iterator[TablePage]:
         """Yield the rows of a table.
 
         Raises:
             RequestFailed: it cannot be read, or takes too much. OSError: the process cannot be started.
         """
-        page, _ = self._process.ask(ReadTable(str(path), table, [*known], _SECONDS), Rows)
+        page, _ = self._process.ask(ReadTable(str(path), table, [*known], _SECONDS), TablePage)
         while True:
             yield page
             if page.is_last or not page.is_known:
                 return
-            page, _ = self._process.ask(MoreRows(_SECONDS), Rows)
+            page, _ = self._process.ask(MoreRows(_SECONDS), TablePage)
 
 
 class ForeignFiles:

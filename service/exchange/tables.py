@@ -12,7 +12,7 @@ from typing import Any
 from urllib.request import pathname2url
 
 from memlog.projector.sqlite import binding
-from memlog.service.bounded_process.protocol import MAX_TEXT_BYTES, Rows
+from memlog.service.bounded_process.protocol import MAX_TEXT_BYTES, TablePage
 
 _PATIENCE = 2.0
 """Seconds to wait for a program that writes to its database."""
@@ -24,7 +24,7 @@ _TABLE = "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?"
 _REAL = "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0"
 
 
-def pages(path: str, table: str, known: Sequence[str]) -> Iterator[Rows]:
+def pages(path: str, table: str, known: Sequence[str]) -> Iterator[TablePage]:
     """Yield the rows of a table, a page at a time; what is broken ends them, with its error in the last page.
 
     known: the columns whose values are given, in their order; None for one that the table lacks. Of others
@@ -37,17 +37,17 @@ def pages(path: str, table: str, known: Sequence[str]) -> Iterator[Rows]:
         is_real = made is not None and not str(made[0]).upper().startswith("CREATE VIRTUAL")
         real = [name for (name,) in connection.execute(_REAL, (table,))] if is_real else []
         if not real:
-            yield Rows([], is_known=False)
+            yield TablePage([], is_known=False)
             return
         connection.set_authorizer(_authorizer(table, frozenset(real)))
         yield from _read(connection, table, real, known)
 
 
-def _read(connection: Any, table: str, real: Sequence[str], known: Sequence[str]) -> Iterator[Rows]:  # noqa: ANN401
+def _read(connection: Any, table: str, real: Sequence[str], known: Sequence[str]) -> Iterator[TablePage]:  # noqa: ANN401
     columns = [name for name in real if name in known]
     others = [name for name in real if name not in known]
     picked = [*map(_quoted, columns), *(f"{_quoted(name)} IS NOT NULL" for name in others)]
-    page, size = Rows([]), 0
+    page, size = TablePage([]), 0
     try:
         for row in connection.execute(f"SELECT {', '.join(picked)} FROM {_quoted(table)}"):
             values = dict(zip(columns, row, strict=False))
@@ -62,7 +62,7 @@ def _read(connection: Any, table: str, real: Sequence[str], known: Sequence[str]
             size += length
             if size > _PAGE_BYTES or len(page.rows) >= 10_000:
                 yield page
-                page, size = Rows([]), 0
+                page, size = TablePage([]), 0
     except binding().Error as error:
         page.error = str(error)
     page.is_last = True
