@@ -78,7 +78,7 @@ class Verdicts(msgspec.Struct, frozen=True, tag=True):
 
 
 class TablePage(msgspec.Struct, tag=True):
-    """TablePage of a table, a list of values each.
+    """Rows of a table, a list of values each.
 
     unknown: how many rows have a value in a column that is not wanted. too_long: rows that are left out.
     error: why no more could be read. is_known: whether there is such a table. is_last: whether all were read.
