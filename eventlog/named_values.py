@@ -1,7 +1,7 @@
 """Finds values behind names in texts of people: `my password is …`, in several scripts and notations.
 
-For what is sent to providers, and for warnings: memlog masks these values nowhere else, since a plain text may
-look so, too. The search is linear: each pattern reads a bounded number of characters behind a name.
+For what is sent to providers, and for warnings: memlog masks these values nowhere else, since a plain text
+may look so, too. The search is linear: each pattern reads a bounded number of characters behind a name.
 """
 
 import re
@@ -29,7 +29,7 @@ _BEHIND = (
     # password: …
     rf"[\s\"'`*]{{0,3}}[:=：]{_QUOTES}(?=[^\s]{{4}})({_VALUE}{_MORE})",
     # password: "… …"
-    r"[\s\"'`*]{0,3}[:=：]\s{0,3}(?:\"([^\"\n]{4,128})\"|“([^”\n]{4,128})”|'([^'\n]{4,128})')",
+    r"[\s\"'`*]{0,3}[:=：]\s{0,3}(?:\"(?!\[REDACTED:)([^\"\n]{4,128})\"|“([^”\n]{4,128})”|'([^'\n]{4,128})')",
 )
 # the password is …
 _IS = (
@@ -43,7 +43,7 @@ _SEPARATOR = r"[:=：|→>–\n]|\sis\s|\sist\s"
 _BEHIND_SEPARATOR = rf"{_QUOTES}{_DIGIT}({_VALUE})"
 _GAP = 44
 _FLAG = rf"--[\w-]{{0,32}}?{_NAME}[ =][\"']?{_DIGIT}([^\s\"'`<>,;()\[\]]{{4,128}})"
-_WORDS = r"passphrase[\s\"'`*]{0,3}(?:[:=：]|\sis\s)\s{0,3}([^\s][^\n]{3,128})"
+_WORDS = r"passphrase[\s\"'`*]{0,3}(?:[:=：]|\sis\s)\s{0,3}(?!\[REDACTED:)([^\s][^\n]{3,128})"
 _VERBS = frozenset("is as was ist als".split())
 _BEFORE = 160
 """Characters before a name in which its value may stand: `… is the password`."""
@@ -54,7 +54,7 @@ _TAIL = 300
 """Characters of the end of a text in which a key may begin."""
 
 _SHORTEST_START = 4
-"""Characters of a fixed text that tells a key which is cut off behind it; and of `sk-`."""
+"""Characters of a fixed text that tells a key which is cut off behind it; `sk-` does, too."""
 
 
 def named_values(text: str) -> Iterator[tuple[int, int]]:
@@ -113,7 +113,7 @@ def opaque_words(text: str) -> list[tuple[int, int]]:
 
 
 def begun_key(text: str) -> tuple[int, int] | None:
-    """Return the place of a key at the end of a text that is cut off there, by the fixed text it begins with."""
+    """Return the place of a key that is cut off at the end of a text, by the fixed text it begins with."""
     start = max(0, len(text) - _TAIL)
     match = _begun().search(text, start)
     return match.span(1) if match else None
@@ -122,9 +122,10 @@ def begun_key(text: str) -> tuple[int, int] | None:
 @cache
 def _begun() -> re.Pattern[str]:
     fixed = {each for shape in SHAPES if shape.before == APART for each in shape.fixed.split()}
-    starts = [each for each in fixed if len(each) >= _SHORTEST_START and each[-1] in "-_." or each == "sk-"]
-    either = "|".join(map(re.escape, sorted(starts)))
-    return re.compile(rf"{APART}((?:{either})(?=[^\s\d]{{0,63}}\d)[\w.+/=-]{{8,200}})[\s…\"'`*).]{{0,8}}\Z", re.ASCII)
+    starts = ["sk-", *(each for each in fixed if len(each) >= _SHORTEST_START and each[-1] in "-_.")]
+    either = "|".join(map(re.escape, starts))
+    rest = r"(?=[^\s\d]{0,63}\d)[\w.+/=-]{8,200}"
+    return re.compile(rf"{APART}((?:{either}){rest})[\s…\"'`*).]{{0,8}}\Z", re.ASCII)
 
 
 @cache
