@@ -17,7 +17,7 @@ _STEMS = "pass pw kennw salasana парол contraseña 密 口令 api secret to
 _NAME = (
     r"(?:(?P<password>passw(?:or[dt]|d)s?|passwörter|pass(?:phrase|code)s?|kennw(?:ort|örter)|salasana"
     r"|парол[ьи]|contraseñas?|密码|密碼|口令"
-    r"|(?<![^\W_])(?:pass|pwd?)(?=[\"'`*]{0,3}\s{0,2}[:=：]\s?[\"'`]{0,2}[^\s\d]{0,63}\d))"
+    r"|(?<![^\W_])(?:pg)?(?:pass|pwd?)(?=[\"'`*]{0,3}\s{0,2}[:=：]\s?[\"'`]{0,2}[^\s\d]{0,63}\d))"
     r"|api[ _-]?key|secret|token)"
 )
 _VALUE = r"(?:[^\s\"'`*»”<,;\[\]]|[,;](?=[^\s\"'\]])){4,128}"

@@ -102,6 +102,7 @@ TOLD = (
     "passwords: hunter2x9, hunter2x8",
     "PASSWORD: hunter2x9",
     "DB_PASSWORD=hunter2x9",
+    "PGPASS=hunter2x9",
     "| PASSWORD | hunter2x9 |",
     '{"DB_PASSWORD":"hunter2x9"}',
     '{"pass":"hunter2x9"}',
