@@ -44,23 +44,43 @@ def input_warnings(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[Ap
 
 
 def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[AppendWarning]:
-    """Yield a warning for each member that holds what looks like a key, without showing it."""
+    """Yield a warning for each member that holds what looks like a key, or is sent to no provider as one."""
     # Imported here: without an append nobody needs the shapes of keys.
-    from memlog.eventlog.secrets import PAIR_NAMES, PAIR_VALUES, is_telling, kinds_in, kinds_in_line
+    from memlog.eventlog.named_values import may_name
+    from memlog.eventlog.secrets import PAIR_NAMES, PAIR_VALUES, is_telling_name, kinds_in, kinds_in_line
 
-    names = {name: members[name] for name in PAIR_NAMES if name in members}
-    is_named = any(is_telling(bytes(raw).decode()) for raw in names.values())
-    if not is_named and not kinds_in(msgspec.json.encode(members).decode()):
+    text = msgspec.json.encode(members).decode()
+    names = [
+        name
+        for member in (*PAIR_NAMES, "topic", "tags")
+        if member in members
+        for name in _texts(members[member])
+        if is_telling_name(name)
+    ]
+    if not names and not may_name(text) and not kinds_in(text):
         return
+    from memlog.eventlog.outgoing import kinds_told
+
+    pair = {name: members[name] for name in PAIR_NAMES if name in members}
     for name, raw in members.items():
+        is_value = name in PAIR_VALUES
         # With its name: {"key": "wifi_password", "value": …}.
-        named = names | {name: raw} if name in PAIR_VALUES else {name: raw}
-        if kinds := kinds_in_line(msgspec.json.encode(named)):
+        kinds = kinds_in_line(msgspec.json.encode(pair | {name: raw} if is_value else {name: raw}))
+        told = (kinds_told(each, names if is_value else ()) for each in _texts(raw))
+        kinds = kinds or sorted({kind for of_text in told for kind in of_text})
+        if kinds:
             message = (
-                f"{name} of event {event_id} holds what looks like a key ({', '.join(kinds)}): memlog append"
-                f" --redact masks it, memlog forget {event_id} and memlog scrub erase it"
+                f"{name} of event {event_id} holds what looks like a key ({', '.join(kinds)}):"
+                " memlog append --redact, or redact = true in the settings, masks most;"
+                f" memlog forget {event_id} and memlog scrub erase it"
             )
             yield AppendWarning("key", name, message)
+
+
+def _texts(raw: msgspec.Raw) -> Iterator[str]:
+    from memlog.eventlog.secrets import texts_within
+
+    yield from texts_within([msgspec.json.decode(raw)])
 
 
 def _unknown_members(event: Event, unknown: list[str]) -> Iterator[AppendWarning]:

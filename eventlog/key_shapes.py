@@ -78,27 +78,21 @@ _IN_URL = f"{_USER}{_VARIABLE}({_WORD}){_HOST}"
 _IN_DATABASE_URL = f"{_USER}{_VARIABLE}({_WORD}(?={_HOST})|{_RAW_WORD}){_HOST}"
 
 _OPAQUE = (
-    r"""(?![\w.]{1,64}[(\[{]|[a-z_]{1,32}\.[a-z_]|(?i:your|my|example|change|test))"""
+    r"""(?![\w.]{1,64}[(\[{]|[a-z_]{1,32}\.[a-z_]PLACEHOLDER)"""
     r"""(?=[^\s0-9"'&]{0,63}[0-9])(?=[^\sA-Za-z"'&]{0,63}[A-Za-z])"""
     r"""([\w!#%+/=@^~-](?:[\w!#$%()*+./:=?@^~|-]|&(?!\w{1,32}=|[a-z0-9#]{1,6};)){LEAST,127})"""
     r"""(?<![).:?|*])(?![\w(\[{<$])"""
 )
 """An opaque value: letters and digits; no call, index, variable or placeholder."""
-_SETTING = r"""["']?[ \t]{0,2}[=:][ \t]{0,2}["']?""" + _OPAQUE.replace("LEAST", "9")
-_SHORT = _OPAQUE.replace("LEAST", "6")
+_NO_PLACEHOLDER = _OPAQUE.replace("PLACEHOLDER", "|(?i:your|my|example|change|test)")
+_SETTING = r"""["']?[ \t]{0,2}[=:][ \t]{0,2}["']?""" + _NO_PLACEHOLDER.replace("LEAST", "9")
+_SHORT = _NO_PLACEHOLDER.replace("LEAST", "6")
 _WRITTEN = (
     r"""(?=[ .?!)*_`\]]{0,4}[=:|>"'\n\t])[^A-Za-z0-9\[]{1,8}(?:[Vv]alue[^A-Za-z0-9\[]{1,8})?""" + _SHORT
 )
 """What people write behind a name: `password: …`, a cell of a table, a pair."""
-TOLD = (
-    r"(?:passw(?:or[dt]|d)|pass(?:phrase|code)|kennwort|salasana|пароль|contraseña|密码|密碼|口令"
-    r"|api[ _-]?key|secret|token)"
-    r"(?:[\s\"'`*]{0,3}[:=：][\s\"'`*«“]{0,3}(?=[^\s]{4})|(?:\s(?:is|was|ist|on|это)[\s:]{1,3}|是)[\"'`*«“]{0,2}"
-    r"(?=\D{0,63}\d))([^\s\"'`*»”,;\[\]]{4,128})"
-)
-"""`my password is …` and `пароль: …`, in any script: memlog sends it to nobody, and masks it nowhere else."""
-OPAQUE_WORD = r"(?<!\w)" + _SHORT
-"""A word that may be a key, in a text behind a name."""
+OPAQUE_WORD = r"(?<!\w)" + _OPAQUE.replace("PLACEHOLDER", "").replace("LEAST", "6")
+"""A word that may be a key, in a text behind a name: also one that looks like a placeholder."""
 
 # fmt: off
 SHAPES = (

@@ -4,9 +4,7 @@ A request has an `Outgoing` for its body, which is made here alone. A sender ask
 sent, since a text shows little of what stands beside it: a title that says "password", the message before.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -14,13 +12,15 @@ import msgspec
 
 from memlog.eventlog.categories import PRIVATE_CATEGORIES
 from memlog.eventlog.key_scan import keys_in
-from memlog.eventlog.key_shapes import OPAQUE_WORD, TOLD
+from memlog.eventlog.named_values import begun_key, named_values, opaque_words
 from memlog.eventlog.secrets import is_telling, is_telling_name, rewritten
 
 SPAN = 3
 """Messages on each side of one over which a key may be split: people and agents answer in between."""
 
 _NAMED = "named-secret"
+_PIECE = "unfinished-key"
+_MASK = "[REDACTED:"
 
 _LONGEST_NAME = 64
 """Characters of a text that is read as the name of the text behind it."""
@@ -85,7 +85,12 @@ def with_keys(parts: Sequence[SentText]) -> list[bool]:
 
 def has_key(text: str, names: Sequence[str] = ()) -> bool:
     """Whether a text holds a key."""
-    return with_keys([SentText(text, names)])[0]
+    return bool(kinds_told(text, names))
+
+
+def kinds_told(text: str, names: Sequence[str] = ()) -> list[str]:
+    """Return the kinds of the keys in a text, which its names may tell."""
+    return sorted({span.kind for span in _found([SentText(text, names)])[0]})
 
 
 def _masked(text: str, spans: Iterable[_KeySpan]) -> str:
@@ -118,10 +123,12 @@ def _found(parts: Sequence[SentText]) -> list[set[_KeySpan]]:
 
 
 def _own(text: str) -> Iterator[_KeySpan]:
-    for key in keys_in(text):
-        yield _KeySpan(key.start, key.end, key.kind)
-    for match in _told().finditer(text):
-        yield _KeySpan(*match.span(1), _NAMED)
+    whole = [*keys_in(text)]
+    yield from (_KeySpan(key.start, key.end, key.kind) for key in whole)
+    yield from (_KeySpan(*place, _NAMED) for place in named_values(text))
+    place = begun_key(text)
+    if place and not any(key.end > place[0] for key in whole):
+        yield _KeySpan(*place, _PIECE)
 
 
 def _across(
@@ -139,15 +146,18 @@ def _across(
         for between in ("", "\n")
         for further, span in _begun(texts[place : place + 1 + SPAN], own[place], between)
     ]
-    names = [len(text.strip()) <= _LONGEST_NAME and is_name(text.strip()) for text in texts]
-    for place, text in enumerate(texts[1:], start=1):
-        word = text.strip()
-        if names[place - 1] and len(word) >= _SHORTEST_VALUE and len(word.split()) == 1:
-            found.append((place, _KeySpan(0, len(text), _NAMED)))
-        # "Password:", "one moment", "Fluffy2024".
-        if any(names[max(0, place - SPAN) : place]):
-            opaque = _compiled(OPAQUE_WORD).finditer(text)
-            found += ((place, _KeySpan(*match.span(1), _NAMED)) for match in opaque)
+    bare = [text.strip() for text in texts]
+    names = [len(text) <= _LONGEST_NAME and is_name(text) for text in bare]
+    for place, word in enumerate(bare):
+        before = names[max(0, place - SPAN) : place]
+        is_whole = len(word) >= _SHORTEST_VALUE and len(word.split()) == 1 and not word.startswith(_MASK)
+        if before and before[-1] and is_whole:
+            found.append((place, _KeySpan(0, len(texts[place]), _NAMED)))
+        # "Password:", "one moment", "Fluffy2024". "Fluffy2024", "is my password". "sk-Ab1…", "and Cd2…".
+        is_named_behind = place + 1 < len(bare) and names[place + 1] and not bare[place + 1].endswith("?")
+        goes_on = place > 0 and any(span.kind == _PIECE for span in own[place - 1])
+        if any(before) or is_named_behind or goes_on:
+            found += ((place, _KeySpan(*span, _NAMED)) for span in opaque_words(texts[place]))
     return found
 
 
@@ -159,7 +169,7 @@ def _begun(texts: Sequence[str], own: set[_KeySpan], between: str) -> Iterator[t
     bare = [text.strip() for text in texts]
     margins = [len(text) - len(text.lstrip()) for text in texts]
     starts = [0, *accumulate(len(text) + len(between) for text in bare)]
-    ends = {span.end - margins[0] for span in own}
+    ends = {span.end - margins[0] for span in own if span.kind != _PIECE}
     for span in _own(between.join(bare)):
         if span.start > starts[1] + _LEAD:
             continue
@@ -175,14 +185,3 @@ def _begun(texts: Sequence[str], own: set[_KeySpan], between: str) -> Iterator[t
 
 def _is_rest(piece: str) -> bool:
     return len(piece) >= _SHORTEST_REST and any(map(str.isdigit, piece))
-
-
-@cache
-def _told() -> re.Pattern[str]:
-    return re.compile(TOLD, re.IGNORECASE)
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compiled at first use: most processes send nothing."""
-    return re.compile(pattern, re.ASCII)

@@ -96,7 +96,7 @@ def texts_within(values: Iterable[Any]) -> Iterator[str]:
 
 _TELLING = frozenset(
     "password passwd pwd passphrase passcode passwort kennwort salasana пароль contraseña 密码 密碼 口令"
-    " secret token pin credential credentials apikey".split()
+    " secret token pin pass pw credential apikey".split()
 )
 """Words of a name whose value is a secret, wherever they stand in it: `password_router`."""
 
@@ -104,7 +104,11 @@ _TELLING = frozenset(
 def is_telling_name(name: str) -> bool:
     """Whether the name of a value, such as a key of the core memory, says that it is a secret."""
     words = re.split(r"[\W_]+", name.casefold().strip())
-    return is_telling(name) or not _TELLING.isdisjoint(words) or (len(words) > 1 and words[-1] == "key")
+    return (
+        is_telling(name)
+        or any(word in _TELLING or word.removesuffix("s") in _TELLING for word in words)
+        or (len(words) > 1 and words[-1] in ("key", "keys"))
+    )
 
 
 def is_telling(name: str) -> bool:

@@ -23,7 +23,6 @@ from memlog.projector.sqlite import (
     error_types,
     is_busy,
     transaction,
-    why_no_vectors,
     wrapped,
 )
 
@@ -186,14 +185,14 @@ def _described(db: Connection) -> Verification:
         quarantined=quarantined,
         nul_runs=[NulRun(*row) for row in db.execute(_NUL_RUNS)],
         damaged=sum(quarantined.get(reason, 0) for reason in DAMAGE),
-        vectors=sum(count_rows(db, shelf.vectors) for shelf in _shelves_with_vectors(db)),
+        vectors=vectors.count(db),
         missing_vectors=index.count_pending(db),
         withheld_vectors=sum(max(0, _count_withheld(db, shelf)) for shelf in _shelves_with_vectors(db)),
     )
 
 
 def _shelves_with_vectors(db: Connection) -> Sequence[index.Shelf]:
-    return () if vectors.model_of(db) is None or why_no_vectors() is not None else index.SHELVES
+    return index.SHELVES if vectors.tables(db) else ()
 
 
 def _count_withheld(db: Connection, shelf: index.Shelf) -> int:

@@ -7,6 +7,7 @@ from memlog.eventlog.chat import Chat
 from memlog.eventlog.outgoing import SentText, has_key, is_private, masked_parts, with_keys
 from memlog.projector.passages.beside import (
     beside,
+    fact_holds_key,
     message_holds_key,
     names_of,
     names_of_memory,
@@ -14,6 +15,7 @@ from memlog.projector.passages.beside import (
     said,
 )
 from memlog.projector.sqlite import Connection
+from memlog.query.filters import FACTS
 from memlog.query.memories import Memory
 from memlog.query.search.hits import Hit, document_text
 
@@ -57,6 +59,8 @@ def may_be_sent(db: Connection, hit: Hit) -> bool:
     if hit.kind == "message" and hit.chat is not None:
         return not message_holds_key(db, _BY_ID, [*Chat.of(hit.chat), hit.id])
     if hit.kind == "memory":
+        if hit.category == FACTS:
+            return not fact_holds_key(db, hit.id)
         return not has_key(hit.content, names_of_memory(db, hit.id))
     return not has_key(document_text(db, hit.event_id))
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from memlog.eventlog.outgoing import SPAN, SentText, with_keys
+from memlog.eventlog.outgoing import SPAN, SentText, has_key, with_keys
 from memlog.projector.sqlite import Connection
 from memlog.projector.text.analyzer import memory_label
 
@@ -26,6 +26,12 @@ def message_holds_key(db: Connection, where: str, values: Sequence[Any]) -> bool
         return False
     before, behind = beside(db, where, values)
     return with_keys([*before, said(*row), *behind])[len(before)]
+
+
+def fact_holds_key(db: Connection, fact_id: str) -> bool:
+    """Whether the value of a fact is a key, or holds one, by its topic."""
+    row = db.execute("SELECT value, topic_key FROM facts WHERE fact_id = ?", (fact_id,)).fetchone()
+    return row is not None and has_key(row[0], row[1:])
 
 
 def names_of_memory(db: Connection, memory_id: str) -> list[str]:

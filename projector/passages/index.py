@@ -8,7 +8,7 @@ import msgspec
 from memlog.eventlog.outgoing import has_key
 from memlog.projector.limits import have_room
 from memlog.projector.passages import fulltext, vectors
-from memlog.projector.passages.beside import message_holds_key, names_of_memory
+from memlog.projector.passages.beside import fact_holds_key, message_holds_key, names_of_memory
 from memlog.projector.passages.chunking import Chunk, ChunkSizes, chunks, plain_chunks, single_chunk
 from memlog.projector.passages.formats import MARKDOWN, Form, form_of
 from memlog.projector.passages.vectors import Pending
@@ -235,6 +235,8 @@ def _holds_key(db: Connection, shelf: Shelf, owners: Sequence[str], row: Sequenc
     name, value = next((name, value) for name, value in zip(owners, ids, strict=True) if value is not None)
     if name == "message_id":
         return message_holds_key(db, "stream = ? AND id = ?", (stream, value))
+    if name == "fact_id":
+        return fact_holds_key(db, value)
     whole = _whole(db, shelf, name, value, stream)
     return has_key(whole, names_of_memory(db, value) if name == "memory_id" else ())
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from memlog.projector.embedding.models import Model
-from memlog.projector.sqlite import Connection, why_no_vectors
+from memlog.projector.sqlite import Connection, count_rows, why_no_vectors
 
 TABLES = ("vec_memory", "vec_docs")
 
@@ -36,6 +36,16 @@ def model_of(db: Connection) -> str | None:
     """The id of the model that the vector tables of `db` are for; None where there are none."""
     row = db.execute("SELECT value FROM meta WHERE name = 'vector_model'").fetchone()
     return row[0] if row else None
+
+
+def tables(db: Connection) -> tuple[str, ...]:
+    """Return the vector tables of `db` that this SQLite can read."""
+    return () if model_of(db) is None or why_no_vectors() is not None else TABLES
+
+
+def count(db: Connection) -> int:
+    """Return how many passages have a vector."""
+    return sum(count_rows(db, table) for table in tables(db))
 
 
 def use_model(db: Connection, model: Model) -> bool:

@@ -9,7 +9,7 @@ import msgspec
 from memlog.eventlog import disk
 from memlog.eventlog.layout import CACHE
 from memlog.projector import catchup
-from memlog.projector.passages import index
+from memlog.projector.passages import index, vectors
 from memlog.projector.sqlite import Connection, count_rows, transaction
 from memlog.query import counts
 from memlog.service.providers.breaker import count_errors
@@ -59,7 +59,6 @@ def stats_of(read_model: ReadModel) -> Stats:
     with transaction(db, "DEFERRED"):
         by_type = counts.count_by(db, "type", "events")
         messages = "messages WHERE type <> 'session_break'"
-        all_passages, pending = index.count(db), index.count_pending(db)
         return Stats(
             synced=synced,
             unread_bytes=unread_bytes,
@@ -71,9 +70,9 @@ def stats_of(read_model: ReadModel) -> Stats:
             memories_by_category=counts.count_by(db, "category", "memories"),
             memories_by_kind=counts.count_by(db, "kind", "memories"),
             memories_archived=count_rows(db, "memories WHERE archived_at IS NOT NULL"),
-            passages=all_passages,
-            vectors=all_passages - pending,
-            vectors_pending=pending,
+            passages=index.count(db),
+            vectors=vectors.count(db),
+            vectors_pending=index.count_pending(db),
             log_bytes=_bytes_below(log),
             model_bytes=_bytes_below(read_model.projector.generations.folder),
             cache_bytes=_bytes_below(read_model.path / CACHE),

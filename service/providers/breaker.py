@@ -167,15 +167,25 @@ def count_errors(store: Path, role: str) -> int:
 
 
 def forget_words(store: Path) -> None:
-    """Drop what older versions kept of the words of providers, which may quote what is forgotten."""
-    _records(store)
+    """Drop what older versions kept of the words of providers, which may quote what is forgotten.
+
+    A file that cannot be read goes, too: it is a cache.
+    """
+    if _known(store) is None:
+        (store / PROVIDERS).unlink(missing_ok=True)
 
 
 def _records(store: Path) -> dict[str, ProviderRecord]:
-    records: dict[str, ProviderRecord] = {}
-    with suppress(OSError, msgspec.MsgspecError, RecursionError):
+    return _known(store) or {}
+
+
+def _known(store: Path) -> dict[str, ProviderRecord] | None:
+    """The records; None for a file that cannot be read."""
+    try:
         data = atomic_file.read(store / PROVIDERS)
         records = {} if data is None else msgspec.json.decode(data, type=dict[str, ProviderRecord])
+    except (OSError, msgspec.MsgspecError, RecursionError):
+        return None
     if any(record.error is not None for record in records.values()):
         records = {name: replace(record, error=None) for name, record in records.items()}
         with suppress(OSError):

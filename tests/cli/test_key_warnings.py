@@ -91,3 +91,59 @@ def test_a_pair_of_names_is_one_key_and_tea_is_none(memlog: Run) -> None:
     (warning,) = memlog("append", input=json.dumps(line).encode()).json["warnings"]
     assert (warning["code"], warning["member"]) == ("key", "value")
     assert "warnings" not in memlog("append", "message", *SAID, "green tea").json
+
+
+TOLD = (
+    "my password is hunter2x9",
+    "My wifi password's hunter2x9",
+    "password for the wifi: hunter2x9",
+    "password (router) → hunter2x9",
+    "use hunter2x9 as the password",
+    "passwords: hunter2x9, hunter2x8",
+    "PASSWORD: hunter2x9",
+    "DB_PASSWORD=hunter2x9",
+    "PGPASS=hunter2x9",
+    "| PASSWORD | hunter2x9 |",
+    '{"DB_PASSWORD":"hunter2x9"}',
+    '{"pass":"hunter2x9"}',
+    "password: mysummer77q4",
+    "password: changed1234",
+    "<password>hunter2x9</password>",
+    "password：hunter2x9",
+    "Password is “hunter2x9”",
+    "mysql --password hunter2x9",
+    "passphrase: correct horse battery 9",
+)
+PLAIN = (
+    "the token limit is 4096 for gpt-4o",
+    "tests pass: all 12",
+    "reset your password in 3 days",
+    "password policy: rotate every 90 days",
+    "I got in with the key of room 204b",
+)
+NAMED: tuple[tuple[str, ...], ...] = (
+    ("core", "set", "user", "wifi_password", "hunter2x9"),
+    ("fact", "set", "wifi_password", "swordfish"),
+    ("fact", "set", "wifi_password_2", "swordfish"),
+    ("fact", "set", "Passwords", "swordfish"),
+    ("memory", "save", "--title", "Password", "--content", "swordfish"),
+    ("memory", "save", "--title", "Wi-Fi password of the cabin", "--content", "swordfish"),
+    ("memory", "save", "--topic", "wifi_password", "--content", "swordfish"),
+    ("memory", "save", "--tag", "wifi_password", "--content", "swordfish"),
+)
+
+
+@pytest.mark.parametrize("text", TOLD)
+def test_what_is_sent_to_nobody_is_warned_of(memlog_here: Run, text: str) -> None:
+    (warning,) = memlog_here("append", "message", *SAID, text).json["warnings"]
+    assert "redact = true" in warning["message"]
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_a_plain_text_is_warned_of_by_nothing(memlog_here: Run, text: str) -> None:
+    assert "warnings" not in memlog_here("append", "message", *SAID, text).json
+
+
+@pytest.mark.parametrize("command", NAMED, ids=" ".join)
+def test_a_value_behind_its_name_is_warned_of(memlog: Run, command: tuple[str, ...]) -> None:
+    assert memlog(*command).err.count(b"holds what looks like a key (named-secret)") == 1

@@ -168,6 +168,22 @@ def test_what_an_older_version_kept_is_dropped(memlog: Run, filled: Path, provid
     assert SAID not in path.read_text()
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        '{"x":{"failures":1,"error":"Zitronenmelisse","rests_until":null}}',
+        '{"x":{"failures":1,"error":"Zitronenmelisse"},"y":[]}',
+        '{"x":{"failures":1,"error":"Zitronenmelisse"',
+    ],
+)
+def test_a_scrub_removes_a_cache_of_words_that_it_cannot_read(memlog: Run, filled: Path, record: str) -> None:
+    path = filled / "cache/providers.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(record)
+    assert memlog("scrub", "--yes").code == 0
+    assert not path.exists()
+
+
 def test_without_a_token_a_server_says_that_it_is_not_ready_and_no_more(
     serve: Serve, filled: Path, provider: Provider
 ) -> None:

@@ -76,6 +76,7 @@ def test_what_is_secret_is_not_sent(tmp_path: Path, provider: Provider) -> None:
         assert (report.computed, report.withheld, report.pending) == (1, 2, 0)
         verified = store.maintenance.verify()
         assert (verified.problems, verified.withheld_vectors) == ([], 2)
+        assert (store.maintenance.stats().vectors, store.maintenance.stats().vectors_pending) == (1, 0)
         assert "looks like a key" in store.search(f"where is {key}").silent["vector"]
         assert store.search("door").hits[0].content == "the door opens with 4711"
     assert [text for text in provider.texts() if "tea" not in text] == ["dimension", "door"]

@@ -18,11 +18,12 @@ _OWNERS = (ast.Module, ast.ClassDef)
 
 
 class Secret(NamedTuple):
-    """Messages and memories (title, content, category, tags) that hold `value`."""
+    """Messages, memories (title, content, category, tags) and facts (topic, value) that hold `value`."""
 
     value: str
     said: tuple[str, ...] = ()
     saved: tuple[tuple[str | None, str, str, str], ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
 
 
 def both(value: str, *texts: str) -> Secret:
@@ -58,6 +59,18 @@ SECRETS = {
     "in a sentence beside its title": Secret(
         "hunter2abc", (), (("wifi password", "For tea: it's hunter2abc, I think", "other", ""),)
     ),
+    "behind a name with words behind it": Secret(
+        "swordfish", (), (("Wi-Fi passwords of the cabin", "swordfish", "other", ""),)
+    ),
+    "beside its topic": Secret("swordfish", facts=(("wifi_password_home", "swordfish"),)),
+    "before its name": said_alone("hunter2abc", "hunter2abc", "is my wifi password"),
+    "in other notations": both(
+        "hunter2x9",
+        "tea password for the wifi: hunter2x9",
+        "<password>hunter2x9</password>",
+        "mysql --password hunter2x9",
+    ),
+    "split among words": said_alone("Ab1c", "tea: sk-proj-Ab1cDef4", "and the rest: 56Ab1c7890"),
     "split": said_alone(REST, f"my key is {FIRST}", f"{REST} is the rest"),
     "split in three": said_alone(KEY[20:40], KEY[:20], "noted", KEY[20:40], KEY[40:]),
     "split behind what is a key itself": said_alone(KEY[40:], f"it is {KEY[:40]}", KEY[40:]),
@@ -89,6 +102,8 @@ def filled(store: memlog.Store, secret: Secret) -> None:
             "ts": f"2026-01-13T00:00:{number:02}Z",
         }
         store.append([{"type": "memory_saved", **saved}])
+    for topic, value in secret.facts:
+        store.facts.set(topic, value)
 
 
 def embed(store: memlog.Store, _: Secret) -> None:
