@@ -70,9 +70,8 @@ def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[
         kinds = kinds or sorted({kind for of_text in told for kind in of_text})
         if kinds:
             message = (
-                f"{name} of event {event_id} holds what looks like a key ({', '.join(kinds)}):"
-                " memlog append --redact, or redact = true in the settings, masks most;"
-                f" memlog forget {event_id} and memlog scrub erase it"
+                f"{name} of event {event_id} holds what looks like a key ({', '.join(kinds)}): the setting"
+                " redact masks most; to erase it, forget the event, and scrub the store"
             )
             yield AppendWarning("key", name, message)
 

@@ -1,9 +1,12 @@
 """Runs of jobs."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.extraction import JobStep
+from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.query.event_index import LinePosition
 from memlog.query.rows import POSITION, record
@@ -59,6 +62,10 @@ _AHEAD = 60
 """Days. A store that nobody has written to for so long may be one whose clock is wrong: what a job archives
 by it stays archived, and what it keeps can be pruned next week."""
 
+_ANY_OF = """
+SELECT 1 FROM memories WHERE category IN (SELECT value FROM json_each(?)) AND archived_at IS NULL LIMIT 1
+"""
+
 _DAY = 24 * 60 * 60 * 1000
 
 _BY_OTHERS = """
@@ -75,12 +82,17 @@ SELECT max(at) FROM (
 """
 
 
-def why_clock_is_doubted(db: Connection, now: str) -> str | None:
-    """Return why jobs do not prune at this time, if the clock is far ahead of what others than jobs wrote."""
+def why_clock_is_doubted(db: Connection, now: str, categories: Iterable[str]) -> str | None:
+    """Return why jobs do not prune at this time, if the clock is far ahead of what others than jobs wrote.
+
+    categories: those that jobs prune; without a memory of one there is no doubt.
+    """
+    if db.execute(_ANY_OF, (as_list([*categories]),)).fetchone() is None:
+        return None
     (newest,) = db.execute(_BY_OTHERS).fetchone()
     if newest is None or now <= timestamps.shifted(newest, _AHEAD * _DAY):
         return None
     return (
         f"the clock says {now[:10]}, and nobody but jobs has appended since {newest[:10]}: jobs prune nothing"
-        " until somebody does, or calls memlog prune"
+        " until somebody does, or prunes by hand"
     )

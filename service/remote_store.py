@@ -61,7 +61,7 @@ def connect(
     if connection is None:
         raise LogError(
             f"no server of this user serves {served}",
-            hint="start it: memlog serve; or name its address",
+            hint="start a server there, or name its address",
             code="server_away",
             retryable=True,
         )

@@ -12,6 +12,7 @@ from typing import IO, NoReturn, TypeVar
 
 import msgspec
 
+from memlog.query.foreign_tables import TablePage
 from memlog.service.bounded_process.protocol import (
     CLOCK_SHARE,
     LENGTH_BYTES,
@@ -20,7 +21,6 @@ from memlog.service.bounded_process.protocol import (
     Failed,
     Request,
     RequestFailed,
-    TablePage,
     TextReply,
     Verdicts,
     framed,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
+from memlog.query.foreign_tables import TablePage, pages
 from memlog.service.bounded_process.protocol import (
     LENGTH_BYTES,
     MAX_TEXT_BYTES,
@@ -27,7 +28,6 @@ from memlog.service.bounded_process.protocol import (
     Reply,
     Request,
     SearchTexts,
-    TablePage,
     TextReply,
     Verdicts,
     framed,
@@ -137,7 +137,6 @@ _PAGES: "list[Iterator[TablePage]]" = []
 def _first_rows(path: str, table: str, known: list[str]) -> TablePage | Failed:
     # Imported here: most readers read no table.
     from memlog.projector.sqlite import error_types
-    from memlog.service.exchange.tables import pages
 
     _PAGES[:] = [pages(path, table, known)]
     try:

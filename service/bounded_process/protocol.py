@@ -1,8 +1,10 @@
 """The messages between memlog and its bounded process: frames of a length and a message in MessagePack."""
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
+
+from memlog.query.foreign_tables import TablePage
 
 MEMORY = 1024 * 1024 * 1024
 """Bytes that the process may take. Measured: 10 MiB of HTML take 490 MB."""
@@ -75,21 +77,6 @@ class Verdicts(msgspec.Struct, frozen=True, tag=True):
     """
 
     verdicts: list[bool | None]
-
-
-class TablePage(msgspec.Struct, tag=True):
-    """Rows of a table, a list of values each.
-
-    unknown: how many rows have a value in a column that is not wanted. too_long: rows that are left out.
-    error: why no more could be read. is_known: whether there is such a table. is_last: whether all were read.
-    """
-
-    rows: list[list[Any]]
-    unknown: dict[str, int] = {}
-    too_long: int = 0
-    error: str | None = None
-    is_known: bool = True
-    is_last: bool = False
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):

@@ -229,7 +229,7 @@ class Importing:
         name, group = str(event.id), record.group
         self._doubtful.discard(group)
         if holding.base is None:
-            self._note(name, "its line in the log cannot be read: run memlog verify")
+            self._note(name, "its line in the log cannot be read: store.maintenance.verify() says why")
             return "refused"
         if verdict(record, event, holding) == "other_time":
             self._note(name, "another record had this id: it was created at another time")

@@ -9,8 +9,9 @@ from typing import Any, Self
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.streams import shown
+from memlog.query.foreign_tables import TablePage
 from memlog.service.bounded_process.client import BoundedProcess
-from memlog.service.bounded_process.protocol import MoreRows, ReadTable, RequestFailed, TablePage
+from memlog.service.bounded_process.protocol import MoreRows, ReadTable, RequestFailed
 from memlog.service.importers import Unreadable
 
 _LONGEST = 64 * 2**20

@@ -131,6 +131,7 @@ class Facts(OperationGroup):
     @operation(ListFacts, effect="read")
     def list(self, asked: ListFacts) -> _Facts:
         found = self._read(lambda db: all_topics(db) if asked.scope is None else topics(db, asked.scope))
+        asked.check_found(found)
         return [fact for topic in found for fact in topic.facts]
 
     def _check_ranks(self, key: str, chat: str | None, values: Sequence[str], ranks: Sequence[int]) -> None:

@@ -80,7 +80,8 @@ class Steps:
         return Outcome(fading.decay(self._engine.append, self._engine.decide, None).changed)
 
     def _prune(self) -> Outcome:
-        if why := self._engine.decide(lambda db: why_clock_is_doubted(db, timestamps.now())):
+        now = timestamps.now()
+        if why := self._engine.decide(lambda db: why_clock_is_doubted(db, now, fading.PRUNED)):
             return Outcome(0, why)
         append, decide, least = self._engine.append, self._engine.decide, ARCHIVE_THRESHOLD.default
         return Outcome(fading.prune(append, decide, fading.PRUNED, least, dry_run=False).archived)

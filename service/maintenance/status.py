@@ -11,6 +11,7 @@ from memlog.projector import catchup, projection_id
 from memlog.projector.passages import index, vectors
 from memlog.projector.sqlite import count_rows, described, vec_version, wrapped
 from memlog.query.jobs import why_clock_is_doubted
+from memlog.service.memories.fading import PRUNED
 from memlog.service.providers.breaker import Breaker, ProviderState
 from memlog.service.read_model import ReadModel, name_pending
 from memlog.service.searches import providers_of
@@ -72,7 +73,7 @@ def status_of(language_model: "LanguageModelProvider | None", read_model: ReadMo
             name_pending(db, silent)
             if reason := vectors.why_unlike(db, embedder):
                 silent["vector"] = reason
-        if doubt := why_clock_is_doubted(db, timestamps.now()):
+        if doubt := why_clock_is_doubted(db, timestamps.now(), PRUNED):
             silent["prune"] = doubt
         return Status(
             store=shown(read_model.path),

@@ -105,7 +105,9 @@ class Memories(OperationGroup):
 
     @operation(ListMemories, effect="read")
     def list(self, asked: ListMemories) -> _Memories:
-        return self._query(memories.memories, asked)
+        found = self._query(memories.memories, asked)
+        asked.check_found(found)
+        return found
 
     @operation(DecayMemories, effect="append")
     def decay(self, asked: DecayMemories) -> DecayReport:

@@ -1,5 +1,6 @@
 """What requests of several groups share: a chat, progress, the time of an event; and the events they make."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -28,11 +29,6 @@ def scope_of(chat: ChatName) -> str:
         BadInput: it is neither a text nor (channel, chat_id).
     """
     return chat if isinstance(chat, str) else str(Chat.of(chat))
-
-
-def _known_form(chat: ChatName) -> str:
-    """Return the text of a chat that is looked for: one of another form would find nothing."""
-    return str(Chat.of(chat))
 
 
 def _event_time(time: str | datetime) -> str:
@@ -70,10 +66,16 @@ class Scoped(Request, frozen=True, kw_only=True):
 class AcrossChats(Scoped, frozen=True, kw_only=True):
     """A request about all chats, or about one."""
 
-    chat: Annotated[
-        Annotated[ChatName, Reads(_known_form, "chat"), msgspec.Meta(title="CHANNEL:CHAT_ID")] | None,
-        "Only of this conversation.",
-    ] = None
+    chat: Annotated[ScopeField | None, "Only of this conversation."] = None
+
+    def check_found(self, found: Collection[object]) -> None:
+        """Check that nothing is found only of a chat that there may be.
+
+        Raises:
+            BadInput: nothing is found, and the chat has another form.
+        """
+        if self.chat is not None and not found:
+            Chat.of(self.chat)
 
 
 def event_of(kind: type[E], asked: Request) -> E:

@@ -63,7 +63,7 @@ def test_every_write_warns(tmp_path: Path, write: str, secret: str) -> None:
         told = warning.text if write == "a document" else warning.message
         kind = "anthropic-key" if secret == "a key" else "named-secret"
         assert f"looks like a key ({kind})" in told
-        assert "memlog append --redact" in told
+        assert "the setting redact masks" in told
         assert "memlog forget" in told
         assert not any(value in repr(answer.warnings) for value in (KEY, "hunter2abc"))
     with library.open(tmp_path / "masked", redact=True) as store:

@@ -1,4 +1,4 @@
-"""Reads tables of SQLite files of strangers, in the bounded process: real columns of real tables alone.
+"""Reads tables of SQLite files of strangers: real columns of real tables alone.
 
 A view, a virtual table or a generated column computes what it gives: 8 kB of such a file may take any time
 and any memory. The authorizer of SQLite (https://www.sqlite.org/c3ref/set_authorizer.html) refuses them.
@@ -11,17 +11,36 @@ from pathlib import Path
 from typing import Any
 from urllib.request import pathname2url
 
+import msgspec
+
 from memlog.projector.sqlite import binding
-from memlog.service.bounded_process.protocol import MAX_TEXT_BYTES, TablePage
 
 _PATIENCE = 2.0
 """Seconds to wait for a program that writes to its database."""
+
+_LONGEST = 4 * 1024 * 1024
+"""Characters of a row: an event has at most 16 MiB, and a character up to four bytes."""
 
 _PAGE_BYTES = 4 * 1024 * 1024
 """Of texts and blobs in a reply."""
 
 _TABLE = "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?"
 _REAL = "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0"
+
+
+class TablePage(msgspec.Struct, tag=True):
+    """Rows of a table, a list of values each.
+
+    unknown: how many rows have a value in a column that is not wanted. too_long: rows that are left out.
+    error: why no more could be read. is_known: whether there is such a table. is_last: whether all were read.
+    """
+
+    rows: list[list[Any]]
+    unknown: dict[str, int] = {}
+    too_long: int = 0
+    error: str | None = None
+    is_known: bool = True
+    is_last: bool = False
 
 
 def pages(path: str, table: str, known: Sequence[str]) -> Iterator[TablePage]:
@@ -55,7 +74,7 @@ def _read(connection: Any, table: str, real: Sequence[str], known: Sequence[str]
                 if is_there:
                     page.unknown[name] = page.unknown.get(name, 0) + 1
             length = sum(len(value) for value in values.values() if isinstance(value, str | bytes))
-            if length > MAX_TEXT_BYTES // 4:  # of a character's bytes in UTF-8
+            if length > _LONGEST:
                 page.too_long += 1
                 continue
             page.rows.append([values.get(name) for name in known])
