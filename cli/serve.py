@@ -163,12 +163,12 @@ def _token(file: Path) -> str:
                 raise BadInput(f"{file} belongs to another user", hint="name a file of yours: --token-file")
             if found.st_mode & 0o077:
                 raise BadInput(f"{file} can be read by others", hint=f"chmod 600 {file}")
-            token = opened.read(_LONGEST_TOKEN).strip()
+            token = opened.read(_LONGEST_TOKEN + 1).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{file}: {error}", hint="name another file: --token-file") from error
-    if not (token.isascii() and token.isprintable() and len(token) >= LEAST_TOKEN):
+    if not (token.isascii() and token.isprintable() and LEAST_TOKEN <= len(token) <= _LONGEST_TOKEN):
         raise BadInput(
-            f"{file} has no token of {LEAST_TOKEN} characters or more",
+            f"{file} has no token of {LEAST_TOKEN} to {_LONGEST_TOKEN} characters",
             hint="remove it: the next start makes one",
         )
     return token

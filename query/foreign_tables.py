@@ -49,6 +49,7 @@ def pages(path: str, table: str, known: Sequence[str]) -> Iterator[TablePage]:
     known: the columns whose values are given, in their order; None for one that the table lacks. Of others
         it is counted how many rows have a value. A row that no event could hold is counted as too long.
     """
+    most = sum(Path(file).stat().st_size for file in (path, f"{path}-wal") if Path(file).exists())
     with closing(binding().connect(_address(path), uri=True, timeout=_PATIENCE)) as connection:
         connection.text_factory = lambda data: data.decode(errors="replace")
         connection.execute("PRAGMA trusted_schema = OFF")
@@ -59,10 +60,17 @@ def pages(path: str, table: str, known: Sequence[str]) -> Iterator[TablePage]:
             yield TablePage([], is_known=False)
             return
         connection.set_authorizer(_authorizer(table, frozenset(real)))
-        yield from _read(connection, table, real, known)
+        yield from _read(connection, table, real, known, most)
 
 
-def _read(connection: Any, table: str, real: Sequence[str], known: Sequence[str]) -> Iterator[TablePage]:  # noqa: ANN401
+def _read(
+    connection: Any,  # noqa: ANN401
+    table: str,
+    real: Sequence[str],
+    known: Sequence[str],
+    most: int,
+) -> Iterator[TablePage]:
+    """Yield the pages of a table. most: characters and values that its file can hold."""
     columns = [name for name in real if name in known]
     others = [name for name in real if name not in known]
     picked = [*map(_quoted, columns), *(f"{_quoted(name)} IS NOT NULL" for name in others)]
@@ -73,7 +81,12 @@ def _read(connection: Any, table: str, real: Sequence[str], known: Sequence[str]
             for name, is_there in zip(others, row[len(columns) :], strict=True):
                 if is_there:
                     page.unknown[name] = page.unknown.get(name, 0) + 1
+            # A file whose pages refer to one page again and again has any number of rows.
             length = sum(len(value) for value in values.values() if isinstance(value, str | bytes))
+            most -= length + len(row)
+            if most < 0:
+                page.error = "it gives more than it has: its pages are damaged"
+                break
             if length > _LONGEST:
                 page.too_long += 1
                 continue

@@ -72,12 +72,18 @@ _BY_OTHERS = """
 SELECT max(at) FROM (
     SELECT max(coalesce(at, ts)) AS at FROM events WHERE type IN (
         'message', 'session_break', 'memory_accessed', 'context_given', 'memory_deleted', 'fact_stored',
-        'fact_removed', 'document_indexed'
+        'fact_removed', 'source_registered', 'source_removed'
     )
     UNION ALL
     SELECT max(coalesce(e.at, e.ts)) FROM memory_events t
     JOIN events e ON (e.stream, e.id) = (t.stream, t.event_id) AND e.type = 'memory_saved'
     WHERE t.extraction_id IS NULL
+    UNION ALL
+    SELECT max(coalesce(e.at, e.ts)) FROM core_values c
+    JOIN events e ON (e.stream, e.id) = (c.stream, c.event_id) WHERE NOT c.is_profile
+    UNION ALL
+    SELECT max(coalesce(e.at, e.ts)) FROM daily_events d
+    JOIN events e USING (stream, id) WHERE d.chat_id IS NULL
 )
 """
 

@@ -232,6 +232,10 @@ def given_as_texts(request: type[Request], texts: Mapping[str, Sequence[str]]) -
     if empty := [name for name, values in texts.items() if "" in values]:
         raise BadInput(f"{empty[0]} is empty", hint="leave it out, or give a value")
     fields = {field.name: field for field in fields_of(request) if not field.struct}
+    if twice := [
+        each for each in texts if len(texts[each]) > 1 and each in fields and not fields[each].is_list
+    ]:
+        raise BadInput(f"{twice[0]} is given more than once", hint="give one value")
     given: dict[str, Any] = {}
     for name, values in texts.items():
         read: Sequence[Any] = values

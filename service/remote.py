@@ -23,6 +23,9 @@ from memlog.service.problems import Problem, ProblemAnswer, error_of
 T = TypeVar("T")
 
 
+_LONGEST_WAIT = 86_400
+
+
 class ServerConnection:
     """A connection to a server.
 
@@ -44,13 +47,17 @@ class ServerConnection:
         socket: str | None = None,
         is_proven: bool = False,
     ) -> None:
+        if not isinstance(url, str):
+            raise BadInput(f"url is {shown_value(url)}", hint="such as http://127.0.0.1:5858")
+        if not isinstance(token, str | None):
+            raise BadInput("the token is no text", hint="give the line of its file")
         token = None if token is None else token.strip()
         if token is not None and not (token.isascii() and token.isprintable()):
             raise BadInput("the token has other signs than a token has", hint="give the line of its file")
         if not isinstance(project, str) or not project.isprintable():
             raise BadInput(f"project is {shown_value(project)}", hint="give its name")
-        if not seconds > 0:
-            raise BadInput(f"seconds is {seconds}", hint="give seconds above 0")
+        if not (isinstance(seconds, int | float) and 0 < seconds <= _LONGEST_WAIT):
+            raise BadInput(f"seconds is {shown_value(seconds)}", hint=f"a number up to {_LONGEST_WAIT:,}")
         self._where = f"/v1/projects/{quote(project, safe='')}"
         headers = {"content-type": "application/json"}
         self._headers = headers if token is None else headers | {"authorization": f"Bearer {token}"}
@@ -114,7 +121,7 @@ class ServerConnection:
         """Whether the server answers."""
         try:
             return self._client.get("/healthz", extensions={"trace": self._check}).is_success
-        except (httpx2.HTTPError, LogError):
+        except (httpx2.HTTPError, httpx2.InvalidURL, LogError):
             return False
 
     def close(self) -> None:

@@ -63,24 +63,27 @@ class Announcement(ExitStack):
         super().__init__()
         self.sockets: list[socket.socket] = []
 
-    def announce(self, folder: Path, runtime: Path, served: Path, server: RunningServer) -> None:
+    def announce(self, folder: Path, runtime: Path | None, served: Path, server: RunningServer) -> None:
         """See `announced`."""
         file = _file(folder, served)
         with suppress(OSError, Busy):
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self.enter_context(locks.locked(file, "the server", _PATIENCE))
-            path = runtime / file.with_suffix(".sock").name
-            with suppress(OSError):
-                self.sockets.append(listening_at(path))
-                server = replace(server, socket=str(path))
-                self.callback(path.unlink, missing_ok=True)
+            if runtime is not None:
+                path = runtime / file.with_suffix(".sock").name
+                with suppress(OSError):
+                    self.sockets.append(listening_at(path))
+                    server = replace(server, socket=str(path))
+                    self.callback(path.unlink, missing_ok=True)
             told = file.with_suffix(".json")
             self.callback(told.unlink, missing_ok=True)
             told.write_bytes(msgspec.json.encode(server))
 
 
 @contextmanager
-def announced(folder: Path, runtime: Path, served: Path, server: RunningServer) -> Iterator[Announcement]:
+def announced(
+    folder: Path, runtime: Path | None, served: Path, server: RunningServer
+) -> Iterator[Announcement]:
     """Have other processes of this user find the server of a store, or of a folder of projects.
 
     The server closes the announcement before it stops listening: then nobody looks for it at an address that
@@ -88,7 +91,7 @@ def announced(folder: Path, runtime: Path, served: Path, server: RunningServer) 
 
     folder: of the files that announce servers. A file is locked as long as its server lives: what a killed
         server leaves names nobody. If another server serves the same, that one is found.
-    runtime: the folder of its socket.
+    runtime: the folder of its socket; None for none.
     """
     with Announcement() as announcement:
         announcement.announce(folder, runtime, served, server)
@@ -126,8 +129,8 @@ def servers_folder() -> Path:
     return user_state_path("memlog", appauthor=False) / "servers"
 
 
-def sockets_folder() -> Path:
-    """Return the folder in which servers of this user listen for its other processes."""
+def sockets_folder() -> Path | None:
+    """Return the folder in which servers of this user listen for its other processes; None without one."""
     # Imported here: most commands know no server.
     import warnings
 
@@ -135,7 +138,9 @@ def sockets_folder() -> Path:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a service without a session, whose folder is below /tmp
-        return user_runtime_path("memlog", appauthor=False)
+        with suppress(OSError, RuntimeError):  # another user has made it
+            return user_runtime_path("memlog", appauthor=False)
+    return None
 
 
 def _file(folder: Path, served: Path) -> Path:

@@ -50,8 +50,9 @@ class Budget:
         """A context in which the body of a request is held."""
         given = call.headers.get("content-length", "")
         # What comes in chunks may be as long as a body may be.
-        size = int(given) if given.isdecimal() and len(given) < _DIGITS else EVENTS if _has_body(call) else 0
-        size = min(size, EVENTS)
+        most = EVENTS if call.url.path.endswith("/append") else _BODY
+        size = int(given) if given.isdecimal() and len(given) < _DIGITS else most if _has_body(call) else 0
+        size = 0 if call.url.path == "/readyz" else min(size, most)
         try:
             async with asyncio.timeout(_SECONDS), self._freed:
                 await self._freed.wait_for(lambda: size <= self._left)

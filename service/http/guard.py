@@ -38,14 +38,16 @@ class Guard:
         if scope["type"] == "http" and (refused := self._refused(scope)):
             await refused.answer()(scope, receive, send)
             return
-        self._running += 1
+        # Whoever has no token takes no place of those who have.
+        counts = scope.get("path") not in _OPEN
+        self._running += counts
         try:
             await self._app(scope, receive, send)
         except asyncio.CancelledError:
             ending = Refused(503, "ending", "the server ends", "try again", connection="close")
             await ending.answer()(scope, receive, send)
         finally:
-            self._running -= 1
+            self._running -= counts
 
     def _refused(self, scope: Scope) -> Refused | None:
         headers, admission = Headers(scope=scope), self._admission

@@ -18,6 +18,7 @@ _HEADER_SECONDS = 10
 _LAST_SECONDS = 3  # for what runs when the server is to end: with the watches, it ends within 5 s
 
 
+_HEAD_BYTES = 64 * 1024
 _WAITING = 256
 """Connections that wait for the head of a request. Of more, the one that waits longest is closed: a request
 comes at once, and whoever only connects keeps nobody out."""
@@ -27,6 +28,7 @@ class _Protocol(HttpToolsProtocol):
     """HTTP, with a limit on the time that the head of a request takes, and on the connections that wait."""
 
     _head: asyncio.TimerHandle | None = None
+    _head_bytes = 0
     _waiting: ClassVar[dict["_Protocol", None]] = {}
     """In the order in which they began to."""
 
@@ -36,6 +38,14 @@ class _Protocol(HttpToolsProtocol):
             transport.abort()
         super().connection_made(transport)
         self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Read what came; a head that does not end is refused."""
+        super().data_received(data)
+        if self._head is not None and not self.transport.is_closing():
+            self._head_bytes += len(data)
+            if self._head_bytes > _HEAD_BYTES:
+                self.send_400_response(f"the head of the request has more than {_HEAD_BYTES:,} bytes")
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -61,7 +71,7 @@ class _Protocol(HttpToolsProtocol):
     def _end_waiting(self) -> None:
         if self._head is not None:
             self._head.cancel()
-        self._head = None
+        self._head, self._head_bytes = None, 0
         self._waiting.pop(self, None)
 
     def send_400_response(self, msg: str) -> None:

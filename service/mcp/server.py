@@ -83,7 +83,7 @@ def mcp_server(run: Runs, version: str) -> Server[Any]:
                 run, ctx, lambda store: answer(store, name, fields, root=None), abandon_on_cancel=True
             )
         except MemlogError as error:
-            raise MCPError(types.INVALID_PARAMS, _text_of(error)) from error
+            raise MCPError(types.INVALID_PARAMS, visible(_text_of(error))) from error
         text = msgspec.json.encode({"notice": NOTICE} | visible(found)).decode()
         contents = types.TextResourceContents(uri=uri, mime_type="application/json", text=text)
         return types.ReadResourceResult(contents=[contents])
@@ -152,11 +152,15 @@ def _of_uri(uri: str) -> tuple[str, dict[str, str]]:
         parts = uri.removeprefix(start).split("/", template.count("{") - 1)
         if uri.startswith(start) and len(parts) == template.count("{") and all(parts):
             return name, {field: ":".join(map(unquote, parts))}
-    raise MCPError(types.INVALID_PARAMS, f"no resource {uri}: there are {_CORE}, {', '.join(_TEMPLATES)}")
+    raise MCPError(
+        types.INVALID_PARAMS, f"no resource {visible(uri)}: there are {_CORE}, {', '.join(_TEMPLATES)}"
+    )
 
 
 def _failed(error: MemlogError) -> types.CallToolResult:
-    return types.CallToolResult(content=[types.TextContent(type="text", text=_text_of(error))], is_error=True)
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=visible(_text_of(error)))], is_error=True
+    )
 
 
 def _text_of(error: MemlogError) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ SAVED = {"type": "memory_saved", "content": "Anna drinks tea", "tags": ["drinks"
         "facts.list?chat=",
         "memories.list?tag=",
         "memories.list?chat=:1",
+        "memories.list?chat=x:1&chat=x:2",
     ],
 )
 def test_a_filter_that_could_find_nothing_is_refused(serve: Serve, tmp_path: Path, path: str) -> None:
@@ -73,6 +74,16 @@ def test_what_is_no_request_is_answered_and_who_goes_away_leaves_no_traceback(
     server.ask("append", SAVED)
     server.process.terminate()
     assert "Traceback" not in server.process.communicate(timeout=60)[1]
+
+
+def test_a_head_that_does_not_end_is_refused(serve: Serve, tmp_path: Path) -> None:
+    server = serve(store=tmp_path / "store")
+    with socket.create_connection(("127.0.0.1", server.port), 60) as connected:
+        connected.sendall(f"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1:{server.port}\r\n".encode())
+        with suppress(OSError):  # it hangs up
+            while server.process.poll() is None:
+                connected.sendall(b"a: b\r\n" * 10_000)
+    assert server.ask("/healthz").status == 200
 
 
 def test_connections_that_send_nothing_keep_nobody_out(serve: Serve, tmp_path: Path) -> None:
