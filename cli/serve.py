@@ -154,7 +154,7 @@ def _token(file: Path) -> str:
         with os.fdopen(fd, "w") as made:
             made.write(secrets.token_urlsafe(32) + "\n")
     try:
-        # A FIFO would keep the start waiting for whoever writes to it.
+        # Opening a FIFO would block until somebody writes to it.
         with open(file, opener=lambda name, _: os.open(name, os.O_RDONLY | os.O_NONBLOCK)) as opened:
             found = os.fstat(opened.fileno())
             if not stat.S_ISREG(found.st_mode):

@@ -58,7 +58,7 @@ class Setting(msgspec.Struct, frozen=True):
 
     @property
     def default_words(self) -> str:
-        """A default that is no plain value, in words."""
+        """Say a default that is no plain value in words."""
         return _DEFAULTS.get(self.name, "")
 
     @property

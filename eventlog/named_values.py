@@ -82,7 +82,7 @@ def named_values(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _loosely_behind(text: str, end: int) -> Iterator[tuple[int, int]]:
-    """The value behind a name that ends at `end`, and behind other words."""
+    """Return the value behind a name that ends at `end`, and behind other words."""
     separator = _compiled(_SEPARATOR).search(text, end, end + _GAP)
     for pattern, start in ((_NEXT, end), (_BEHIND_SEPARATOR, separator.end() if separator else len(text))):
         if match := _compiled(pattern).match(text, start):

@@ -104,7 +104,7 @@ def _masked(text: str, spans: Iterable[_KeySpan]) -> str:
 
 
 def _found(parts: Sequence[SentText]) -> list[set[_KeySpan]]:
-    """The keys of each part, and the pieces of those that several hold."""
+    """Return the keys of each part, and the pieces of keys that several parts hold."""
     found = [{*_own(part.text)} for part in parts]
     everyone = range(len(parts))
     speakers = {part.by for part in parts}
