@@ -41,12 +41,14 @@ class StoredEvents:
         self.ids = []
 
     def print_repeated_warnings(self) -> None:
-        """Print how often each kind of warning was repeated."""
+        """Print how often each kind of warning was repeated, and forget them: the run ends."""
         for kind, count in self._warnings.items():
             if kind not in self._first:
                 note(f"{count} warnings of other kinds are in the acknowledgements")
             elif count > 1:
                 note(f"{count - 1} more of: {self._first[kind]}")
+        self._warnings.clear()
+        self._first.clear()
 
     def _warn(self, warning: "AppendWarning") -> None:
         kind = warning.code, warning.member
