@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from memlog.service.maintenance.status import Status
 
 
+_NAMED = 10
+"""Things that a line names."""
+
+
 @request_command(Digest)
 def digest(store: Store, asked: Digest) -> Answer:
     found = store.maintenance.digest(asked)
@@ -56,8 +60,16 @@ def doctor(store: Store, asked: Examine) -> Answer:
 def embed(store: Store, asked: Embed) -> TextAnswer:
     report = store.maintenance.embed(asked)
     counts = _vectors(report.computed, report.cached, report.pending)
-    counts += f", {report.withheld} not sent" if report.withheld else ""
-    return TextAnswer(report, text=[f"vectors      {counts}"])
+    counts += f", {report.withheld} without one" if report.withheld else ""
+    text = [f"vectors      {counts}"]
+    if report.set_aside:
+        text.append(f"set aside    {_some_of(report.set_aside)}")
+    return TextAnswer(report, text=text)
+
+
+def _some_of(names: list[str]) -> str:
+    more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}" if names else "none"
 
 
 @request_command(Replay)
@@ -142,11 +154,15 @@ def status(store: Store, asked: ShowStatus) -> Answer:
 
 def status_values(found: "Status") -> dict[str, object]:
     """The members of a status by name, for people."""
-    return {
-        name.replace("_", " "): "none" if value is None else value
-        for name, value in asdict(found).items()
-        if name not in ("silent", "providers")
-    } | dict(map(_provider, found.providers))
+    return (
+        {
+            name.replace("_", " "): "none" if value is None else value
+            for name, value in asdict(found).items()
+            if name not in ("silent", "providers", "vectors_set_aside")
+        }
+        | {"vectors set aside": _some_of(found.vectors_set_aside)}
+        | dict(map(_provider, found.providers))
+    )
 
 
 def _provider(state: "ProviderState") -> tuple[str, str]:

@@ -37,6 +37,7 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     what the provider said. error: by older versions, which had that in it: it is dropped.
     rests_until: seconds since 1970; nobody asks it before.
     given_up: what it gave no usable answer about, the latest last.
+    forms: of parameters, where it refused another one: `max_tokens`: `max_completion_tokens`.
     """
 
     dimension: int | None = None
@@ -47,6 +48,7 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     failed_at: str | None = None
     rests_until: float = 0.0
     given_up: list[str] = []
+    forms: dict[str, str] = {}
 
     @property
     def rests(self) -> bool:
@@ -86,7 +88,8 @@ class Breaker:
 
     def endpoint(self, url: str, **headers: Any) -> Endpoint:  # noqa: ANN401 - as `Endpoint` takes them
         """An address of the provider."""
-        return Endpoint(url, self._provider.api_key, self._store, **headers)
+        provider = self._provider
+        return Endpoint(url, provider.api_key, self._store, proxy=provider.proxy, **headers)
 
     def record(self) -> ProviderRecord:
         """What is known of the provider."""
@@ -125,14 +128,13 @@ class Breaker:
             return  # those that were asked at the same time have failed with it
         rest = min(_LONGEST_REST, max(_FIRST_REST * 2 ** min(known.failures, 8), error.retry_after or 0.0))
         self._write(
-            ProviderRecord(
-                dimension=known.dimension,
+            replace(
+                known,
                 failures=known.failures + 1,
                 errors=known.errors + 1,
                 failure=error.message,
                 failed_at=timestamps.now(),
                 rests_until=time.time() + rest if rests else known.rests_until,
-                given_up=known.given_up,
             )
         )
 
@@ -141,11 +143,19 @@ class Breaker:
         known = self.record()
         self._write(replace(known, given_up=[*known.given_up, name][-_GIVEN_UP:]))
 
+    def learn(self, forms: dict[str, str]) -> None:
+        """Note in which forms the provider takes parameters."""
+        known = self.record()
+        self._write(replace(known, forms=known.forms | forms))
+
     def worked(self, dimension: int | None = None) -> None:
         """Note that the provider answered, and the dimension of its vectors."""
         known = self.record()
         record = ProviderRecord(
-            dimension=dimension or known.dimension, errors=known.errors, given_up=known.given_up
+            dimension=dimension or known.dimension,
+            errors=known.errors,
+            given_up=known.given_up,
+            forms=known.forms,
         )
         if record != known:
             self._write(record)

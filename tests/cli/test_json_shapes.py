@@ -274,6 +274,7 @@ def test_status(memlog: Run, append: Run, store: Path, without_model: dict[str, 
     assert list(status) == [
         *("store", "generation", "projection_id", "unread_bytes", "events", "messages", "memories"),
         *("streams", "quarantined", "nul_runs", "plain_texts", "duplicates", "conflicts", "vectors_pending"),
+        "vectors_set_aside",
         *("vector_model", "sqlite", "sqlite_vec", "model", "dimension", "providers", "silent"),
     ]
     assert status["store"] == str(store)
