@@ -24,7 +24,7 @@ _LONGEST = 4 * 1024 * 1024
 _PAGE_BYTES = 4 * 1024 * 1024
 """Of texts and blobs in a reply."""
 
-_TABLE = "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?"
+_TABLE = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name = ? COLLATE NOCASE"
 _REAL = "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0"
 
 
@@ -54,7 +54,8 @@ def pages(path: str, table: str, known: Sequence[str]) -> Iterator[TablePage]:
         connection.text_factory = lambda data: data.decode(errors="replace")
         connection.execute("PRAGMA trusted_schema = OFF")
         made = connection.execute(_TABLE, (table,)).fetchone()
-        is_real = made is not None and not str(made[0]).upper().startswith("CREATE VIRTUAL")
+        is_real = made is not None and not str(made[1]).upper().startswith("CREATE VIRTUAL")
+        table = made[0] if is_real else table
         real = [name for (name,) in connection.execute(_REAL, (table,))] if is_real else []
         if not real:
             yield TablePage([], is_known=False)
@@ -71,8 +72,10 @@ def _read(
     most: int,
 ) -> Iterator[TablePage]:
     """Yield the pages of a table. most: characters and values that its file can hold."""
-    columns = [name for name in real if name in known]
-    others = [name for name in real if name not in known]
+    # SQLite compares names without their case, in ASCII.
+    wanted = {name.lower(): name for name in known}
+    columns = [wanted[name.lower()] for name in real if name.lower() in wanted]
+    others = [name for name in real if name.lower() not in wanted]
     picked = [*map(_quoted, columns), *(f"{_quoted(name)} IS NOT NULL" for name in others)]
     page, size = TablePage([]), 0
     try:
