@@ -31,10 +31,11 @@ from memlog.eventlog.outgoing import SentText, masked_parts
 from memlog.eventlog.secrets import kinds_in
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Buffer, BufferedMessage, buffers, count_of_session
-from memlog.query.context.token_counters import Counter, tokens
+from memlog.query.context.token_counters import tokens
 from memlog.query.daily_events import DailyEvent, daily_events
 from memlog.query.sendable import masked_messages
 from memlog.service.extraction.answers import SCHEMA, Distilled, ModelAnswer, read_answer
+from memlog.service.extraction.fitting import FRAME, packed, shortened, size_of
 from memlog.service.extraction.prompts import COMPRESS, EXTRACT, prompt
 from memlog.service.extraction.questions import Questions
 from memlog.service.extraction.reports import ExtractionReport, report_of
@@ -48,11 +49,6 @@ from memlog.service.read_model import Deciding
 
 SOURCE = "extraction"
 """The source of memories that a model distilled."""
-
-_COUNTER: Counter = "model"
-
-_CHARACTERS = 4
-"""Of a token, at most: so long a message is cut for several requests."""
 
 
 class Extractor:
@@ -150,7 +146,8 @@ class Extractor:
             {"date": each.event_date, "channel": each.channel, "summary": summary}
             for each, summary in zip(days, summaries, strict=True)
         ]
-        answer, completions = self._answered(used.text, msgspec.json.encode(shown).decode())
+        parts = packed(shown, "summary", self._rules.tokens)
+        answer, completions = self._answered(used.text, *map(_encoded, parts))
         origin = Extraction(new_id(), self._questions.model, used.id, chat_id=chat)
         report = report_of(chat, date, origin, len(days), answer, completions)
         ts = min(f"{date}T12:00:00.000Z", timestamps.now())
@@ -179,12 +176,12 @@ class Extractor:
         """The messages of each request: within the tokens, and of one day, as its summary is."""
         for _, of_day in groupby(messages, key=lambda message: message.ts[:10]):
             part: list[BufferedMessage] = []
-            room = self._rules.tokens
+            room = self._rules.tokens - FRAME
             for message in of_day:
-                needed = tokens(message.content, _COUNTER)
+                needed = _size([message])
                 if part and needed > room:
                     yield part
-                    part, room = [], self._rules.tokens
+                    part, room = [], self._rules.tokens - FRAME
                 part.append(message)
                 room -= needed
             yield part
@@ -211,7 +208,7 @@ class Extractor:
                     event_date=messages[-1].ts[:10],
                     channel=channel,
                     summary=answer.summary,
-                    raw_tokens=_size(messages),
+                    raw_tokens=sum(tokens(each.content, "model") for each in messages),
                     extraction=origin,
                 )
             )
@@ -245,16 +242,9 @@ class Extractor:
     def _shown(self, chat: Chat, messages: list[BufferedMessage]) -> list[str]:
         """The messages as the model is given them: as data, without keys. A message that is longer than a
         request may be is given in parts."""
-        most = self._rules.tokens * _CHARACTERS
-        parts: list[list[dict[str, Any]]] = [[]]
         contents = self._decide(lambda db: masked_messages(db, chat, messages))
-        for each, content in zip(messages, contents, strict=True):
-            for start in range(0, max(1, len(content)), most):
-                if start:
-                    parts.append([])
-                piece = content[start : start + most]
-                parts[-1].append({"role": each.role, "name": each.name, "time": each.ts, "content": piece})
-        return [msgspec.json.encode(part).decode() for part in parts]
+        entries = (_shown(each, content) for each, content in zip(messages, contents, strict=True))
+        return [*map(_encoded, packed(entries, "content", self._rules.tokens))]
 
     def _memories(
         self, chat: str | None, ts: str, answer: ModelAnswer, origin: Extraction, report: ExtractionReport
@@ -319,8 +309,17 @@ def _group(event: DailyEvent) -> tuple[str, str]:
     return event.event_date, _chat_of(event) or place
 
 
+def _shown(message: BufferedMessage, content: str) -> dict[str, Any]:
+    content = shortened(message.role, content)
+    return {"role": message.role, "name": message.name, "time": message.ts, "content": content}
+
+
+def _encoded(part: list[dict[str, Any]]) -> str:
+    return msgspec.json.encode(part).decode()
+
+
 def _size(messages: Sequence[BufferedMessage]) -> int:
-    return sum(tokens(message.content, _COUNTER) for message in messages)
+    return sum(size_of(_shown(message, message.content)) for message in messages)
 
 
 def _of_session(db: Connection, chat: str) -> int:

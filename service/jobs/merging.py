@@ -25,12 +25,12 @@ from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import compared
 from memlog.query.context.scope import automatic_scope
 from memlog.query.context.sources import chats_of
-from memlog.query.context.token_counters import tokens
 from memlog.query.memories import Memory, memories
 from memlog.query.search.alike import alike
 from memlog.query.sendable import masked_memories
 from memlog.service.engine import Engine
 from memlog.service.extraction.answers import LONGEST
+from memlog.service.extraction.fitting import FRAME, size_of
 from memlog.service.extraction.prompts import MERGE, prompt
 from memlog.service.extraction.questions import Questions
 from memlog.service.jobs.merge_groups import (
@@ -39,6 +39,7 @@ from memlog.service.jobs.merge_groups import (
     decision_of,
     is_of_somebody,
     read_groups,
+    shown_memory,
     tags_of,
 )
 from memlog.service.jobs.outcome import Outcome
@@ -61,7 +62,7 @@ class Merger:
     """
 
     def __init__(self, engine: Engine, questions: Questions | None, room: int) -> None:
-        self._engine, self._questions, self._room = engine, questions, room
+        self._engine, self._questions, self._room = engine, questions, room - FRAME
         self._sizes: dict[str, int] = {}
         """Tokens by the event with the content."""
 
@@ -158,18 +159,21 @@ class Merger:
 
     def _size(self, memory: Memory) -> int:
         if memory.event_id not in self._sizes:
-            self._sizes[memory.event_id] = tokens(memory.content, "model")
+            self._sizes[memory.event_id] = size_of(shown_memory(len(self._sizes), memory, memory.content))
         return self._sizes[memory.event_id]
 
     def _batch(self, waiting: list[Memory]) -> list[Memory]:
-        """The first memories, with room in the request for those that are compared with them."""
+        """The first memories, with room in the request for those that are compared with them. One that leaves
+        no such room is compared with none."""
         room = self._room // 2
         batch: list[Memory] = []
         for memory in waiting:
-            room -= self._size(memory)
-            if batch and room < 0:
+            size = self._size(memory)
+            if size > room and size <= self._room // 2:
                 break
-            batch.append(memory)
+            if size <= room:
+                room -= size
+                batch.append(memory)
         return batch
 
     def _shown(self, batch: list[Memory], found: list[Memory]) -> list[Memory]:
@@ -180,10 +184,9 @@ class Merger:
         if sum(self._size(memory) for memory in others) > room:
             others = self._candidates(batch, others)
         for memory in others:
-            room -= self._size(memory)
-            if room < 0:
-                break
-            chosen.add(memory.memory_id)
+            if self._size(memory) <= room:
+                room -= self._size(memory)
+                chosen.add(memory.memory_id)
         return [memory for memory in found if memory.memory_id in chosen]
 
     def _candidates(self, batch: list[Memory], others: list[Memory]) -> list[Memory]:
@@ -197,7 +200,7 @@ class Merger:
         assert self._questions is not None
         used = prompt(MERGE)
         asked = [
-            {"number": number, "date": memory.updated_at[:10], "text": text}
+            shown_memory(number, memory, text)
             for number, (memory, text) in enumerate(zip(shown, masked_memories(shown), strict=True), 1)
         ]
         answer, took = self._questions.ask(

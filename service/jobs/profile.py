@@ -23,15 +23,16 @@ from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import compared, contested_memories
 from memlog.query.context.scope import ChatGroup, chat_groups
 from memlog.query.context.sources import chats_of, chats_of_profiles
-from memlog.query.context.token_counters import tokens
 from memlog.query.core_memory import CoreValueSource, core_sources, profile_keys
 from memlog.query.memories import Memory, memories
 from memlog.query.sendable import masked_memories
 from memlog.service.engine import Engine
 from memlog.service.extraction.answers import Listed, listed
+from memlog.service.extraction.fitting import size_of
 from memlog.service.extraction.prompts import PROFILE as PROMPT
 from memlog.service.extraction.prompts import prompt
 from memlog.service.extraction.questions import Questions
+from memlog.service.jobs.merge_groups import shown_memory
 from memlog.service.jobs.outcome import Outcome
 
 _Change = CoreMemoryUpdated | CoreMemoryDeleted
@@ -126,7 +127,7 @@ class Profile:
         asked = {
             "profile": dict(zip(standing, told, strict=True)),
             "memories": [
-                {"number": number, "date": memory.updated_at[:10], "text": text}
+                shown_memory(number, memory, text)
                 for number, (memory, text) in enumerate(zip(shown, masked_memories(shown), strict=True), 1)
             ],
         }
@@ -170,12 +171,14 @@ class Profile:
             # Made under another scope, of what no context of the group shows; or nobody can say of what.
             or (group.chats is not None and not _is_of(group, sources.get(each.extraction_id or "")))
         }
-        return _ProfileState(self._chosen(db, group), values, compared(db, "core", group.chat), stale)
+        return _ProfileState(self._chosen(db, group, values), values, compared(db, "core", group.chat), stale)
 
-    def _chosen(self, db: Connection, group: ChatGroup) -> list[Memory]:
+    def _chosen(self, db: Connection, group: ChatGroup, values: dict[str, CoreValueSource]) -> list[Memory]:
         """The most relevant memories that fit into a request, those that changed last at the end; none of a
         conflict that waits for a person."""
-        room = self._room
+        room = self._room - size_of(
+            {"profile": {key: each.value for key, each in values.items()}, "memories": []}
+        )
         chosen: list[Memory] = []
         contested = contested_memories(db)
         found = memories(db)
@@ -188,10 +191,10 @@ class Profile:
             and not is_private(each.category)
         )
         for memory in sorted(own, key=lambda memory: (-memory.relevance, memory.memory_id)):
-            room -= tokens(memory.content, "model")
-            if room < 0:
-                break
-            chosen.append(memory)
+            size = size_of(shown_memory(len(chosen) + 1, memory, memory.content))
+            if size <= room:
+                room -= size
+                chosen.append(memory)
         return sorted(chosen, key=lambda memory: (memory.updated_at, memory.memory_id))
 
     def _changes(

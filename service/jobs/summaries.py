@@ -5,6 +5,7 @@ A summary is one line, and covers its session up to a message: the next one goes
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -21,14 +22,12 @@ from memlog.query.stretches import Unsummarised, chats_with_news, stretches
 from memlog.query.window import WindowMessage
 from memlog.service.engine import Engine
 from memlog.service.extraction.answers import read_summary
+from memlog.service.extraction.fitting import packed, shortened, size_of
 from memlog.service.extraction.prompts import SUMMARISE, prompt
 from memlog.service.extraction.questions import Questions
 
 _LEAST = 500
 """Tokens of what is left of a session that has ended: a summary of less is hardly shorter."""
-
-_CHARACTERS = 4
-"""Of a token, at most: a longer message is cut."""
 
 _SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -74,9 +73,15 @@ class Summariser:
         if sum(map(_size, due)) < (_LEAST if stretch.is_over else self._room):
             return
         before = stretch.before
-        for part in self._parts(due):
+        while due:
+            part = self._part(due, self._left(before))
             before = self._summarise(chat, stretch.first, before, part)
             yield len(part)
+            due = due[len(part) :]
+
+    def _left(self, before: str) -> int:
+        """Return the tokens of a request that are left beside the summary of what was before."""
+        return max(1, self._room - size_of({"before": before, "messages": []}))
 
     def _older(self, messages: list[WindowMessage]) -> list[WindowMessage]:
         """Messages without the newest ones, which a context shows whole."""
@@ -88,25 +93,22 @@ class Summariser:
             kept += 1
         return messages[: len(messages) - kept]
 
-    def _parts(self, messages: list[WindowMessage]) -> Iterator[list[WindowMessage]]:
-        part: list[WindowMessage] = []
-        room = self._room
+    def _part(self, messages: list[WindowMessage], room: int) -> list[WindowMessage]:
+        """Return the first messages that fit into a request; one at least."""
+        count = 0
         for message in messages:
-            if part and _size(message) > room:
-                yield part
-                part, room = [], self._room
-            part.append(message)
-            room -= _size(message)
-        yield part
+            room -= size_of(_shown(message, message.content))
+            if count and room < 0:
+                break
+            count += 1
+        return messages[:count]
 
     def _summarise(self, chat: Chat, first: str, before: str, messages: list[WindowMessage]) -> str:
         used = prompt(SUMMARISE)
-        most = self._room * _CHARACTERS
         contents = self._engine.decide(lambda db: masked_messages(db, chat, messages))
-        shown = [
-            {"role": each.role, "name": each.name, "time": each.ts, "content": content[:most]}
-            for each, content in zip(messages, contents, strict=True)
-        ]
+        shown = [_shown(each, content) for each, content in zip(messages, contents, strict=True)]
+        if len(shown) == 1:  # a longer message is cut
+            (shown,) = islice(packed(shown, "content", self._left(before)), 1)
         asked = msgspec.json.encode({"before": before, "messages": shown}).decode()
         answer, _ = self._questions.ask(used.text, asked, _SCHEMA, read_summary)
         name, text = new_id(), masked(answer)
@@ -121,6 +123,11 @@ class Summariser:
         )
         self._questions.append([summary])
         return text
+
+
+def _shown(message: WindowMessage, content: str) -> dict[str, Any]:
+    content = shortened(message.role, content)
+    return {"role": message.role, "name": message.name, "time": message.ts, "content": content}
 
 
 def _size(message: WindowMessage) -> int:
