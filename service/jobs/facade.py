@@ -90,11 +90,17 @@ class Jobs(OperationGroup):
 
 
 def runner_of(
-    engine: Engine, *, lock_timeout: float, is_asked: bool = False, go_on: Callable[[], None] = lambda: None
+    engine: Engine,
+    *,
+    lock_timeout: float,
+    is_asked: bool = False,
+    go_on: Callable[[], None] = lambda: None,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> "JobRunner":
     """What runs the jobs of a store.
 
     lock_timeout: seconds to wait for another process. is_asked: whether a person wants it now.
+    notify: called with a line for each request to the language model.
     """
     # Imported here, as in the store: most processes run no job.
     from memlog.service.extraction.facade import extractor_of, questions_of, rules_of
@@ -110,6 +116,7 @@ def runner_of(
         lock_timeout=lock_timeout,
         is_asked=is_asked,
         go_on=go_on,
+        notify=notify,
     )
     return JobRunner(
         engine, _rules(engine), steps, has_model=has_model, lock_timeout=lock_timeout, go_on=go_on

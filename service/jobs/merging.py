@@ -100,10 +100,10 @@ class Merger:
         self._engine.append([*events, closing])
         return len(archived)
 
-    def merge(self, go_on: Callable[[], None]) -> Outcome:
+    def merge(self, compared_some: Callable[[int], None]) -> Outcome:
         """Have the model compare what is new with the rest of its partition.
 
-        go_on: called after each request.
+        compared_some: called after each request with the number of memories that it showed.
 
         Raises:
             ProviderError: the model fails; what was merged before stays.
@@ -126,7 +126,7 @@ class Merger:
                     if not error.is_of_answer:
                         raise
                     failed = error  # of these memories: others may be compared
-                go_on()
+                compared_some(len(shown))
                 new = [event_id for event_id in new if event_id not in tried] if batch else []
                 if new and shown:
                     # The request may have changed some of them.

@@ -4,6 +4,7 @@ import base64
 import json
 import random
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import memlog
 from memlog.query.context.token_counters import tokens
 from tests.service.extraction.test_extraction import opened
 from tests.support.provider import Provider
+from tests.support.watched import Watch, until
 
 ROOM = 400
 
@@ -69,8 +71,17 @@ def test_what_tells_nothing_of_people_is_cut(tmp_path: Path, provider: Provider,
     assert all(part in asked for part in ("begins", "ends", "left out", "Miso"))
 
 
-def message(role: str, content: str, chat: str = "1") -> memlog.Message:
-    return memlog.Message(channel="cli", chat_id=chat, role=role, content=content)  # type: ignore[arg-type]
+def test_a_watch_says_a_line_for_each_request(tmp_path: Path, provider: Provider) -> None:
+    with memlog.open(tmp_path) as store:
+        for chat in ("1", "2", "3"):
+            store.append([message("user", "I live in Turku", chat=chat, ts="2026-01-14T12:00:00Z")])
+    (tmp_path / "memlog.toml").write_text(f'[language_model]\nbase_url = "{provider.url}"\n')
+    with closing(Watch(tmp_path)) as watch:
+        until(lambda: len([note for note in watch.notes() if "distilled 1 of cli:" in note]) == 3)
+
+
+def message(role: str, content: str, chat: str = "1", ts: str | None = None) -> memlog.Message:
+    return memlog.Message(channel="cli", chat_id=chat, role=role, content=content, ts=ts)  # type: ignore[arg-type]
 
 
 def lines(text: str, between: str) -> str:
