@@ -1,17 +1,23 @@
 """memlog buffer, extract, prompts."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from memlog.cli.answer import Answer, Columns, TextAnswer, list_answer
-from memlog.cli.output import one_line, printable
+from memlog.cli.output import note, one_line, printable
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
 from memlog.service.requests.extraction import DistilMessages, ListBuffers, ShowPrompt
+
+if TYPE_CHECKING:
+    from memlog import ExtractionReport
 
 EXTRACTIONS: Columns = {
     "chat": "chat",
     "day": "date",
     "messages": "messages",
+    "requests": "requests",
     "saved": "saved",
     "merged": "merged",
     "known": "known",
@@ -22,9 +28,23 @@ EXTRACTIONS: Columns = {
 }
 
 
+PLAN: Columns = {name: EXTRACTIONS[name] for name in ("chat", "messages", "requests", "tokens")}
+
+
 @request_command(DistilMessages)
 def extract(store: Store, asked: DistilMessages) -> Answer:
+    if asked.dry_run:
+        plan = store.extraction.run(asked)
+        note(_sum_of(plan))
+        return list_answer("extractions", plan, PLAN, if_empty="nothing to distil")
     return list_answer("extractions", store.extraction.run(asked), EXTRACTIONS, if_empty="nothing to distil")
+
+
+def _sum_of(plan: "list[ExtractionReport]") -> str:
+    messages, requests, tokens = (
+        sum(getattr(each, name) for each in plan) for name in ("messages", "requests", "tokens_in")
+    )
+    return f"{messages:,} messages, {requests:,} requests, about {tokens:,} tokens without the answers"
 
 
 @request_command(ListBuffers)

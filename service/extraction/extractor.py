@@ -90,6 +90,19 @@ class Extractor:
             if failed is not None:
                 raise failed
 
+    def plan(self, chat: Chat | None, mode: str | None) -> Iterator[ExtractionReport]:
+        """Yield what `run` would send of each chat. Nothing is sent."""
+        of_prompt = tokens(_system(mode), "model")
+        for buffer in self._buffers(chat):
+            count, day = len(buffer.messages), buffer.messages[-1].ts[:10]
+            report = ExtractionReport(chat=buffer.chat, date=day, extraction_id=None, messages=count)
+            for part in self._parts(buffer.messages):
+                entries = [_shown(each, each.content) for each in part]
+                for request in packed(entries, "content", self._rules.tokens):
+                    report.requests += 1
+                    report.tokens_in += of_prompt + sum(map(size_of, request))
+            yield report
+
     def _buffers(self, chat: Chat | None) -> list[Buffer]:
         return self._decide(lambda db: list(buffers(db, chat)))
 
@@ -191,8 +204,7 @@ class Extractor:
     ) -> ExtractionReport | None:
         """What became of messages; None if some were forgotten or distilled meanwhile."""
         used = prompt(EXTRACT)
-        system = used.text if mode is None else f"{used.text}\nThe conversation is of the mode: {mode}\n"
-        answer, completions = self._answered(system, *self._shown(Chat.of(chat), messages))
+        answer, completions = self._answered(_system(mode), *self._shown(Chat.of(chat), messages))
         ids = [message.id for message in messages]
         waiting = {message.id for buffer in self._buffers(Chat.of(chat)) for message in buffer.messages}
         if not waiting.issuperset(ids):
@@ -294,6 +306,11 @@ class Extractor:
         report.saved += found.decision == SAVED
         report.merged += found.decision != SAVED
         return [replace(found.event, extraction=origin)]
+
+
+def _system(mode: str | None) -> str:
+    text = prompt(EXTRACT).text
+    return text if mode is None else f"{text}\nThe conversation is of the mode: {mode}\n"
 
 
 def _chat_of(event: DailyEvent) -> str | None:

@@ -65,6 +65,8 @@ class Extractions(OperationGroup):
     def run(self, asked: DistilMessages) -> "list[ExtractionReport]":
         extractor = extractor_of(self._engine, is_patient=True)
         chat = None if asked.chat is None else Chat.of(asked.chat)
+        if asked.dry_run:
+            return [*extractor.plan(chat, asked.mode)]
         waiting = self._decide(lambda db: sum(len(buffer.messages) for buffer in buffers(db, chat)))
         timeout = self._engine.lock_timeout
         reports = extractor.run(chat, asked.mode, lock_timeout=timeout, is_asked=True)

@@ -44,7 +44,7 @@ class Questions:
         if answer is None:
             again = f"{user}\n\nThe last answer was not the JSON object. Answer with the JSON object alone."
             more = self._model.complete(system, again, schema)
-            made = Completion(more.text, made.tokens_in + more.tokens_in, made.tokens_out + more.tokens_out)
+            made = made.and_then(more)
             answer = read(made.text)
         if answer is None:
             raise self._model.failed(

@@ -10,16 +10,18 @@ from memlog.service.providers.language_model import Completion
 class ExtractionReport(msgspec.Struct, kw_only=True):
     """What became of some messages of a chat, or of the daily events of a day.
 
-    extraction_id: of the event that closes it. messages: how many of either were distilled.
+    extraction_id: of the event that closes it; None in a dry run. messages: how many of either were
+        distilled. requests: to the language model.
     saved, merged: memories. known: entries that memories said before. below: the importance threshold, or too
         many. refused: entries of another form.
-    tokens_in, tokens_out: as the provider counts them.
+    tokens_in, tokens_out: as the provider counts them; in a dry run as memlog estimates the questions.
     """
 
     chat: str | None
     date: str
-    extraction_id: str
+    extraction_id: str | None
     messages: int
+    requests: int = 0
     saved: int = 0
     merged: int = 0
     known: int = 0
@@ -44,6 +46,7 @@ def report_of(
         date=date,
         extraction_id=origin.id,
         messages=count,
+        requests=sum(each.requests for each in completions),
         refused=answer.refused,
         tokens_in=sum(each.tokens_in for each in completions),
         tokens_out=sum(each.tokens_out for each in completions),

@@ -22,11 +22,20 @@ _LONGEST_WAIT = 60.0
 
 
 class Completion(msgspec.Struct, frozen=True):
-    """What a language model answered, and the tokens of the question and of the answer."""
+    """What a language model answered, and the tokens of the question and of the answer.
+
+    requests: how many it took.
+    """
 
     text: str
     tokens_in: int = 0
     tokens_out: int = 0
+    requests: int = 1
+
+    def and_then(self, more: "Completion") -> "Completion":
+        """Return a later answer, with what both took."""
+        spent = (self.tokens_in + more.tokens_in, self.tokens_out + more.tokens_out)
+        return Completion(more.text, *spent, self.requests + more.requests)
 
 
 class _Reply(msgspec.Struct):

@@ -25,6 +25,7 @@ class DistilMessages(Request, frozen=True):
 
     chat: Annotated[ChatField | None, "Only of this conversation."] = None
     mode: Mode | None = None
+    dry_run: Annotated[bool, "Send nothing: only tell what would be sent."] = False
     progress: ProgressField = None
 
 

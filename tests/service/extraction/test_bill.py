@@ -71,6 +71,21 @@ def test_what_tells_nothing_of_people_is_cut(tmp_path: Path, provider: Provider,
     assert all(part in asked for part in ("begins", "ends", "left out", "Miso"))
 
 
+def test_a_dry_run_tells_what_a_run_sends(tmp_path: Path, provider: Provider) -> None:
+    with opened(tmp_path, provider, tokens=ROOM) as store:
+        for chat in "ab":
+            store.append([message("user", LONG["russian"], chat=chat) for _ in range(60)])
+        plan = store.extraction.run(dry_run=True)
+        assert provider.asked == []
+        done = store.extraction.run()
+    assert sum(each.messages for each in plan) == sum(each.messages for each in done) == 120
+    assert sum(each.requests for each in plan) == sum(each.requests for each in done) == len(provider.asked)
+    sent = sum(
+        tokens(each["content"], "model") for _, body, _ in provider.requests for each in body["messages"]
+    )
+    assert sum(each.tokens_in for each in plan) == pytest.approx(sent, rel=0.05)
+
+
 def test_a_watch_says_a_line_for_each_request(tmp_path: Path, provider: Provider) -> None:
     with memlog.open(tmp_path) as store:
         for chat in ("1", "2", "3"):
