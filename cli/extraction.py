@@ -1,5 +1,8 @@
 """memlog buffer, extract, prompts."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 
 from memlog.cli.answer import Answer, Columns, TextAnswer, list_answer
@@ -7,6 +10,9 @@ from memlog.cli.output import one_line, printable
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
 from memlog.service.requests.extraction import DistilMessages, ListBuffers, ShowPrompt
+
+if TYPE_CHECKING:
+    from memlog import ExtractionReport
 
 EXTRACTIONS: Columns = {
     "chat": "chat",
@@ -18,13 +24,22 @@ EXTRACTIONS: Columns = {
     "below": "below",
     "refused": "refused",
     "tokens": lambda report: report.tokens_in + report.tokens_out,
+    "set aside": "set_aside",
     "summary": lambda report: one_line(report.summary or ""),
 }
 
 
 @request_command(DistilMessages)
 def extract(store: Store, asked: DistilMessages) -> Answer:
-    return list_answer("extractions", store.extraction.run(asked), EXTRACTIONS, if_empty="nothing to distil")
+    return extractions(store.extraction.run(asked))
+
+
+def extractions(reports: "Sequence[ExtractionReport]") -> Answer:
+    """What was distilled, and a note of what was set aside."""
+    notes = []
+    if whys := [report.set_aside for report in reports if report.set_aside]:
+        notes = [f"{len(whys)} set aside until tomorrow (UTC), the last: {whys[-1]}; --retry asks again"]
+    return list_answer("extractions", reports, EXTRACTIONS, notes=notes, if_empty="nothing to distil")
 
 
 @request_command(ListBuffers)

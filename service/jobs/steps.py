@@ -8,7 +8,7 @@ from memlog.eventlog.limits import ARCHIVE_THRESHOLD
 from memlog.query.jobs import why_clock_is_doubted
 from memlog.service.engine import Engine
 from memlog.service.jobs.merging import Merger
-from memlog.service.jobs.outcome import Outcome
+from memlog.service.jobs.outcome import Outcome, set_aside_note
 from memlog.service.memories import fading
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Steps:
             summariser = Summariser(engine, questions, room)
             self._works |= {
                 ("extraction", "messages"): lambda: self._messages(extractor),
-                ("summaries", "messages"): lambda: self._sum(summariser.run()),
+                ("summaries", "messages"): lambda: summariser.run(go_on),
                 ("daily", "daily events"): lambda: self._days(extractor),
                 ("weekly", "merge"): lambda: merger.merge(go_on),
                 ("weekly", "profile"): Profile(engine, questions, room).refresh,
@@ -93,15 +93,14 @@ class Steps:
 
     def _days(self, extractor: "Extractor") -> Outcome:
         yesterday = timestamps.shifted(timestamps.now(), -_DAY)[:10]
-        reports = extractor.run_days(yesterday, lock_timeout=self._lock_timeout, is_asked=self._is_asked)
-        return self._count(reports)
+        return self._count(extractor.run_days(yesterday, lock_timeout=self._lock_timeout))
 
     def _count(self, reports: "Iterable[ExtractionReport]") -> Outcome:
-        return self._sum(report.messages for report in reports)
-
-    def _sum(self, numbers: Iterable[int]) -> Outcome:
-        done = 0
-        for number in numbers:
-            done += number
+        done, whys = 0, []
+        for report in reports:
+            if report.set_aside is None:
+                done += report.messages
+            else:
+                whys.append(report.set_aside)
             self._go_on()
-        return Outcome(done)
+        return Outcome(done, set_aside_note(whys))
