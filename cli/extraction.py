@@ -1,5 +1,6 @@
 """memlog buffer, extract, prompts."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -24,6 +25,7 @@ EXTRACTIONS: Columns = {
     "below": "below",
     "refused": "refused",
     "tokens": lambda report: report.tokens_in + report.tokens_out,
+    "set aside": "set_aside",
     "summary": lambda report: one_line(report.summary or ""),
 }
 
@@ -33,11 +35,19 @@ PLAN: Columns = {name: EXTRACTIONS[name] for name in ("chat", "messages", "reque
 
 @request_command(DistilMessages)
 def extract(store: Store, asked: DistilMessages) -> Answer:
-    if asked.dry_run:
-        plan = store.extraction.run(asked)
-        note(_sum_of(plan))
-        return list_answer("extractions", plan, PLAN, if_empty="nothing to distil")
-    return list_answer("extractions", store.extraction.run(asked), EXTRACTIONS, if_empty="nothing to distil")
+    reports = store.extraction.run(asked)
+    if not asked.dry_run:
+        return extractions(reports)
+    note(_sum_of(reports))
+    return list_answer("extractions", reports, PLAN, if_empty="nothing to distil")
+
+
+def extractions(reports: "Sequence[ExtractionReport]") -> Answer:
+    """What was distilled, and a note of what was set aside."""
+    notes = []
+    if whys := [report.set_aside for report in reports if report.set_aside]:
+        notes = [f"{len(whys)} set aside until tomorrow (UTC), the last: {whys[-1]}; --retry asks again"]
+    return list_answer("extractions", reports, EXTRACTIONS, notes=notes, if_empty="nothing to distil")
 
 
 def _sum_of(plan: "list[ExtractionReport]") -> str:

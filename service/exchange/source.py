@@ -11,7 +11,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.streams import shown
 from memlog.query.foreign_tables import TablePage
 from memlog.service.bounded_process.client import BoundedProcess
-from memlog.service.bounded_process.protocol import MoreRows, ReadTable, RequestFailed
+from memlog.service.bounded_process.protocol import MoreRows, ReaderFailed, ReadTable
 from memlog.service.importers import Unreadable
 
 _LONGEST = 64 * 2**20
@@ -47,7 +47,7 @@ class Tables:
         """Yield the rows of a table.
 
         Raises:
-            RequestFailed: it cannot be read, or takes too much. OSError: the process cannot be started.
+            ReaderFailed: it cannot be read, or takes too much. OSError: the process cannot be started.
         """
         page, _ = self._process.ask(ReadTable(str(path), table, [*known], _SECONDS), TablePage)
         while True:
@@ -128,7 +128,7 @@ class ForeignFiles:
         except OSError as error:
             yield Unreadable(where, error.strerror or str(error))
             return
-        except RequestFailed as failed:
+        except ReaderFailed as failed:
             yield Unreadable(where, _explained(path, str(failed)))
             return
         for page in read:

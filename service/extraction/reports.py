@@ -3,6 +3,7 @@
 import msgspec
 
 from memlog.eventlog.extraction import Extraction
+from memlog.query.set_aside import SetAside
 from memlog.service.extraction.answers import ModelAnswer
 from memlog.service.providers.language_model import Completion
 
@@ -15,6 +16,8 @@ class ExtractionReport(msgspec.Struct, kw_only=True):
     saved, merged: memories. known: entries that memories said before. below: the importance threshold, or too
         many. refused: entries of another form.
     tokens_in, tokens_out: as the provider counts them; in a dry run as memlog estimates the questions.
+    set_aside: why the model is not asked about them again before tomorrow, in UTC; then date is today, and
+        extraction_id that of the event that says so.
     """
 
     chat: str | None
@@ -30,6 +33,7 @@ class ExtractionReport(msgspec.Struct, kw_only=True):
     summary: str | None = None
     tokens_in: int = 0
     tokens_out: int = 0
+    set_aside: str | None = None
 
 
 def report_of(
@@ -50,4 +54,15 @@ def report_of(
         refused=answer.refused,
         tokens_in=sum(each.tokens_in for each in completions),
         tokens_out=sum(each.tokens_out for each in completions),
+    )
+
+
+def report_of_set_aside(about: SetAside) -> ExtractionReport:
+    """Report what is set aside."""
+    return ExtractionReport(
+        chat=about.chat,
+        date=about.ts[:10],
+        extraction_id=about.id,
+        messages=len(about.event_ids),
+        set_aside=about.why,
     )

@@ -17,7 +17,6 @@ import msgspec
 from memlog.eventlog.content_ids import folded
 from memlog.eventlog.encode import new_id
 from memlog.eventlog.envelope import Event
-from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.events import MemoriesMerged, MemoryArchived, MemoryUpdated
 from memlog.eventlog.extraction import Extraction
 from memlog.eventlog.outgoing import is_private
@@ -32,7 +31,7 @@ from memlog.service.engine import Engine
 from memlog.service.extraction.answers import LONGEST
 from memlog.service.extraction.fitting import FRAME, size_of
 from memlog.service.extraction.prompts import MERGE, prompt
-from memlog.service.extraction.questions import Questions
+from memlog.service.extraction.questions import Items, Questions
 from memlog.service.jobs.merge_groups import (
     SCHEMA,
     decided,
@@ -42,7 +41,7 @@ from memlog.service.jobs.merge_groups import (
     shown_memory,
     tags_of,
 )
-from memlog.service.jobs.outcome import Outcome
+from memlog.service.jobs.outcome import Outcome, set_aside_note
 
 _CANDIDATES = 5
 """Memories that words find for a new one, and as many by meaning, where a partition does not fit into a
@@ -108,37 +107,35 @@ class Merger:
         Raises:
             ProviderError: the model fails; what was merged before stays.
         """
+        assert self._questions is not None
         known = self._engine.decide(lambda db: compared(db, "memory"))
+        items = self._questions.begin("merge")
         closed: list[MemoriesMerged] = []
-        failed: ProviderError | None = None
-        for partition, found in self._engine.decide(self._partitions).items():
+        for partition, members in self._engine.decide(self._partitions).items():
             if is_private(partition.category):
                 continue
+            found = _not_set_aside(items, partition, members)
             new = [memory.event_id for memory in found if memory.event_id not in known]
             while new and len(found) > 1:
                 batch = self._batch([memory for memory in found if memory.event_id in new])
-                tried = {memory.event_id for memory in batch}
+                tried = [memory.event_id for memory in batch]
                 shown = self._shown(batch, found) if batch else []
-                try:
-                    if len(shown) > 1:
-                        closed.append(self._compare(partition, batch, shown))
-                except ProviderError as error:
-                    if not error.is_of_answer:
-                        raise
-                    failed = error  # of these memories: others may be compared
+                if len(shown) > 1:
+                    made = items.tried(partition.chat, tried, partial(self._compare, partition, batch, shown))
+                    closed += [made] if made is not None else []
                 compared_some(len(shown))
                 new = [event_id for event_id in new if event_id not in tried] if batch else []
                 if new and shown:
                     # The request may have changed some of them.
-                    found = self._engine.decide(partial(self._partition, partition=partition))
-        if failed is not None and not closed:
-            raise failed
+                    members = self._engine.decide(partial(self._partition, partition=partition))
+                    found = _not_set_aside(items, partition, members)
+        set_aside = set_aside_note([each.why for each in items.end()])
         decisions = [decision for closing in closed for decision in closing.decisions]
         waiting = sum(decision.memory_id is None for decision in decisions)
         refused = sum(closing.refused for closing in closed)
         notes = [f"contradictions that wait for a person: {waiting}"] if waiting else []
         notes += [f"groups refused: {refused}"] if refused else []
-        notes += [failed.message] if failed is not None else []
+        notes += [set_aside] if set_aside is not None else []
         return Outcome(len(decisions) - waiting, "; ".join(notes) or None)
 
     def _partitions(self, db: Connection) -> dict[_Partition, list[Memory]]:
@@ -234,3 +231,7 @@ class Merger:
 
 def _kept(group: list[Memory]) -> Memory:
     return next(filter(is_of_somebody, group), group[0])
+
+
+def _not_set_aside(items: Items, partition: _Partition, members: list[Memory]) -> list[Memory]:
+    return [memory for memory in members if not items.rests(partition.chat, [memory.event_id])]

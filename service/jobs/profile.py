@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog.encode import draft, new_id
-from memlog.eventlog.errors import BadInput, ProviderError
+from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, ProfileRefreshed
 from memlog.eventlog.extraction import Extraction
 from memlog.eventlog.outgoing import SentText, is_private, masked_parts
@@ -31,9 +31,9 @@ from memlog.service.extraction.answers import Listed, listed
 from memlog.service.extraction.fitting import size_of
 from memlog.service.extraction.prompts import PROFILE as PROMPT
 from memlog.service.extraction.prompts import prompt
-from memlog.service.extraction.questions import Questions
+from memlog.service.extraction.questions import Items, Questions
 from memlog.service.jobs.merge_groups import shown_memory
-from memlog.service.jobs.outcome import Outcome
+from memlog.service.jobs.outcome import Outcome, set_aside_note
 
 _Change = CoreMemoryUpdated | CoreMemoryDeleted
 
@@ -94,29 +94,31 @@ class Profile:
         """
         groups = self._engine.decide(lambda db: chat_groups(db, self._engine.read_model.people))
         changed = self._remove_others(groups)
-        refused, failed = 0, None
+        refused = 0
+        items = self._questions.begin("profile")
         for group in groups:
-            try:
-                made, left_out = self._refresh(group)
-            except ProviderError as error:
-                if not error.is_of_answer:
-                    raise
-                failed = error  # of this group: others may be refreshed
-            else:
-                changed, refused = changed + made, refused + left_out
-        if failed is not None:
-            raise failed
-        return Outcome(changed, f"{refused} entries refused" if refused else None)
+            made, left_out = self._refresh(items, group)
+            changed, refused = changed + made, refused + left_out
+        notes = [f"{refused} entries refused"] if refused else []
+        if set_aside := set_aside_note([each.why for each in items.end()]):
+            notes.append(set_aside)
+        return Outcome(changed, "; ".join(notes) or None)
 
-    def _refresh(self, group: ChatGroup) -> tuple[int, int]:
+    def _refresh(self, items: Items, group: ChatGroup) -> tuple[int, int]:
         """Refresh the profile of a group; return the number of changed values and of refused entries."""
-        shown, values, known, stale = self._engine.decide(partial(self._read, group=group))
+        state = self._engine.decide(partial(self._read, group=group))
+        shown, _, known, stale = state
         if not shown:
             if stale:
                 self._engine.append([_removed(group.chat, key) for key in sorted(stale)])
             return len(stale), 0
-        if not stale and known.issuperset(memory.event_id for memory in shown):
+        ids = [memory.event_id for memory in shown]
+        if (not stale and known.issuperset(ids)) or items.rests(group.chat, ids):
             return 0, 0
+        return items.tried(group.chat, ids, partial(self._ask, group, state)) or (0, 0)
+
+    def _ask(self, group: ChatGroup, state: _ProfileState) -> tuple[int, int]:
+        shown, values, _, stale = state
         used = prompt(PROMPT)
         standing = {
             key: each.value

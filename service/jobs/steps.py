@@ -8,7 +8,7 @@ from memlog.eventlog.limits import ARCHIVE_THRESHOLD
 from memlog.query.jobs import why_clock_is_doubted
 from memlog.service.engine import Engine
 from memlog.service.jobs.merging import Merger
-from memlog.service.jobs.outcome import Outcome
+from memlog.service.jobs.outcome import Outcome, set_aside_note
 from memlog.service.memories import fading
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Steps:
             summariser = Summariser(engine, questions, room)
             self._works |= {
                 ("extraction", "messages"): lambda: self._messages(extractor),
-                ("summaries", "messages"): lambda: self._summaries(summariser.run()),
+                ("summaries", "messages"): lambda: summariser.run(self._summarised),
                 ("daily", "daily events"): lambda: self._days(extractor),
                 ("weekly", "merge"): lambda: merger.merge(self._compared),
                 ("weekly", "profile"): Profile(engine, questions, room).refresh,
@@ -95,27 +95,25 @@ class Steps:
 
     def _days(self, extractor: "Extractor") -> Outcome:
         yesterday = timestamps.shifted(timestamps.now(), -_DAY)[:10]
-        reports = extractor.run_days(yesterday, lock_timeout=self._lock_timeout, is_asked=self._is_asked)
-        return self._count(reports)
+        return self._count(extractor.run_days(yesterday, lock_timeout=self._lock_timeout))
 
     def _count(self, reports: "Iterable[ExtractionReport]") -> Outcome:
-        done = 0
+        done, whys = 0, []
         for report in reports:
-            done += report.messages
-            self._notify(
-                f"distilled {report.messages} of {report.chat or report.date}: {report.saved} memories saved,"
-                f" {report.tokens_in + report.tokens_out:,} tokens"
-            )
+            if report.set_aside is None:
+                done += report.messages
+                self._notify(
+                    f"distilled {report.messages} of {report.chat or report.date}: {report.saved} saved,"
+                    f" {report.tokens_in + report.tokens_out:,} tokens"
+                )
+            else:
+                whys.append(report.set_aside)
             self._go_on()
-        return Outcome(done)
+        return Outcome(done, set_aside_note(whys))
 
-    def _summaries(self, numbers: Iterable[int]) -> Outcome:
-        done = 0
-        for number in numbers:
-            done += number
-            self._notify(f"summarised {number} messages")
-            self._go_on()
-        return Outcome(done)
+    def _summarised(self, count: int) -> None:
+        self._notify(f"summarised {count} messages")
+        self._go_on()
 
     def _compared(self, count: int) -> None:
         if count > 1:

@@ -3,16 +3,16 @@
 A summary is one line, and covers its session up to a message: the next one goes on from it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 from typing import Any
 
 import msgspec
 
+from memlog.eventlog import timestamps
 from memlog.eventlog.chat import Chat
 from memlog.eventlog.encode import new_id
-from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.events import SummaryWritten
 from memlog.eventlog.extraction import Extraction
 from memlog.eventlog.secrets import masked
@@ -24,7 +24,8 @@ from memlog.service.engine import Engine
 from memlog.service.extraction.answers import read_summary
 from memlog.service.extraction.fitting import packed, shortened, size_of
 from memlog.service.extraction.prompts import SUMMARISE, prompt
-from memlog.service.extraction.questions import Questions
+from memlog.service.extraction.questions import Items, Questions
+from memlog.service.jobs.outcome import Outcome, set_aside_note
 
 _LEAST = 500
 """Tokens of what is left of a session that has ended: a summary of less is hardly shorter."""
@@ -42,40 +43,45 @@ class Summariser:
 
     def __init__(self, engine: Engine, questions: Questions, room: int) -> None:
         self._engine, self._questions, self._room = engine, questions, room
-        self._seen = 0
+        self._seen, self._day = 0, ""
 
-    def run(self) -> Iterator[int]:
-        """Summarise what is due; after each request, how many messages it covers.
+    def run(self, summarised: Callable[[int], None]) -> Outcome:
+        """Summarise what is due; how many messages it covers.
+
+        summarised: called after each request with the number of messages; an exception of it ends the run.
 
         Raises:
             ProviderError: the model fails; summaries that were written stay.
         """
-        news, seen = self._engine.decide(lambda db: chats_with_news(db, self._seen))
-        failed: ProviderError | None = None
+        today, done = timestamps.today(), 0
+        # On another day it is asked about what was set aside.
+        since = self._seen if self._day == today else 0
+        news, seen = self._engine.decide(lambda db: chats_with_news(db, since))
+        items = self._questions.begin("summarise")
         for chat in news:
             for stretch in self._engine.decide(partial(stretches, chat=chat)):
-                name = f"summary/{stretch.messages[0].id}"
-                if self._questions.is_given_up(name):
-                    continue
-                try:
-                    yield from self._summarised(chat, stretch)
-                except ProviderError as error:
-                    if not error.is_of_answer:
-                        raise
-                    self._questions.give_up(name)
-                    failed = error
-        if failed is not None:
-            raise failed
-        self._seen = seen
+                for covered in self._summarised(items, chat, stretch):
+                    done += covered
+                    summarised(covered)
+        set_aside = [each.why for each in items.end()]
+        self._seen, self._day = seen, today
+        return Outcome(done, set_aside_note(set_aside))
 
-    def _summarised(self, chat: Chat, stretch: Unsummarised) -> Iterator[int]:
+    def _summarised(self, items: Items, chat: Chat, stretch: Unsummarised) -> Iterator[int]:
         due = stretch.messages if stretch.is_over else self._older(stretch.messages)
         if sum(map(_size, due)) < (_LEAST if stretch.is_over else self._room):
             return
         before = stretch.before
         while due:
             part = self._part(due, self._left(before))
-            before = self._summarise(chat, stretch.first, before, part)
+            ids = [message.id for message in part]
+            if items.rests(str(chat), ids):
+                return
+            work = partial(self._summarise, chat, stretch.first, before, part)
+            written = items.tried(str(chat), ids, work)
+            if written is None:  # the next part goes on from this one
+                return
+            before = written
             yield len(part)
             due = due[len(part) :]
 
