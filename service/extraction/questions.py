@@ -215,9 +215,9 @@ class Items:
         Raises:
             ProviderError: something failed, and nothing worked.
         """
-        if self._error is not None:
+        if (failed := self._error) is not None:
             self._questions.catch_up()
             if not self._has_worked:
-                raise self._error
+                raise failed
         found = self._failures.set_aside()
         return [each for each in found if each.task == self._task and chat in (None, each.chat)]
