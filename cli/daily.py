@@ -3,7 +3,7 @@
 import click
 
 from memlog.cli.answer import Answer, Columns, Done, list_answer
-from memlog.cli.extraction import EXTRACTIONS
+from memlog.cli.extraction import extractions
 from memlog.cli.param_types import STDIN
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
@@ -40,7 +40,7 @@ def list_(store: Store, asked: ListDailyEvents) -> Answer:
 
 @request_command(DistilDays, group=daily)
 def distil(store: Store, asked: DistilDays) -> Answer:
-    return list_answer("extractions", store.extraction.days(asked), EXTRACTIONS, if_empty="nothing to distil")
+    return extractions(store.extraction.days(asked))
 
 
 @request_command(CompressDailyEvents, group=daily, arguments=["ids"])

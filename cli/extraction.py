@@ -1,30 +1,60 @@
 """memlog buffer, extract, prompts."""
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 
 from memlog.cli.answer import Answer, Columns, TextAnswer, list_answer
-from memlog.cli.output import one_line, printable
+from memlog.cli.output import note, one_line, printable
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
 from memlog.service.requests.extraction import DistilMessages, ListBuffers, ShowPrompt
+
+if TYPE_CHECKING:
+    from memlog import ExtractionReport
 
 EXTRACTIONS: Columns = {
     "chat": "chat",
     "day": "date",
     "messages": "messages",
+    "requests": "requests",
     "saved": "saved",
     "merged": "merged",
     "known": "known",
     "below": "below",
     "refused": "refused",
     "tokens": lambda report: report.tokens_in + report.tokens_out,
+    "set aside": "set_aside",
     "summary": lambda report: one_line(report.summary or ""),
 }
 
 
+PLAN: Columns = {name: EXTRACTIONS[name] for name in ("chat", "messages", "requests", "tokens")}
+
+
 @request_command(DistilMessages)
 def extract(store: Store, asked: DistilMessages) -> Answer:
-    return list_answer("extractions", store.extraction.run(asked), EXTRACTIONS, if_empty="nothing to distil")
+    reports = store.extraction.run(asked)
+    if not asked.dry_run:
+        return extractions(reports)
+    note(_sum_of(reports))
+    return list_answer("extractions", reports, PLAN, if_empty="nothing to distil")
+
+
+def extractions(reports: "Sequence[ExtractionReport]") -> Answer:
+    """What was distilled, and a note of what was set aside."""
+    notes = []
+    if whys := [report.set_aside for report in reports if report.set_aside]:
+        notes = [f"{len(whys)} set aside until tomorrow (UTC), the last: {whys[-1]}; --retry asks again"]
+    return list_answer("extractions", reports, EXTRACTIONS, notes=notes, if_empty="nothing to distil")
+
+
+def _sum_of(plan: "list[ExtractionReport]") -> str:
+    messages, requests, tokens = (
+        sum(getattr(each, name) for each in plan) for name in ("messages", "requests", "tokens_in")
+    )
+    return f"{messages:,} messages, {requests:,} requests, about {tokens:,} tokens without the answers"
 
 
 @request_command(ListBuffers)

@@ -29,6 +29,7 @@ COMMANDS = {
     "documents.refresh": "docs refresh",
     "documents.remove": "docs remove",
     "erasure.scrub": "scrub",
+    "extraction.run": "extract",
     "facts.list": "fact list",
     "facts.remove": "fact remove",
     "maintenance.examine": "doctor",

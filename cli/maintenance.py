@@ -1,6 +1,6 @@
 """memlog digest, doctor, embed, project, quarantine, seal, stats, status, verify."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -12,6 +12,7 @@ from memlog.cli.hints import calls_in_commands, in_commands
 from memlog.cli.open_store import open_log
 from memlog.cli.output import note, one_line
 from memlog.cli.request_options import Store, request_command
+from memlog.cli.zone import minute
 from memlog.service.requests.maintenance import (
     CountStats,
     Digest,
@@ -25,14 +26,13 @@ from memlog.service.requests.maintenance import (
 )
 
 if TYPE_CHECKING:
-    from memlog import ProviderState, Verification
+    from memlog import ProviderState, SetAside, Verification
     from memlog.service.maintenance.seal import SealReport
     from memlog.service.maintenance.stats import Stats
     from memlog.service.maintenance.status import Status
 
-
-_NAMED = 10
-"""Things that a line names."""
+_SHOWN = 20
+"""Things that are set aside, by name; --json has all."""
 
 
 @request_command(Digest)
@@ -68,8 +68,8 @@ def embed(store: Store, asked: Embed) -> TextAnswer:
 
 
 def _some_of(names: list[str]) -> str:
-    more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}" if names else "none"
+    more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}" if names else "none"
 
 
 @request_command(Replay)
@@ -154,15 +154,24 @@ def status(store: Store, asked: ShowStatus) -> Answer:
 
 def status_values(found: "Status") -> dict[str, object]:
     """The members of a status by name, for people."""
-    return (
-        {
-            name.replace("_", " "): "none" if value is None else value
-            for name, value in asdict(found).items()
-            if name not in ("silent", "providers", "vectors_set_aside")
-        }
-        | {"vectors set aside": _some_of(found.vectors_set_aside)}
-        | dict(map(_provider, found.providers))
-    )
+    values = {
+        name.replace("_", " "): "none" if value is None else value
+        for name, value in asdict(found).items()
+        if name not in ("silent", "providers", "set_aside", "vectors_set_aside")
+    }
+    values["vectors set aside"] = _some_of(found.vectors_set_aside)
+    return values | dict(map(_provider, found.providers)) | _set_aside(found.set_aside)
+
+
+def _set_aside(found: "Sequence[SetAside]") -> dict[str, object]:
+    """A row for each of the first things that are set aside, and how many there are."""
+    if not found:
+        return {}
+    rows: dict[str, object] = {
+        f"set aside {number}": f"{each.task} {each.chat or each.event_ids[0]}: {each.why}"
+        for number, each in enumerate(found[:_SHOWN], 1)
+    }
+    return {"set aside": f"{len(found)} until {minute(found[0].until)}"} | rows
 
 
 def _provider(state: "ProviderState") -> tuple[str, str]:

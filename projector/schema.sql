@@ -252,6 +252,25 @@ CREATE TABLE merge_decisions (
     PRIMARY KEY (stream, extraction_id, number)
 ) WITHOUT ROWID;
 
+-- A row per request_failed.
+CREATE TABLE failed_requests (
+    stream      TEXT NOT NULL,
+    id          TEXT NOT NULL,
+    task        TEXT NOT NULL,
+    chat_id     TEXT,               -- channel:chat_id
+    event_ids   TEXT NOT NULL,      -- a JSON list: of what was asked about
+    provider    TEXT NOT NULL,
+    model       TEXT NOT NULL,
+    kind        TEXT NOT NULL,
+    why         TEXT NOT NULL,
+    requests    INTEGER NOT NULL,
+    tokens_in   INTEGER NOT NULL,
+    tokens_out  INTEGER NOT NULL,
+    ts          TEXT NOT NULL,
+    PRIMARY KEY (stream, id)
+) WITHOUT ROWID;
+CREATE INDEX failed_requests_by_time ON failed_requests (ts);
+
 -- A row per job_completed.
 CREATE TABLE job_runs (
     stream  TEXT NOT NULL,

@@ -26,13 +26,16 @@ class JobRun(msgspec.Struct, kw_only=True):
     position: LinePosition
 
 
-def job_runs(db: Connection, *, job: str | None = None, limit: int | None = None) -> list[JobRun]:
-    """The runs of all jobs, or of one, the newest first."""
+def job_runs(
+    db: Connection, *, job: str | None = None, period: str | None = None, limit: int | None = None
+) -> list[JobRun]:
+    """The runs of all jobs, or of one, for all periods or one, the newest first."""
     rows = db.execute(
         f"SELECT r.steps, r.id, r.job, r.period, r.ts, {POSITION} FROM job_runs r"
-        " JOIN events e USING (stream, id) WHERE ?1 IS NULL OR r.job = ?1"
+        " JOIN events e USING (stream, id) WHERE (?1 IS NULL OR r.job = ?1)"
+        " AND (?3 IS NULL OR r.period = ?3)"
         " ORDER BY r.ts DESC, r.period DESC, e.day DESC, e.number DESC, e.writer, e.offset DESC LIMIT ?2",
-        (job, -1 if limit is None else limit),
+        (job, -1 if limit is None else limit, period),
     )
     return [record(JobRun, row, steps=msgspec.json.decode(steps, type=list[JobStep])) for steps, *row in rows]
 
@@ -43,6 +46,12 @@ def is_job_due(db: Connection, job: str, period: str, ts: str) -> bool:
     return (
         ran is None and db.execute("SELECT 1 FROM events WHERE ts < ? LIMIT 1", (ts,)).fetchone() is not None
     )
+
+
+def skipped_steps(db: Connection, job: str, period: str) -> list[str]:
+    """Return the steps that the last run for a period left out: they are due as soon as they can be done."""
+    runs = job_runs(db, job=job, period=period, limit=1)
+    return [step.name for run in runs for step in run.steps if step.outcome == "skipped"]
 
 
 def last_extraction(db: Connection) -> str | None:

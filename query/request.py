@@ -241,7 +241,11 @@ def given_as_texts(request: type[Request], texts: Mapping[str, Sequence[str]]) -
         read: Sequence[Any] = values
         if name in fields:
             with suppress(msgspec.ValidationError):
-                read = [msgspec.convert(value, fields[name].member, strict=False) for value in values]
+                converted = [msgspec.convert(value, fields[name].member, strict=False) for value in values]
+                # msgspec reads the text "null" as None, which would ask for everything.
+                read = [
+                    value if made is None else made for value, made in zip(values, converted, strict=True)
+                ]
         is_list = (name in fields and fields[name].is_list) or len(read) != 1
         given[name] = read if is_list else read[0]
     return given

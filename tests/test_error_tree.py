@@ -19,7 +19,7 @@ from tests.support.places import ROOT
 TREE = {name: found for name, found in vars(errors).items() if inspect.isclass(found)}
 
 CAUGHT_INSIDE = {
-    *("BadLine", "HistoryChanged", "NoCertainList", "OutputError", "Refused", "RequestFailed", "Unfit"),
+    *("BadLine", "HistoryChanged", "NoCertainList", "OutputError", "Refused", "ReaderFailed", "Unfit"),
     *("_GenerationChanged", "_NameTakenError", "_Stopped"),
 }
 """How one module tells another what it met, which makes a row, a replay, a report or an error of it."""

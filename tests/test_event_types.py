@@ -47,6 +47,10 @@ TABLE = {
         "--chat cli:1 --message-id m1 --model small --prompt extract-1",
         "closed_extractions extracted_messages",
     ),
+    "request_failed": Told(
+        "--task extract --chat cli:1 --event-id m1 --provider p --model small --kind refused",
+        "failed_requests",
+    ),
     "memories_merged": Told("--event-id tea1", "closed_extractions compared_contents"),
     "job_completed": Told("--job daily --period 2026-11-26", "job_runs"),
     "memory_archived": Told("--memory-id tea", "versions memory_events memories memory_chunks"),

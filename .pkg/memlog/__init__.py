@@ -25,7 +25,7 @@ _NAMES = {
     "eventlog.events": (
         "ContextGiven CoreMemoryDeleted CoreMemoryUpdated DailyEventRecorded DailyEventsCompressed DocumentIndexed "
         "DocumentRemoved ExtractionCompleted FactRemoved FactStored MemoryAccessed "
-        "JobCompleted MemoriesExtracted MemoriesMerged MemoryArchived MemoryDeleted MemorySaved MemoryUpdated Message ProfileRefreshed Redacted SalienceDecayed "
+        "JobCompleted MemoriesExtracted MemoriesMerged MemoryArchived MemoryDeleted MemorySaved MemoryUpdated Message ProfileRefreshed Redacted RequestFailed SalienceDecayed "
         "SessionBreak SourceRegistered SourceRemoved SummaryWritten"
     ),
     "eventlog.extraction": "Extraction JobStep MergeDecision",
@@ -53,6 +53,7 @@ _NAMES = {
     "query.search.hits": "Evidence Hit",
     "query.search.hybrid": "SearchResult",
     "query.search.ranking": "Ranking",
+    "query.set_aside": "SetAside",
     "query.sessions": "Session SessionContent",
     "query.summaries": "Summary",
     "query.surroundings": "Surroundings",

@@ -40,6 +40,7 @@ from memlog.eventlog.events import (
     Message as Message,
     ProfileRefreshed as ProfileRefreshed,
     Redacted as Redacted,
+    RequestFailed as RequestFailed,
     SalienceDecayed as SalienceDecayed,
     SessionBreak as SessionBreak,
     SourceRegistered as SourceRegistered,
@@ -83,6 +84,7 @@ from memlog.query.search.hits import Evidence as Evidence, Hit as Hit
 from memlog.query.search.hybrid import SearchResult as SearchResult
 from memlog.query.search.ranking import Ranking as Ranking
 from memlog.query.sessions import Session as Session, SessionContent as SessionContent
+from memlog.query.set_aside import SetAside as SetAside
 from memlog.query.summaries import Summary as Summary
 from memlog.query.surroundings import Surroundings as Surroundings
 from memlog.query.window import Window as Window, WindowMessage as WindowMessage

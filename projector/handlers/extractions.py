@@ -21,6 +21,7 @@ from memlog.eventlog.events import (
     MemorySaved,
     MemoryUpdated,
     ProfileRefreshed,
+    RequestFailed,
 )
 from memlog.eventlog.segment import Line
 from memlog.eventlog.streams import SegmentName
@@ -75,6 +76,19 @@ def close(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None: 
     insert(db, "compared_contents", "stream, event_id, extraction_id", compared)
     columns = "stream, extraction_id, number, relation, memory_ids, event_ids, memory_id, ts"
     insert(db, "merge_decisions", columns, decided)
+
+
+def add_failures(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
+    """Note the requests that gave nothing, with what they were about."""
+    rows = []
+    for placed in events:
+        said = cast(RequestFailed, placed.event)
+        about = (said.task, said.chat_id, as_json([*dict.fromkeys(said.event_ids)]))
+        took = (said.requests, said.tokens_in, said.tokens_out)
+        of_model = (said.provider, said.model, said.kind, said.why)
+        rows.append((placed.stream, placed.id, *about, *of_model, *took, placed.ts))
+    columns = "stream, id, task, chat_id, event_ids, provider, model, kind, why"
+    insert(db, "failed_requests", f"{columns}, requests, tokens_in, tokens_out, ts", rows)
 
 
 def _extraction_of(placed: Placed) -> str | None:

@@ -19,8 +19,8 @@ from memlog.service.bounded_process.protocol import (
     MAX_REPLY,
     MEMORY,
     Failed,
+    ReaderFailed,
     Request,
-    RequestFailed,
     TextReply,
     Verdicts,
     framed,
@@ -53,15 +53,15 @@ class BoundedProcess:
         """The answer to a request, and the line that the library printed meanwhile, or an empty one.
 
         Raises:
-            RequestFailed: it takes too much, or the library is missing, fails or crashes.
+            ReaderFailed: it takes too much, or the library is missing, fails or crashes.
             OSError: the process cannot be started, or has ended itself.
         """
         is_used = self._has_answered and self._is_alive()
         try:
             return self._tried(request, kind)
-        except (RequestFailed, OSError) as error:
+        except (ReaderFailed, OSError) as error:
             # A used process may lack memory: a new one tries again.
-            if not is_used or (isinstance(error, RequestFailed) and error.is_final):
+            if not is_used or (isinstance(error, ReaderFailed) and error.is_final):
                 raise
         return self._tried(request, kind)
 
@@ -81,7 +81,7 @@ class BoundedProcess:
             reply: Answer | Failed = msgspec.msgpack.decode(data, type=kind | Failed)
         except msgspec.DecodeError as error:
             self.close()
-            raise RequestFailed("damaged", "its reader gave no answer") from error
+            raise ReaderFailed("damaged", "its reader gave no answer") from error
         except BaseException:
             self.close()
             raise
@@ -90,7 +90,7 @@ class BoundedProcess:
             return reply, _one_line(exchange.printed)
         if not reply.is_final:
             self.close()
-        raise RequestFailed(reply.why, reply.detail, is_final=reply.is_final)
+        raise ReaderFailed(reply.why, reply.detail, is_final=reply.is_final)
 
     def _living_child(self) -> "subprocess.Popen[bytes]":
         if self._child is None or not self._is_alive():
@@ -132,7 +132,7 @@ class _Exchange:
         """The reply.
 
         Raises:
-            RequestFailed: there is no reply in time, or the process crashes.
+            ReaderFailed: there is no reply in time, or the process crashes.
             OSError: the process has ended itself, or its reply is too long.
         """
         deadline = time.monotonic() + self._seconds * CLOCK_SHARE
@@ -161,7 +161,7 @@ class _Exchange:
             raise _too_slow(self._seconds)
         if status < 0:
             name = signal.Signals(-status).name
-            raise RequestFailed("damaged", f"its reader was ended by {name}", is_final=False)
+            raise ReaderFailed("damaged", f"its reader was ended by {name}", is_final=False)
         last_line = self.printed.rstrip().rpartition(b"\n")[2]
         raise OSError(errno.ECHILD, f"its reader ended: {_one_line(last_line)}")
 
@@ -195,8 +195,8 @@ def _pipes(child: "subprocess.Popen[bytes]") -> tuple[IO[bytes], IO[bytes], IO[b
     return child.stdin, child.stdout, child.stderr
 
 
-def _too_slow(seconds: int) -> RequestFailed:
-    return RequestFailed("limit", f"it takes more than {seconds} seconds")
+def _too_slow(seconds: int) -> ReaderFailed:
+    return ReaderFailed("limit", f"it takes more than {seconds} seconds")
 
 
 def _one_line(printed: bytes) -> str:

@@ -96,7 +96,7 @@ Request = Extract | Match | SearchTexts | ReadTable | MoreRows
 Reply = TextReply | Verdicts | TablePage | Failed
 
 
-class RequestFailed(Exception):
+class ReaderFailed(Exception):
     """The process gave no answer; see `Failed`."""
 
     def __init__(self, why: Why, detail: str, *, is_final: bool = True) -> None:

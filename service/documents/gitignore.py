@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from memlog.eventlog import disk
-from memlog.service.bounded_process.protocol import RequestFailed
+from memlog.service.bounded_process.protocol import ReaderFailed
 from memlog.service.documents.readers import Readers
 from memlog.service.documents.root import Root
 from memlog.service.documents.text_files import GONE, Unfit, read_bytes
@@ -74,7 +74,7 @@ def excluded(
         seen = [os.fsencode(each.above + path[each.prefix :]) for path in undecided]
         try:
             verdicts = dict(zip(undecided, readers.verdicts(each.text, seen), strict=True))
-        except RequestFailed as failed:
+        except ReaderFailed as failed:
             refuse(each.file, str(failed))
             continue
         found |= {path for path, verdict in verdicts.items() if verdict}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from memlog.eventlog.forks import SplitByFork
-from memlog.service.bounded_process.protocol import Extract, Match, RequestFailed, TextReply, Verdicts
+from memlog.service.bounded_process.protocol import Extract, Match, ReaderFailed, TextReply, Verdicts
 
 if TYPE_CHECKING:
     from memlog.service.bounded_process.client import BoundedProcess
@@ -50,7 +50,7 @@ class Readers(SplitByFork):
         """The text of the bytes of a file; HTML is UTF-8.
 
         Raises:
-            RequestFailed: the library is not installed, cannot read it or crashes; or it takes too much.
+            ReaderFailed: the library is not installed, cannot read it or crashes; or it takes too much.
             OSError: the process cannot be started.
         """
         with self._lock:
@@ -61,16 +61,16 @@ class Readers(SplitByFork):
         """For each path whether a .gitignore excludes it; None if no rule matches.
 
         Raises:
-            RequestFailed: matching takes too long, or the rules are invalid. They are not tried again.
+            ReaderFailed: matching takes too long, or the rules are invalid. They are not tried again.
             OSError: the process cannot be started.
         """
         with self._lock:
             if rules in self._refused:
-                raise RequestFailed("limit", self._refused[rules])
+                raise ReaderFailed("limit", self._refused[rules])
             try:
                 batches = [paths[at : at + _BATCH] for at in range(0, len(paths), _BATCH)]
                 return [verdict for batch in batches for verdict in self._matched(rules, batch)]
-            except RequestFailed as failed:
+            except ReaderFailed as failed:
                 self._refused[rules] = str(failed)
                 raise
 
@@ -83,7 +83,7 @@ class Readers(SplitByFork):
     def _matched(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
         reply, _ = self._process().ask(Match(rules, list(paths), _RULES_SECONDS), Verdicts)
         if len(reply.verdicts) != len(paths):
-            raise RequestFailed("damaged", "its reader gave too few verdicts")
+            raise ReaderFailed("damaged", "its reader gave too few verdicts")
         return reply.verdicts
 
     def _process(self) -> "BoundedProcess":

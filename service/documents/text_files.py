@@ -14,7 +14,7 @@ import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.hashing import sha256
-from memlog.service.bounded_process.protocol import RequestFailed
+from memlog.service.bounded_process.protocol import ReaderFailed
 from memlog.service.documents.readers import Extracted, Readers
 from memlog.service.documents.root import Root
 
@@ -225,7 +225,7 @@ def _text(data: bytes, kind: str | None, readers: Readers) -> Extracted:
     try:
         with _unfit_if_unreadable():
             return readers.text_of(data, kind)
-    except RequestFailed as failed:
+    except ReaderFailed as failed:
         raise Unfit(failed.why, str(failed) or None) from failed
 
 

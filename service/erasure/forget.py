@@ -31,7 +31,7 @@ from memlog.projector.passages import index
 from memlog.projector.sqlite import Connection
 from memlog.query import event_index
 from memlog.service.bounded_process.client import BoundedProcess
-from memlog.service.bounded_process.protocol import RequestFailed, SearchTexts, Verdicts
+from memlog.service.bounded_process.protocol import ReaderFailed, SearchTexts, Verdicts
 from memlog.service.erasure.reports import DoomedLine, ForgetReport
 from memlog.service.read_model import ReadModel
 from memlog.service.requests.erasure import Forget
@@ -82,7 +82,7 @@ def forget(log: Log, read_model: ReadModel, asked: Forget) -> ForgetReport:
             segments = segments_about(log.path)
             selection = _Selection(segments, lambda entry: finds(texts_of(entry)), set())
             return _forget(log, read_model, asked, lambda _: selection)
-    except RequestFailed as error:
+    except ReaderFailed as error:
         hint = "https://docs.python.org/3/library/re.html; no repeat within a repeat, as in (a+)+"
         raise BadInput(f"the pattern {asked.match!r} cannot be used: {error}", hint=hint) from error
 
@@ -96,7 +96,7 @@ def _searching(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
     meanwhile. So a process with limits searches.
 
     Raises:
-        RequestFailed: it is no regular expression, or takes too much time or memory.
+        ReaderFailed: it is no regular expression, or takes too much time or memory.
     """
     with closing(BoundedProcess(on_wait=lambda: None)) as process:
 

@@ -33,15 +33,20 @@ def write_tables(db: Connection, path: Path, *, replace: bool) -> ExportReport:
 
     if os.path.lexists(path) and not replace:
         raise BadInput(f"{shown(path)} exists", hint="name another file, or replace it: replace=True")
-    if path.with_name(f"{path.name}-wal").exists():
-        raise BadInput(f"{shown(path)} is in use by another program", hint="end that program")
+    if path.name.endswith(("-wal", "-shm", "-journal")):
+        raise BadInput(
+            f"{shown(path)} is a name that SQLite gives to files of its own", hint="name a .db file"
+        )
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        is_in_use = path.with_name(f"{path.name}-wal").exists()
+        handle, name = tempfile.mkstemp(prefix=".export.", dir=path.parent)
     except OSError as error:
         raise _unwritable(path, error) from error
     os.close(handle)
     unfinished = Path(name)
     try:
+        if is_in_use:
+            raise BadInput(f"{shown(path)} is in use by another program", hint="end that program")
         counts = {}
         with closing(binding().connect(name)) as connection:
             made = Database(connection)

@@ -11,7 +11,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.streams import shown
 from memlog.query.foreign_tables import TablePage
 from memlog.service.bounded_process.client import BoundedProcess
-from memlog.service.bounded_process.protocol import MoreRows, ReadTable, RequestFailed
+from memlog.service.bounded_process.protocol import MoreRows, ReaderFailed, ReadTable
 from memlog.service.importers import Unreadable
 
 _LONGEST = 64 * 2**20
@@ -47,7 +47,7 @@ class Tables:
         """Yield the rows of a table.
 
         Raises:
-            RequestFailed: it cannot be read, or takes too much. OSError: the process cannot be started.
+            ReaderFailed: it cannot be read, or takes too much. OSError: the process cannot be started.
         """
         page, _ = self._process.ask(ReadTable(str(path), table, [*known], _SECONDS), TablePage)
         while True:
@@ -128,7 +128,7 @@ class ForeignFiles:
         except OSError as error:
             yield Unreadable(where, error.strerror or str(error))
             return
-        except RequestFailed as failed:
+        except ReaderFailed as failed:
             yield Unreadable(where, _explained(path, str(failed)))
             return
         for page in read:
@@ -173,6 +173,8 @@ def _explained(path: Path, error: str) -> str:
         return f"{error}: it is a zip archive, unpack it" if is_zip else error
     if "locked" in error:
         return f"{error}: end the program that writes to it"
-    return (
-        f"{error}: the .recover of the sqlite3 command saves what it can" if "malformed" in error else error
-    )
+    if "malformed" in error:
+        return f"{error}: the .recover of the sqlite3 command saves what it can"
+    if "readonly" in error:  # a journal that has to be rolled back
+        return f"{error}: its program ended while it wrote; start and end that program, then import again"
+    return error

@@ -5,6 +5,7 @@ killed at any moment has either distilled the messages or left them in the buffe
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.chat import Chat
 from memlog.eventlog.encode import draft, new_id
 from memlog.eventlog.envelope import Event
-from memlog.eventlog.errors import BadInput, ProviderError
+from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import (
     DailyEventRecorded,
     DailyEventsCompressed,
@@ -31,13 +32,14 @@ from memlog.eventlog.outgoing import SentText, masked_parts
 from memlog.eventlog.secrets import kinds_in
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Buffer, BufferedMessage, buffers, count_of_session
-from memlog.query.context.token_counters import Counter, tokens
+from memlog.query.context.token_counters import tokens
 from memlog.query.daily_events import DailyEvent, daily_events
 from memlog.query.sendable import masked_messages
 from memlog.service.extraction.answers import SCHEMA, Distilled, ModelAnswer, read_answer
+from memlog.service.extraction.fitting import FRAME, packed, shortened, size_of
 from memlog.service.extraction.prompts import COMPRESS, EXTRACT, prompt
-from memlog.service.extraction.questions import Questions
-from memlog.service.extraction.reports import ExtractionReport, report_of
+from memlog.service.extraction.questions import Items, Questions
+from memlog.service.extraction.reports import ExtractionReport, report_of, report_of_set_aside
 from memlog.service.memories.compared_text import Text
 from memlog.service.memories.deduplication import decided
 from memlog.service.memories.near_duplicates import similarity
@@ -48,11 +50,6 @@ from memlog.service.read_model import Deciding
 
 SOURCE = "extraction"
 """The source of memories that a model distilled."""
-
-_COUNTER: Counter = "model"
-
-_CHARACTERS = 4
-"""Of a token, at most: so long a message is cut for several requests."""
 
 
 class Extractor:
@@ -76,71 +73,81 @@ class Extractor:
     ) -> Iterator[ExtractionReport]:
         """Distil the buffers that are due, and report after each request. One process at a time does so.
 
-        mode: what the conversation is for, which shapes the prompt. is_asked: whether a person wants it: all
-        buffers are, also messages for which the model gave no usable answer today.
+        The last reports are of what is set aside. mode: what the conversation is for, which shapes the
+        prompt. is_asked: whether a person wants it: also of buffers that are not due.
 
         Raises:
             Busy: another one does. ProviderError: the model fails; what is left stays in the buffer.
         """
         with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
-            failed: ProviderError | None = None
-            for name in [buffer.chat for buffer in self._buffers(chat) if is_asked or self.is_due(buffer)]:
-                try:
-                    yield from self._of_chat(name, mode, is_asked=is_asked)
-                except ProviderError as error:
-                    if not error.is_of_answer:
-                        raise
-                    failed = error  # of these messages: others may be distilled
-            if failed is not None:
-                raise failed
+            items = self._questions.begin("extract")
+            due = [each.chat for each in self._buffers(chat) if self._is_due(items, each, is_asked=is_asked)]
+            for name in due:
+                yield from self._of_chat(items, name, mode)
+            yield from map(report_of_set_aside, items.end(chat and str(chat)))
+
+    def plan(self, chat: Chat | None, mode: str | None) -> Iterator[ExtractionReport]:
+        """Yield what `run` would send of each chat. Nothing is sent."""
+        of_prompt = tokens(_system(mode), "model")
+        for buffer in self._buffers(chat):
+            count, day = len(buffer.messages), buffer.messages[-1].ts[:10]
+            report = ExtractionReport(chat=buffer.chat, date=day, extraction_id=None, messages=count)
+            for part in self._parts(buffer.messages):
+                entries = [_shown(each, each.content) for each in part]
+                for request in packed(entries, "content", self._rules.tokens):
+                    report.requests += 1
+                    report.tokens_in += of_prompt + sum(map(size_of, request))
+            yield report
 
     def _buffers(self, chat: Chat | None) -> list[Buffer]:
         return self._decide(lambda db: list(buffers(db, chat)))
 
-    def _of_chat(self, name: str, mode: str | None, *, is_asked: bool) -> Iterator[ExtractionReport]:
-        failed: ProviderError | None = None
+    def _of_chat(self, items: Items, name: str, mode: str | None) -> Iterator[ExtractionReport]:
         # Read now: another chat may have been forgotten while the model worked on one.
         for buffer in self._buffers(Chat.of(name)):
             for part in self._parts(buffer.messages):
-                if not is_asked and self._questions.is_given_up(part[0].id):
-                    continue
-                try:
-                    report = self._distil(name, part, mode)
-                except ProviderError as error:
-                    if not error.is_of_answer:
-                        raise
-                    self._questions.give_up(part[0].id)
-                    failed = error
-                else:
-                    if report is not None:
-                        yield report
-        if failed is not None:
-            raise failed
+                yield from self._of_part(items, name, part, mode)
 
-    def run_days(self, until: str, *, lock_timeout: float, is_asked: bool) -> Iterator[ExtractionReport]:
-        """Distil the daily events up to a day that nobody has distilled, and report after each day.
+    def _of_part(
+        self, items: Items, chat: str, part: list[BufferedMessage], mode: str | None
+    ) -> Iterator[ExtractionReport]:
+        """Distil a part; in halves, if a request about all of it was too much for the model."""
+        ids = [message.id for message in part]
+        is_first = not items.has_failed(chat, ids)
+        if is_first:
+            yield from self._of_request(items, chat, part, mode)
+        is_tried_again = not is_first or len(part) > 1
+        if is_tried_again and items.has_failed(chat, ids) and not items.rests(chat, ids):
+            middle = len(part) // 2
+            for half in filter(None, (part[:middle], part[middle:])):
+                yield from self._of_request(items, chat, half, mode)
 
-        is_asked: whether a person wants it, also of a day for which the model gave no usable answer before.
+    def _of_request(
+        self, items: Items, chat: str, messages: list[BufferedMessage], mode: str | None
+    ) -> Iterator[ExtractionReport]:
+        ids = [message.id for message in messages]
+        report = items.tried(chat, ids, partial(self._distil, chat, messages, mode))
+        if report is not None:
+            yield report
+
+    def run_days(self, until: str, *, lock_timeout: float) -> Iterator[ExtractionReport]:
+        """Distil the daily events up to a day that nobody has distilled, and report after each day; the last
+        reports are of what is set aside.
 
         Raises:
             Busy: another process distils. ProviderError: the model fails; what is left is not marked.
         """
         with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
             found = self._decide(lambda db: daily_events(db, until=until, uncompressed=True))
-            failed: ProviderError | None = None
+            items = self._questions.begin("compress")
             for (date, _), of_chat in groupby(sorted(found, key=_group), key=_group):
                 events = list(of_chat)
-                if not is_asked and self._questions.is_given_up(events[0].id):
-                    continue
-                try:
-                    yield self._compress(date, _chat_of(events[0]), events)
-                except ProviderError as error:
-                    if not error.is_of_answer:
-                        raise
-                    self._questions.give_up(events[0].id)
-                    failed = error
-            if failed is not None:
-                raise failed
+                chat, ids = _chat_of(events[0]), [event.id for event in events]
+                if not items.rests(chat, ids):
+                    report = items.tried(chat, ids, partial(self._compress, date, chat, events))
+                    if report is not None:
+                        yield report
+            yield from map(report_of_set_aside, items.end())
 
     def _compress(self, date: str, chat: str | None, days: list[DailyEvent]) -> ExtractionReport:
         """Distil daily events of one chat, whose memories are of that chat: no other one is told."""
@@ -150,7 +157,8 @@ class Extractor:
             {"date": each.event_date, "channel": each.channel, "summary": summary}
             for each, summary in zip(days, summaries, strict=True)
         ]
-        answer, completions = self._answered(used.text, msgspec.json.encode(shown).decode())
+        parts = packed(shown, "summary", self._rules.tokens)
+        answer, completions = self._answered(used.text, *map(_encoded, parts))
         origin = Extraction(new_id(), self._questions.model, used.id, chat_id=chat)
         report = report_of(chat, date, origin, len(days), answer, completions)
         ts = min(f"{date}T12:00:00.000Z", timestamps.now())
@@ -163,12 +171,14 @@ class Extractor:
         self._questions.append([*memories, closing])
         return report
 
-    def is_due(self, buffer: Buffer) -> bool:
-        """Whether a buffer is distilled unasked: after a quiet gap, at so many tokens, or on another day."""
+    def _is_due(self, items: Items, buffer: Buffer, *, is_asked: bool) -> bool:
+        """Whether a buffer is distilled: unasked after a quiet gap, at so many tokens, or on another day."""
         parts = self._parts(buffer.messages)
-        waiting = [each for part in parts if not self._questions.is_given_up(part[0].id) for each in part]
-        if not waiting:
-            return False
+        waiting = [
+            each for part in parts if not items.rests(buffer.chat, (one.id for one in part)) for each in part
+        ]
+        if not waiting or is_asked:
+            return bool(waiting)
         now = timestamps.now()
         quiet_since = timestamps.shifted(now, -round(self._rules.quiet_minutes * 60_000))
         is_of_before = waiting[0].ts[:10] < now[:10]
@@ -179,12 +189,12 @@ class Extractor:
         """The messages of each request: within the tokens, and of one day, as its summary is."""
         for _, of_day in groupby(messages, key=lambda message: message.ts[:10]):
             part: list[BufferedMessage] = []
-            room = self._rules.tokens
+            room = self._rules.tokens - FRAME
             for message in of_day:
-                needed = tokens(message.content, _COUNTER)
+                needed = _size([message])
                 if part and needed > room:
                     yield part
-                    part, room = [], self._rules.tokens
+                    part, room = [], self._rules.tokens - FRAME
                 part.append(message)
                 room -= needed
             yield part
@@ -194,8 +204,7 @@ class Extractor:
     ) -> ExtractionReport | None:
         """What became of messages; None if some were forgotten or distilled meanwhile."""
         used = prompt(EXTRACT)
-        system = used.text if mode is None else f"{used.text}\nThe conversation is of the mode: {mode}\n"
-        answer, completions = self._answered(system, *self._shown(Chat.of(chat), messages))
+        answer, completions = self._answered(_system(mode), *self._shown(Chat.of(chat), messages))
         ids = [message.id for message in messages]
         waiting = {message.id for buffer in self._buffers(Chat.of(chat)) for message in buffer.messages}
         if not waiting.issuperset(ids):
@@ -211,7 +220,7 @@ class Extractor:
                     event_date=messages[-1].ts[:10],
                     channel=channel,
                     summary=answer.summary,
-                    raw_tokens=_size(messages),
+                    raw_tokens=sum(tokens(each.content, "model") for each in messages),
                     extraction=origin,
                 )
             )
@@ -245,16 +254,9 @@ class Extractor:
     def _shown(self, chat: Chat, messages: list[BufferedMessage]) -> list[str]:
         """The messages as the model is given them: as data, without keys. A message that is longer than a
         request may be is given in parts."""
-        most = self._rules.tokens * _CHARACTERS
-        parts: list[list[dict[str, Any]]] = [[]]
         contents = self._decide(lambda db: masked_messages(db, chat, messages))
-        for each, content in zip(messages, contents, strict=True):
-            for start in range(0, max(1, len(content)), most):
-                if start:
-                    parts.append([])
-                piece = content[start : start + most]
-                parts[-1].append({"role": each.role, "name": each.name, "time": each.ts, "content": piece})
-        return [msgspec.json.encode(part).decode() for part in parts]
+        entries = (_shown(each, content) for each, content in zip(messages, contents, strict=True))
+        return [*map(_encoded, packed(entries, "content", self._rules.tokens))]
 
     def _memories(
         self, chat: str | None, ts: str, answer: ModelAnswer, origin: Extraction, report: ExtractionReport
@@ -306,6 +308,11 @@ class Extractor:
         return [replace(found.event, extraction=origin)]
 
 
+def _system(mode: str | None) -> str:
+    text = prompt(EXTRACT).text
+    return text if mode is None else f"{text}\nThe conversation is of the mode: {mode}\n"
+
+
 def _chat_of(event: DailyEvent) -> str | None:
     """The chat that a daily event is of; one with a channel and a sender is no business of others, either."""
     told_by = f"{event.channel}:{event.sender_id}" if event.channel and event.sender_id else None
@@ -319,8 +326,17 @@ def _group(event: DailyEvent) -> tuple[str, str]:
     return event.event_date, _chat_of(event) or place
 
 
+def _shown(message: BufferedMessage, content: str) -> dict[str, Any]:
+    content = shortened(message.role, content)
+    return {"role": message.role, "name": message.name, "time": message.ts, "content": content}
+
+
+def _encoded(part: list[dict[str, Any]]) -> str:
+    return msgspec.json.encode(part).decode()
+
+
 def _size(messages: Sequence[BufferedMessage]) -> int:
-    return sum(tokens(message.content, _COUNTER) for message in messages)
+    return sum(size_of(_shown(message, message.content)) for message in messages)
 
 
 def _of_session(db: Connection, chat: str) -> int:

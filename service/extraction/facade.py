@@ -63,8 +63,10 @@ class Extractions(OperationGroup):
 
     @operation(DistilMessages, effect="append")
     def run(self, asked: DistilMessages) -> "list[ExtractionReport]":
-        extractor = extractor_of(self._engine, is_patient=True)
+        extractor = extractor_of(self._engine, is_patient=True, retry=asked.retry)
         chat = None if asked.chat is None else Chat.of(asked.chat)
+        if asked.dry_run:
+            return [*extractor.plan(chat, asked.mode)]
         waiting = self._decide(lambda db: sum(len(buffer.messages) for buffer in buffers(db, chat)))
         timeout = self._engine.lock_timeout
         reports = extractor.run(chat, asked.mode, lock_timeout=timeout, is_asked=True)
@@ -72,10 +74,10 @@ class Extractions(OperationGroup):
 
     @operation(DistilDays, effect="append")
     def days(self, asked: DistilDays) -> "list[ExtractionReport]":
-        extractor = extractor_of(self._engine, is_patient=True)
+        extractor = extractor_of(self._engine, is_patient=True, retry=asked.retry)
         until = str(asked.until) if asked.until else timestamps.shifted(timestamps.now(), -_DAY)[:10]
         found = self._decide(lambda db: len(daily_events(db, until=until, uncompressed=True)))
-        reports = extractor.run_days(until, lock_timeout=self._engine.lock_timeout, is_asked=True)
+        reports = extractor.run_days(until, lock_timeout=self._engine.lock_timeout)
         return _told(reports, "daily events distilled", found, asked.progress)
 
     @operation(DistilExchange, effect="append")
@@ -118,7 +120,7 @@ def _told(
     told, done = [], 0
     for report in reports:
         told.append(report)
-        done += report.messages
+        done += report.messages * (report.set_aside is None)
         if progress is not None:
             progress(what, done, total)
     return told
@@ -175,8 +177,8 @@ class _Background(SplitByFork):
                 raise
 
 
-def extractor_of(engine: Engine, *, is_patient: bool = False, rests: bool = True) -> "Extractor":
-    """What distils messages of a store. is_patient: see `LanguageModel`; rests: see `Questions`.
+def extractor_of(engine: Engine, *, is_patient: bool = False, retry: bool = False) -> "Extractor":
+    """What distils messages of a store. is_patient: see `LanguageModel`; retry: see `Questions`.
 
     Raises:
         BadInput: no language model is configured.
@@ -185,12 +187,12 @@ def extractor_of(engine: Engine, *, is_patient: bool = False, rests: bool = True
     from memlog.service.extraction.extractor import Extractor
 
     return Extractor(
-        engine.path, engine.decide, questions_of(engine, is_patient=is_patient, rests=rests), rules_of(engine)
+        engine.path, engine.decide, questions_of(engine, is_patient=is_patient, retry=retry), rules_of(engine)
     )
 
 
-def questions_of(engine: Engine, *, is_patient: bool = False, rests: bool = True) -> "Questions":
-    """What asks the language model of a store. is_patient: see `LanguageModel`; rests: see `Questions`.
+def questions_of(engine: Engine, *, is_patient: bool = False, retry: bool = False) -> "Questions":
+    """What asks the language model of a store. is_patient: see `LanguageModel`; retry: see `Questions`.
 
     Raises:
         BadInput: no language model is configured.
@@ -204,7 +206,7 @@ def questions_of(engine: Engine, *, is_patient: bool = False, rests: bool = True
             hint="choose one with memlog.open(language_model=…)",
         )
     model = LanguageModel(engine.language_model, engine.path, is_patient=is_patient)
-    return Questions(model, engine.append, rests=rests)
+    return Questions(model, engine.append, engine.decide, retry=retry)
 
 
 def rules_of(engine: Engine) -> "ExtractionRules":

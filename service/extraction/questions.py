@@ -1,33 +1,63 @@
 """Puts questions to a language model, and appends what becomes of its answers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, TypeVar
+
+import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.acknowledgements import Position
+from memlog.eventlog.encode import new_id
 from memlog.eventlog.envelope import Event
-from memlog.eventlog.errors import BadInput, LogError
+from memlog.eventlog.errors import BadInput, LogError, ProviderError
+from memlog.eventlog.event_fields import FailureKind, ModelTask
+from memlog.eventlog.events import RequestFailed
+from memlog.query.set_aside import Failures, SetAside, failures_of_today, set_aside_by
+from memlog.service.extraction.answers import SCHEMA, read_answer
+from memlog.service.extraction.prompts import EXTRACT, prompt
 from memlog.service.providers.language_model import Completion, LanguageModel
+from memlog.service.read_model import Deciding
 
 A = TypeVar("A")
+T = TypeVar("T")
+
+_TO_BLAME = 5
+"""Failures in a row after which the provider may be to blame, such as for a model that it does not have: few
+stores have so many conversations in a row that are refused. Then memlog greets it before it asks on."""
+
+_GREETING = msgspec.json.encode([{"role": "user", "name": None, "content": "Good morning!"}]).decode()
+
+_LATER = "it is asked about again tomorrow (UTC), or by store.extraction.run(retry=True)"
 
 
 class Questions:
     """Questions to one model.
 
-    append: makes events durable. rests: whether the model rests after an answer that is of no use; not where
-        each question is asked once a day at most.
+    append: makes events durable. decide: reads the read model of the log as it is now.
+    retry: whether a person wants to ask again about what was set aside today.
     """
 
     def __init__(
-        self, model: LanguageModel, append: Callable[[Sequence[Event]], list[Position]], *, rests: bool = True
+        self,
+        model: LanguageModel,
+        append: Callable[[Sequence[Event]], list[Position]],
+        decide: Deciding,
+        *,
+        retry: bool = False,
     ) -> None:
-        self._model, self._append, self._rests = model, append, rests
+        self._model, self._append, self._decide, self._retry = model, append, decide, retry
+        self._sent: list[Completion] = []
 
     @property
     def model(self) -> str:
         """The name of the model."""
         return self._model.name
+
+    def begin(self, task: ModelTask) -> "Items":
+        """Begin a run: what is asked about in it."""
+        read = partial(failures_of_today, provider=self._model.provider, model=self.model)
+        return Items(self, task, Failures() if self._retry else self._decide(read))
 
     def ask(
         self, system: str, user: str, schema: dict[str, Any], read: Callable[[str], A | None]
@@ -39,38 +69,155 @@ class Questions:
         Raises:
             ProviderError: the model fails, or gives no usable answer twice.
         """
-        made = self._model.complete(system, user, schema)
+        made = self._complete(system, user, schema)
         answer = read(made.text)
         if answer is None:
             again = f"{user}\n\nThe last answer was not the JSON object. Answer with the JSON object alone."
-            more = self._model.complete(system, again, schema)
-            made = Completion(more.text, made.tokens_in + more.tokens_in, made.tokens_out + more.tokens_out)
+            more = self._complete(system, again, schema)
+            made = made.and_then(more)
             answer = read(made.text)
         if answer is None:
-            raise self._model.failed(
-                "it answered twice with something else than the JSON object", rests=self._rests
-            )
+            raise self._unusable("it answered twice with something else than the JSON object")
         return answer, made
-
-    def give_up(self, name: str) -> None:
-        """Record that the model gave no usable answer for this name. Nobody asks again today."""
-        self._model.give_up(_of_today(name))
-
-    def is_given_up(self, name: str) -> bool:
-        """Whether the model gave no usable answer today, in this process or another one."""
-        return self._model.is_given_up(_of_today(name))
 
     def append(self, events: Sequence[Event]) -> None:
         """Append what became of an answer. Where that fails, the model rests: it was paid for nothing."""
         try:
             self._append(events)
         except BadInput:  # whose message quotes the answer
-            raise self._model.failed("its answer could not be stored") from None
+            raise self._unusable("its answer could not be stored") from None
         except LogError as error:
             self._model.failed(f"its answer could not be stored: {error.message}")
             raise
         self._model.worked()
 
+    def about(self, work: Callable[[], T]) -> T:
+        """What `work` returns, which asks about one thing.
 
-def _of_today(name: str) -> str:
-    return f"{timestamps.today()}/{name}"
+        Raises:
+            ProviderError: it fails; or the provider does, whatever it is asked.
+        """
+        self._model.check()
+        if self._model.failures >= _TO_BLAME:
+            try:
+                self._greet()
+            except ProviderError as error:
+                self._model.note(error)
+                raise
+        self._sent = []
+        return work()
+
+    def failure(
+        self, task: ModelTask, chat: str | None, event_ids: Sequence[str], error: ProviderError
+    ) -> tuple[SetAside, FailureKind, int] | None:
+        """Append that the last request about something failed; None where the provider is to blame."""
+        kind = self._kind_of(error)
+        if kind is None:
+            return None
+        error.is_of_answer = True
+        error.hint = "; ".join(filter(None, (error.hint, _LATER)))
+        event = RequestFailed(
+            id=new_id(),
+            ts=timestamps.now(),
+            task=task,
+            event_ids=[*event_ids],
+            provider=self._model.provider,
+            model=self.model,
+            kind=kind,
+            why=error.message,
+            chat_id=chat,
+            requests=len(self._sent),
+            tokens_in=sum(each.tokens_in for each in self._sent),
+            tokens_out=sum(each.tokens_out for each in self._sent),
+        )
+        self._append([event])
+        return set_aside_by(event), kind, event.requests
+
+    def catch_up(self) -> None:
+        """Bring the read model up to what was appended: `status` reads it as it is."""
+        self._decide(lambda _: None)
+
+    def _kind_of(self, error: ProviderError) -> FailureKind | None:
+        if error.is_of_answer:
+            return "unusable" if error.status is None else "refused"
+        if not error.is_late and (error.status or 0) < 500:
+            return None
+        try:
+            self._greet()
+        except ProviderError:
+            return None
+        return "late" if error.is_late else "failed"
+
+    def _complete(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
+        self._sent.append(Completion(""))
+        self._sent[-1] = self._model.complete(system, user, schema)
+        return self._sent[-1]
+
+    def _unusable(self, why: str) -> ProviderError:
+        return self._model.failed(why, rests=False)
+
+    def _greet(self) -> None:
+        """Ask the provider about a greeting, to know whether it is to blame.
+
+        Raises:
+            ProviderError: it does not answer a greeting as it should, either.
+        """
+        try:
+            made = self._model.complete_once(prompt(EXTRACT).text, _GREETING, SCHEMA)
+            if read_answer(made.text) is None:
+                raise self._model.failed("it answers a greeting with something else than the JSON object")
+        except ProviderError as error:
+            error.is_of_answer = False
+            raise
+        self._model.worked()
+
+
+class Items:
+    """What a run asks about for one task. Each thing is asked about twice a day at most, in all processes:
+    what fails is an event, by the ids of what it was about.
+    """
+
+    def __init__(self, questions: Questions, task: ModelTask, failures: Failures) -> None:
+        self._questions, self._task, self._failures = questions, task, failures
+        self._error: ProviderError | None = None
+        self._has_worked = False
+
+    def rests(self, chat: str | None, event_ids: Iterable[str]) -> bool:
+        """Whether nobody asks about these events before tomorrow."""
+        return self._failures.rests(self._task, chat, event_ids)
+
+    def has_failed(self, chat: str | None, event_ids: Iterable[str]) -> bool:
+        """Whether a request about these events failed today."""
+        return self._failures.requests(self._task, chat, event_ids) > 0
+
+    def tried(self, chat: str | None, event_ids: Sequence[str], work: Callable[[], T]) -> T | None:
+        """What `work` returns, which asks about these events; None where that fails: it is set aside, or
+        tried once more by the next run.
+
+        Raises:
+            ProviderError: the provider fails, whatever it is asked.
+        """
+        try:
+            made = self._questions.about(work)
+        except ProviderError as error:
+            failure = self._questions.failure(self._task, chat, event_ids, error)
+            if failure is None:
+                raise
+            self._failures.add(*failure)
+            self._error = error
+            return None
+        self._has_worked = True
+        return made
+
+    def end(self, chat: str | None = None) -> list[SetAside]:
+        """End the run: what nobody asks about before tomorrow; of all chats, or of one.
+
+        Raises:
+            ProviderError: something failed, and nothing worked.
+        """
+        if (failed := self._error) is not None:
+            self._questions.catch_up()
+            if not self._has_worked:
+                raise failed
+        found = self._failures.set_aside()
+        return [each for each in found if each.task == self._task and chat in (None, each.chat)]

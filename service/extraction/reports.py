@@ -3,6 +3,7 @@
 import msgspec
 
 from memlog.eventlog.extraction import Extraction
+from memlog.query.set_aside import SetAside
 from memlog.service.extraction.answers import ModelAnswer
 from memlog.service.providers.language_model import Completion
 
@@ -10,16 +11,20 @@ from memlog.service.providers.language_model import Completion
 class ExtractionReport(msgspec.Struct, kw_only=True):
     """What became of some messages of a chat, or of the daily events of a day.
 
-    extraction_id: of the event that closes it. messages: how many of either were distilled.
+    extraction_id: of the event that closes it; None in a dry run. messages: how many of either were
+        distilled. requests: to the language model.
     saved, merged: memories. known: entries that memories said before. below: the importance threshold, or too
         many. refused: entries of another form.
-    tokens_in, tokens_out: as the provider counts them.
+    tokens_in, tokens_out: as the provider counts them; in a dry run as memlog estimates the questions.
+    set_aside: why the model is not asked about them again before tomorrow, in UTC; then date is today, and
+        extraction_id that of the event that says so.
     """
 
     chat: str | None
     date: str
-    extraction_id: str
+    extraction_id: str | None
     messages: int
+    requests: int = 0
     saved: int = 0
     merged: int = 0
     known: int = 0
@@ -28,6 +33,7 @@ class ExtractionReport(msgspec.Struct, kw_only=True):
     summary: str | None = None
     tokens_in: int = 0
     tokens_out: int = 0
+    set_aside: str | None = None
 
 
 def report_of(
@@ -44,7 +50,19 @@ def report_of(
         date=date,
         extraction_id=origin.id,
         messages=count,
+        requests=sum(each.requests for each in completions),
         refused=answer.refused,
         tokens_in=sum(each.tokens_in for each in completions),
         tokens_out=sum(each.tokens_out for each in completions),
+    )
+
+
+def report_of_set_aside(about: SetAside) -> ExtractionReport:
+    """Report what is set aside."""
+    return ExtractionReport(
+        chat=about.chat,
+        date=about.ts[:10],
+        extraction_id=about.id,
+        messages=len(about.event_ids),
+        set_aside=about.why,
     )

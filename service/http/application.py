@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 from starlette.applications import Starlette
@@ -19,6 +20,7 @@ from memlog.service.http.bodies import (
     EVENTS,
     JSON,
     LINES,
+    Refused,
     answer_of,
     answering,
     body_of,
@@ -77,6 +79,8 @@ async def _answer(
     stores: OpenStores, name: str, operation: Operation[Any, Any, Any, Any], root: Path | None, call: Call
 ) -> Response:
     if call.method == "GET":
+        if not _is_utf8(call.scope["query_string"]):
+            raise Refused(422, "bad_request", "the query of the address is not UTF-8", "encode it in UTF-8")
         texts = {key: call.query_params.getlist(key) for key in call.query_params}
         given = given_as_texts(operation.request, texts)
     else:
@@ -86,6 +90,11 @@ async def _answer(
         call,
         lambda store: msgspec.json.encode(catalogue.answer(store, name, given, root=root, exports=root)),
     )
+
+
+def _is_utf8(query: bytes) -> bool:
+    data = unquote_to_bytes(query)
+    return data.decode(errors="ignore").encode() == data
 
 
 async def _append(stores: OpenStores, name: str, _: object, root: Path | None, call: Call) -> Response:

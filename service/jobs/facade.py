@@ -70,7 +70,9 @@ class Jobs(OperationGroup):
     def run(self, asked: RunJobs) -> _Reports:
         check_store(self._engine.path)
         timeout = self._engine.lock_timeout
-        runner = runner_of(self._engine, lock_timeout=timeout, is_asked=asked.job is not None)
+        runner = runner_of(
+            self._engine, lock_timeout=timeout, is_asked=asked.job is not None, retry=asked.retry
+        )
         return [*runner.run_due()] if asked.job is None else [runner.run(asked.job)]
 
     @operation(ListJobRuns, effect="read")
@@ -90,11 +92,19 @@ class Jobs(OperationGroup):
 
 
 def runner_of(
-    engine: Engine, *, lock_timeout: float, is_asked: bool = False, go_on: Callable[[], None] = lambda: None
+    engine: Engine,
+    *,
+    lock_timeout: float,
+    is_asked: bool = False,
+    retry: bool = False,
+    go_on: Callable[[], None] = lambda: None,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> "JobRunner":
     """What runs the jobs of a store.
 
     lock_timeout: seconds to wait for another process. is_asked: whether a person wants it now.
+    notify: called with a line for each request to the language model.
+    retry: also what was set aside today.
     """
     # Imported here, as in the store: most processes run no job.
     from memlog.service.extraction.facade import extractor_of, questions_of, rules_of
@@ -104,12 +114,13 @@ def runner_of(
     has_model = engine.language_model is not None
     steps = Steps(
         engine,
-        extractor_of(engine, is_patient=is_asked, rests=False) if has_model else None,
-        questions_of(engine, is_patient=is_asked, rests=False) if has_model else None,
+        extractor_of(engine, is_patient=is_asked, retry=retry) if has_model else None,
+        questions_of(engine, is_patient=is_asked, retry=retry) if has_model else None,
         room=rules_of(engine).tokens,
         lock_timeout=lock_timeout,
         is_asked=is_asked,
         go_on=go_on,
+        notify=notify,
     )
     return JobRunner(
         engine, _rules(engine), steps, has_model=has_model, lock_timeout=lock_timeout, go_on=go_on

@@ -54,6 +54,11 @@ class MergeGroup(msgspec.Struct):
     content: str = ""
 
 
+def shown_memory(number: int, memory: Memory, text: str) -> dict[str, Any]:
+    """Return a memory as the model is shown it."""
+    return {"number": number, "date": memory.updated_at[:10], "text": text}
+
+
 def read_groups(text: str) -> Listed[MergeGroup] | None:
     """What is usable of an answer; None where it has no such JSON."""
     return listed(text, member="groups", kind=MergeGroup)

@@ -17,7 +17,6 @@ import msgspec
 from memlog.eventlog.content_ids import folded
 from memlog.eventlog.encode import new_id
 from memlog.eventlog.envelope import Event
-from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.events import MemoriesMerged, MemoryArchived, MemoryUpdated
 from memlog.eventlog.extraction import Extraction
 from memlog.eventlog.outgoing import is_private
@@ -25,23 +24,24 @@ from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import compared
 from memlog.query.context.scope import automatic_scope
 from memlog.query.context.sources import chats_of
-from memlog.query.context.token_counters import tokens
 from memlog.query.memories import Memory, memories
 from memlog.query.search.alike import alike
 from memlog.query.sendable import masked_memories
 from memlog.service.engine import Engine
 from memlog.service.extraction.answers import LONGEST
+from memlog.service.extraction.fitting import FRAME, size_of
 from memlog.service.extraction.prompts import MERGE, prompt
-from memlog.service.extraction.questions import Questions
+from memlog.service.extraction.questions import Items, Questions
 from memlog.service.jobs.merge_groups import (
     SCHEMA,
     decided,
     decision_of,
     is_of_somebody,
     read_groups,
+    shown_memory,
     tags_of,
 )
-from memlog.service.jobs.outcome import Outcome
+from memlog.service.jobs.outcome import Outcome, set_aside_note
 
 _CANDIDATES = 5
 """Memories that words find for a new one, and as many by meaning, where a partition does not fit into a
@@ -61,7 +61,7 @@ class Merger:
     """
 
     def __init__(self, engine: Engine, questions: Questions | None, room: int) -> None:
-        self._engine, self._questions, self._room = engine, questions, room
+        self._engine, self._questions, self._room = engine, questions, room - FRAME
         self._sizes: dict[str, int] = {}
         """Tokens by the event with the content."""
 
@@ -99,45 +99,43 @@ class Merger:
         self._engine.append([*events, closing])
         return len(archived)
 
-    def merge(self, go_on: Callable[[], None]) -> Outcome:
+    def merge(self, compared_some: Callable[[int], None]) -> Outcome:
         """Have the model compare what is new with the rest of its partition.
 
-        go_on: called after each request.
+        compared_some: called after each request with the number of memories that it showed.
 
         Raises:
             ProviderError: the model fails; what was merged before stays.
         """
+        assert self._questions is not None
         known = self._engine.decide(lambda db: compared(db, "memory"))
+        items = self._questions.begin("merge")
         closed: list[MemoriesMerged] = []
-        failed: ProviderError | None = None
-        for partition, found in self._engine.decide(self._partitions).items():
+        for partition, members in self._engine.decide(self._partitions).items():
             if is_private(partition.category):
                 continue
+            found = _not_set_aside(items, partition, members)
             new = [memory.event_id for memory in found if memory.event_id not in known]
             while new and len(found) > 1:
                 batch = self._batch([memory for memory in found if memory.event_id in new])
-                tried = {memory.event_id for memory in batch}
+                tried = [memory.event_id for memory in batch]
                 shown = self._shown(batch, found) if batch else []
-                try:
-                    if len(shown) > 1:
-                        closed.append(self._compare(partition, batch, shown))
-                except ProviderError as error:
-                    if not error.is_of_answer:
-                        raise
-                    failed = error  # of these memories: others may be compared
-                go_on()
+                if len(shown) > 1:
+                    made = items.tried(partition.chat, tried, partial(self._compare, partition, batch, shown))
+                    closed += [made] if made is not None else []
+                compared_some(len(shown))
                 new = [event_id for event_id in new if event_id not in tried] if batch else []
                 if new and shown:
                     # The request may have changed some of them.
-                    found = self._engine.decide(partial(self._partition, partition=partition))
-        if failed is not None and not closed:
-            raise failed
+                    members = self._engine.decide(partial(self._partition, partition=partition))
+                    found = _not_set_aside(items, partition, members)
+        set_aside = set_aside_note([each.why for each in items.end()])
         decisions = [decision for closing in closed for decision in closing.decisions]
         waiting = sum(decision.memory_id is None for decision in decisions)
         refused = sum(closing.refused for closing in closed)
         notes = [f"contradictions that wait for a person: {waiting}"] if waiting else []
         notes += [f"groups refused: {refused}"] if refused else []
-        notes += [failed.message] if failed is not None else []
+        notes += [set_aside] if set_aside is not None else []
         return Outcome(len(decisions) - waiting, "; ".join(notes) or None)
 
     def _partitions(self, db: Connection) -> dict[_Partition, list[Memory]]:
@@ -158,18 +156,21 @@ class Merger:
 
     def _size(self, memory: Memory) -> int:
         if memory.event_id not in self._sizes:
-            self._sizes[memory.event_id] = tokens(memory.content, "model")
+            self._sizes[memory.event_id] = size_of(shown_memory(len(self._sizes), memory, memory.content))
         return self._sizes[memory.event_id]
 
     def _batch(self, waiting: list[Memory]) -> list[Memory]:
-        """The first memories, with room in the request for those that are compared with them."""
+        """The first memories, with room in the request for those that are compared with them. One that leaves
+        no such room is compared with none."""
         room = self._room // 2
         batch: list[Memory] = []
         for memory in waiting:
-            room -= self._size(memory)
-            if batch and room < 0:
+            size = self._size(memory)
+            if size > room and size <= self._room // 2:
                 break
-            batch.append(memory)
+            if size <= room:
+                room -= size
+                batch.append(memory)
         return batch
 
     def _shown(self, batch: list[Memory], found: list[Memory]) -> list[Memory]:
@@ -180,10 +181,9 @@ class Merger:
         if sum(self._size(memory) for memory in others) > room:
             others = self._candidates(batch, others)
         for memory in others:
-            room -= self._size(memory)
-            if room < 0:
-                break
-            chosen.add(memory.memory_id)
+            if self._size(memory) <= room:
+                room -= self._size(memory)
+                chosen.add(memory.memory_id)
         return [memory for memory in found if memory.memory_id in chosen]
 
     def _candidates(self, batch: list[Memory], others: list[Memory]) -> list[Memory]:
@@ -197,7 +197,7 @@ class Merger:
         assert self._questions is not None
         used = prompt(MERGE)
         asked = [
-            {"number": number, "date": memory.updated_at[:10], "text": text}
+            shown_memory(number, memory, text)
             for number, (memory, text) in enumerate(zip(shown, masked_memories(shown), strict=True), 1)
         ]
         answer, took = self._questions.ask(
@@ -231,3 +231,7 @@ class Merger:
 
 def _kept(group: list[Memory]) -> Memory:
     return next(filter(is_of_somebody, group), group[0])
+
+
+def _not_set_aside(items: Items, partition: _Partition, members: list[Memory]) -> list[Memory]:
+    return [memory for memory in members if not items.rests(partition.chat, [memory.event_id])]

@@ -1,5 +1,7 @@
 """What a step of a job did."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 
@@ -8,3 +10,9 @@ class Outcome(msgspec.Struct, frozen=True):
 
     count: int
     note: str | None = None
+
+
+def set_aside_note(whys: Sequence[str]) -> str | None:
+    """Return what a step leaves until tomorrow, by the reasons; None where it leaves nothing."""
+    # Without names: the line of the run outlives a chat that is forgotten.
+    return f"set aside until tomorrow: {len(whys)}, the last: {whys[-1]}" if whys else None

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog.encode import draft, new_id
-from memlog.eventlog.errors import BadInput, ProviderError
+from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, ProfileRefreshed
 from memlog.eventlog.extraction import Extraction
 from memlog.eventlog.outgoing import SentText, is_private, masked_parts
@@ -23,16 +23,17 @@ from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import compared, contested_memories
 from memlog.query.context.scope import ChatGroup, chat_groups
 from memlog.query.context.sources import chats_of, chats_of_profiles
-from memlog.query.context.token_counters import tokens
 from memlog.query.core_memory import CoreValueSource, core_sources, profile_keys
 from memlog.query.memories import Memory, memories
 from memlog.query.sendable import masked_memories
 from memlog.service.engine import Engine
 from memlog.service.extraction.answers import Listed, listed
+from memlog.service.extraction.fitting import size_of
 from memlog.service.extraction.prompts import PROFILE as PROMPT
 from memlog.service.extraction.prompts import prompt
-from memlog.service.extraction.questions import Questions
-from memlog.service.jobs.outcome import Outcome
+from memlog.service.extraction.questions import Items, Questions
+from memlog.service.jobs.merge_groups import shown_memory
+from memlog.service.jobs.outcome import Outcome, set_aside_note
 
 _Change = CoreMemoryUpdated | CoreMemoryDeleted
 
@@ -93,29 +94,31 @@ class Profile:
         """
         groups = self._engine.decide(lambda db: chat_groups(db, self._engine.read_model.people))
         changed = self._remove_others(groups)
-        refused, failed = 0, None
+        refused = 0
+        items = self._questions.begin("profile")
         for group in groups:
-            try:
-                made, left_out = self._refresh(group)
-            except ProviderError as error:
-                if not error.is_of_answer:
-                    raise
-                failed = error  # of this group: others may be refreshed
-            else:
-                changed, refused = changed + made, refused + left_out
-        if failed is not None:
-            raise failed
-        return Outcome(changed, f"{refused} entries refused" if refused else None)
+            made, left_out = self._refresh(items, group)
+            changed, refused = changed + made, refused + left_out
+        notes = [f"{refused} entries refused"] if refused else []
+        if set_aside := set_aside_note([each.why for each in items.end()]):
+            notes.append(set_aside)
+        return Outcome(changed, "; ".join(notes) or None)
 
-    def _refresh(self, group: ChatGroup) -> tuple[int, int]:
+    def _refresh(self, items: Items, group: ChatGroup) -> tuple[int, int]:
         """Refresh the profile of a group; return the number of changed values and of refused entries."""
-        shown, values, known, stale = self._engine.decide(partial(self._read, group=group))
+        state = self._engine.decide(partial(self._read, group=group))
+        shown, _, known, stale = state
         if not shown:
             if stale:
                 self._engine.append([_removed(group.chat, key) for key in sorted(stale)])
             return len(stale), 0
-        if not stale and known.issuperset(memory.event_id for memory in shown):
+        ids = [memory.event_id for memory in shown]
+        if (not stale and known.issuperset(ids)) or items.rests(group.chat, ids):
             return 0, 0
+        return items.tried(group.chat, ids, partial(self._ask, group, state)) or (0, 0)
+
+    def _ask(self, group: ChatGroup, state: _ProfileState) -> tuple[int, int]:
+        shown, values, _, stale = state
         used = prompt(PROMPT)
         standing = {
             key: each.value
@@ -126,7 +129,7 @@ class Profile:
         asked = {
             "profile": dict(zip(standing, told, strict=True)),
             "memories": [
-                {"number": number, "date": memory.updated_at[:10], "text": text}
+                shown_memory(number, memory, text)
                 for number, (memory, text) in enumerate(zip(shown, masked_memories(shown), strict=True), 1)
             ],
         }
@@ -170,12 +173,14 @@ class Profile:
             # Made under another scope, of what no context of the group shows; or nobody can say of what.
             or (group.chats is not None and not _is_of(group, sources.get(each.extraction_id or "")))
         }
-        return _ProfileState(self._chosen(db, group), values, compared(db, "core", group.chat), stale)
+        return _ProfileState(self._chosen(db, group, values), values, compared(db, "core", group.chat), stale)
 
-    def _chosen(self, db: Connection, group: ChatGroup) -> list[Memory]:
+    def _chosen(self, db: Connection, group: ChatGroup, values: dict[str, CoreValueSource]) -> list[Memory]:
         """The most relevant memories that fit into a request, those that changed last at the end; none of a
         conflict that waits for a person."""
-        room = self._room
+        room = self._room - size_of(
+            {"profile": {key: each.value for key, each in values.items()}, "memories": []}
+        )
         chosen: list[Memory] = []
         contested = contested_memories(db)
         found = memories(db)
@@ -188,10 +193,10 @@ class Profile:
             and not is_private(each.category)
         )
         for memory in sorted(own, key=lambda memory: (-memory.relevance, memory.memory_id)):
-            room -= tokens(memory.content, "model")
-            if room < 0:
-                break
-            chosen.append(memory)
+            size = size_of(shown_memory(len(chosen) + 1, memory, memory.content))
+            if size <= room:
+                room -= size
+                chosen.append(memory)
         return sorted(chosen, key=lambda memory: (memory.updated_at, memory.memory_id))
 
     def _changes(

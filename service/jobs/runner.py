@@ -3,7 +3,7 @@
 A run ends with the line `job_completed`. A process that is killed before it leaves the run due.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
@@ -14,7 +14,7 @@ from memlog.eventlog.extraction import JobStep
 from memlog.eventlog.layout import JOBS_LOCK
 from memlog.eventlog.locks import locked
 from memlog.projector.sqlite import Connection
-from memlog.query.jobs import is_job_due
+from memlog.query.jobs import is_job_due, skipped_steps
 from memlog.service.engine import Engine
 from memlog.service.jobs.schedule import JobRules
 from memlog.service.jobs.steps import STEPS, Steps
@@ -92,24 +92,27 @@ class JobRunner:
         if schedule is None:
             return None
         slot = schedule.latest(timestamps.now())
-        is_due = self._engine.decide(lambda db: is_job_due(db, job, slot.period, slot.ts))
-        return self._run_for(job, slot.period) if is_due else None
+        if self._engine.decide(lambda db: is_job_due(db, job, slot.period, slot.ts)):
+            return self._run_for(job, slot.period)
+        skipped = self._engine.decide(lambda db: skipped_steps(db, job, slot.period))
+        left = [step for step in skipped if self._steps.work(job, step) is not None]
+        return self._run_for(job, slot.period, left) if left else None
 
-    def _run_for(self, job: str, period: str) -> JobReport:
-        report = self._run(job)
+    def _run_for(self, job: str, period: str, steps: Sequence[str] | None = None) -> JobReport:
+        report = self._run(job, steps)
         report.period = period
         self._engine.append([JobCompleted(job=job, period=period, steps=report.steps)])
         return report
 
-    def _run(self, job: str) -> JobReport:
-        """Do the steps of a job. One that fails keeps no other from being done.
+    def _run(self, job: str, steps: Sequence[str] | None = None) -> JobReport:
+        """Do the steps of a job, or some of them. One that fails keeps no other from being done.
 
         Raises:
             ProviderError: the language model could not be asked.
         """
         done: list[JobStep] = []
         failed: ProviderError | None = None
-        for step in STEPS[job]:
+        for step in STEPS[job] if steps is None else steps:
             self._go_on()
             work = self._steps.work(job, step)
             if work is None:

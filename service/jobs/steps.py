@@ -8,7 +8,7 @@ from memlog.eventlog.limits import ARCHIVE_THRESHOLD
 from memlog.query.jobs import why_clock_is_doubted
 from memlog.service.engine import Engine
 from memlog.service.jobs.merging import Merger
-from memlog.service.jobs.outcome import Outcome
+from memlog.service.jobs.outcome import Outcome, set_aside_note
 from memlog.service.memories import fading
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ class Steps:
     extractor, questions: None where no language model is configured. room: tokens of a request.
     lock_timeout: seconds to wait for another process that distils.
     is_asked: whether a person wants it: then nothing waits until it is due.
-    go_on: called as work goes on; an exception of it ends the step.
+    go_on: called as work goes on; an exception of it ends the step. notify: called with a line for each
+        request to the language model.
     """
 
     def __init__(
@@ -49,9 +50,10 @@ class Steps:
         lock_timeout: float,
         is_asked: bool,
         go_on: Callable[[], None],
+        notify: Callable[[str], None],
     ) -> None:
         self._engine, self._lock_timeout = engine, lock_timeout
-        self._is_asked, self._go_on = is_asked, go_on
+        self._is_asked, self._go_on, self._notify = is_asked, go_on, notify
         merger = Merger(engine, questions, room)
         self._works: dict[tuple[str, str], Work] = {
             ("daily", "decay"): self._decay,
@@ -66,9 +68,9 @@ class Steps:
             summariser = Summariser(engine, questions, room)
             self._works |= {
                 ("extraction", "messages"): lambda: self._messages(extractor),
-                ("summaries", "messages"): lambda: self._sum(summariser.run()),
+                ("summaries", "messages"): lambda: summariser.run(self._summarised),
                 ("daily", "daily events"): lambda: self._days(extractor),
-                ("weekly", "merge"): lambda: merger.merge(go_on),
+                ("weekly", "merge"): lambda: merger.merge(self._compared),
                 ("weekly", "profile"): Profile(engine, questions, room).refresh,
             }
 
@@ -93,15 +95,27 @@ class Steps:
 
     def _days(self, extractor: "Extractor") -> Outcome:
         yesterday = timestamps.shifted(timestamps.now(), -_DAY)[:10]
-        reports = extractor.run_days(yesterday, lock_timeout=self._lock_timeout, is_asked=self._is_asked)
-        return self._count(reports)
+        return self._count(extractor.run_days(yesterday, lock_timeout=self._lock_timeout))
 
     def _count(self, reports: "Iterable[ExtractionReport]") -> Outcome:
-        return self._sum(report.messages for report in reports)
-
-    def _sum(self, numbers: Iterable[int]) -> Outcome:
-        done = 0
-        for number in numbers:
-            done += number
+        done, whys = 0, []
+        for report in reports:
+            if report.set_aside is None:
+                done += report.messages
+                self._notify(
+                    f"distilled {report.messages} of {report.chat or report.date}: {report.saved} saved,"
+                    f" {report.tokens_in + report.tokens_out:,} tokens"
+                )
+            else:
+                whys.append(report.set_aside)
             self._go_on()
-        return Outcome(done)
+        return Outcome(done, set_aside_note(whys))
+
+    def _summarised(self, count: int) -> None:
+        self._notify(f"summarised {count} messages")
+        self._go_on()
+
+    def _compared(self, count: int) -> None:
+        if count > 1:
+            self._notify(f"compared {count} memories")
+        self._go_on()

@@ -10,8 +10,9 @@ from memlog.eventlog.streams import shown
 from memlog.projector import catchup, projection_id
 from memlog.projector.embedding.set_aside import names_set_aside
 from memlog.projector.passages import index, vectors
-from memlog.projector.sqlite import count_rows, described, vec_version, wrapped
+from memlog.projector.sqlite import Connection, count_rows, described, vec_version, wrapped
 from memlog.query.jobs import why_clock_is_doubted
+from memlog.query.set_aside import SetAside, failures_of_today
 from memlog.service.memories.fading import PRUNED
 from memlog.service.providers.breaker import Breaker, ProviderState
 from memlog.service.read_model import ReadModel, name_pending
@@ -34,6 +35,7 @@ class Status(msgspec.Struct, kw_only=True):
     model, dimension: of the embedding model that works here; None where none does.
     vectors_set_aside: what a provider could not embed today: words find it, and another day asks again.
     providers: who is asked for vectors and ranks, and how they do.
+    set_aside: what the language model is not asked about again before tomorrow, in UTC.
     silent: what would not take part in a search, or in a job, and why: `vector`, `pending`, `prune`.
     """
 
@@ -58,6 +60,7 @@ class Status(msgspec.Struct, kw_only=True):
     model: str | None
     dimension: int | None
     providers: list[ProviderState]
+    set_aside: list[SetAside]
     silent: dict[str, str]
 
 
@@ -100,5 +103,10 @@ def status_of(language_model: "LanguageModelProvider | None", read_model: ReadMo
             model=embedder.id if embedder else None,
             dimension=embedder.dimension if embedder else None,
             providers=[*providers_of(read_model), *_of_language(language_model, read_model.path)],
+            set_aside=[] if language_model is None else _set_aside(language_model, db),
             silent=silent,
         )
+
+
+def _set_aside(provider: "LanguageModelProvider", db: Connection) -> list[SetAside]:
+    return failures_of_today(db, provider.place, provider.name).set_aside()

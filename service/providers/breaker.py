@@ -22,10 +22,6 @@ from memlog.service.providers.settings import Provider
 _FIRST_REST = 30.0
 _LONGEST_REST = 600.0
 
-_GIVEN_UP = 1000
-"""Names that a record holds: what is forgotten is asked once more."""
-
-
 _unwritten: "dict[tuple[Path, str], ProviderRecord]" = {}
 """Records by store and provider that could not be written."""
 
@@ -36,7 +32,6 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     dimension: of its vectors. failures: in a row; errors: all. failure, failed_at: of the last one, without
     what the provider said. error: by older versions, which had that in it: it is dropped.
     rests_until: seconds since 1970; nobody asks it before.
-    given_up: what it gave no usable answer about, the latest last.
     forms: of parameters, where it refused another one: `max_tokens`: `max_completion_tokens`.
     """
 
@@ -47,7 +42,6 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     error: str | None = None
     failed_at: str | None = None
     rests_until: float = 0.0
-    given_up: list[str] = []
     forms: dict[str, str] = {}
 
     @property
@@ -124,7 +118,7 @@ class Breaker:
         rests: whether the provider rests.
         """
         known = self.record()
-        if error.is_local or known.rests:
+        if error.is_local or (known.rests and rests):
             return  # those that were asked at the same time have failed with it
         rest = min(_LONGEST_REST, max(_FIRST_REST * 2 ** min(known.failures, 8), error.retry_after or 0.0))
         self._write(
@@ -138,11 +132,6 @@ class Breaker:
             )
         )
 
-    def give_up(self, name: str) -> None:
-        """Note what the provider gave no usable answer about."""
-        known = self.record()
-        self._write(replace(known, given_up=[*known.given_up, name][-_GIVEN_UP:]))
-
     def learn(self, forms: dict[str, str]) -> None:
         """Note in which forms the provider takes parameters."""
         known = self.record()
@@ -151,12 +140,8 @@ class Breaker:
     def worked(self, dimension: int | None = None) -> None:
         """Note that the provider answered, and the dimension of its vectors."""
         known = self.record()
-        record = ProviderRecord(
-            dimension=dimension or known.dimension,
-            errors=known.errors,
-            given_up=known.given_up,
-            forms=known.forms,
-        )
+        dimension = dimension or known.dimension
+        record = ProviderRecord(dimension=dimension, errors=known.errors, forms=known.forms)
         if record != known:
             self._write(record)
 

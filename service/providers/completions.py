@@ -15,11 +15,20 @@ _FILTERED = ("content_filter", "refusal", "error")
 
 
 class Completion(msgspec.Struct, frozen=True):
-    """What a language model answered, and the tokens of the question and of the answer."""
+    """What a language model answered, and the tokens of the question and of the answer.
+
+    requests: how many it took.
+    """
 
     text: str
     tokens_in: int = 0
     tokens_out: int = 0
+    requests: int = 1
+
+    def and_then(self, more: "Completion") -> "Completion":
+        """Return a later answer, with what both took."""
+        spent = (self.tokens_in + more.tokens_in, self.tokens_out + more.tokens_out)
+        return Completion(more.text, *spent, self.requests + more.requests)
 
 
 def read_chat(answer: Any, url: str) -> Completion:  # noqa: ANN401 - JSON

@@ -47,6 +47,7 @@ class RemoteEmbedder:
         kind = "ollama" if provider.type == "auto" else provider.type
         self._name = name = provider.model or OLLAMA_MODEL
         self._dimension = provider.dimension or breaker.record().dimension
+        self._batch = provider.batch
         self._prefixes = prefixes_of(provider, name)
         self._label = f"{kind}/{name}{mark_of(self._prefixes)}"
         self._asked: Callable[[list[str], float], list[Vector | None]] = (
@@ -74,12 +75,13 @@ class RemoteEmbedder:
         """See `Embedder.embed`."""
         prefix = self._prefixes.passage if kind == "passage" else self._prefixes.query
         is_brief = self._patience in ("question", "once")
-        run = EmbeddingRun(partial(self._answered, prefix=prefix), is_brief=is_brief)
+        run = EmbeddingRun(partial(self._answered, prefix=prefix), most=self._batch, is_brief=is_brief)
         wanted = list(dict.fromkeys(texts))
-        size = self._provider.batch
         try:
-            for start in range(0, len(wanted), size):
-                run.take(wanted[start : start + size])
+            while wanted:
+                batch, wanted = wanted[: run.most], wanted[run.most :]
+                run.take(batch)
+                self._batch = run.most
         except ProviderError as error:
             self._breaker.failed(error)
             raise self._failure(error, run, is_of_texts=False) from error

@@ -37,13 +37,14 @@ class Answered(Protocol):
 class EmbeddingRun:
     """Embeds texts by a provider.
 
-    found: the vectors. refused: the texts without one, and why.
+    found: the vectors. refused: the texts without one, and why. most: texts that it embeds in time.
     is_brief: whether somebody waits, who does not want what takes too long to be tried again in parts.
     """
 
-    def __init__(self, answered: Answered, *, is_brief: bool) -> None:
+    def __init__(self, answered: Answered, *, most: int, is_brief: bool) -> None:
         self.found: dict[str, NDArray[np.float32]] = {}
         self.refused: dict[str, ProviderError] = {}
+        self.most = most
         self._answered, self._is_brief = answered, is_brief
         self._is_working = False
 
@@ -69,6 +70,8 @@ class EmbeddingRun:
             middle = len(texts) // 2
             self.take(texts[:middle], is_part=True)
             self.take(texts[middle:], is_part=True)
+            if error.is_late and self.refused.keys().isdisjoint(texts):
+                self.most = min(self.most, middle)
 
     def _take_alone(self, text: str, error: ProviderError) -> None:
         if text == CONTROL:

@@ -21,6 +21,9 @@ _WAITS = (1.0, 4.0, 15.0)
 
 _LONGEST_WAIT = 60.0
 
+_OF_CONTENT = (400, 413, 422)
+"""Statuses that refuse what is asked, and may answer to something else."""
+
 
 class LanguageModel:
     """Asks a provider. https://platform.openai.com/docs/api-reference/chat,
@@ -34,9 +37,19 @@ class LanguageModel:
         self._breaker = Breaker(store, "language_model", provider)
 
     @property
+    def provider(self) -> str:
+        """The address of the provider."""
+        return self._provider.place
+
+    @property
+    def failures(self) -> int:
+        """How often it has failed in a row."""
+        return self._breaker.record().failures
+
+    @property
     def name(self) -> str:
         """The name of the model; that of the dialect where the server has one model alone."""
-        return self._provider.model or self._provider.type
+        return self._provider.name
 
     def complete(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
         """What the model answers. schema: the JSON schema that the answer should have.
@@ -45,17 +58,16 @@ class LanguageModel:
             ProviderError: it cannot be reached, refuses, is too slow, or rests. Where `is_of_answer` is set,
                 it refuses this question or gives no completion: it does not rest, and may answer others.
         """
-        if not self._is_patient:
-            self._breaker.check()
+        self.check()
         waits = iter(_WAITS)
         while True:
             try:
                 completion = self._asked(system, user, schema)
             except ProviderError as error:
+                error.is_of_answer = error.is_of_answer or error.status in _OF_CONTENT
                 wait, asked_for = next(waits, None), error.retry_after or 0.0
                 is_worth_it = error.is_away or error.status == 429 or (error.status or 0) in _RETRIED
                 if wait is None or not is_worth_it or asked_for > _LONGEST_WAIT:
-                    error.is_of_answer = error.is_of_answer or error.status in _REFUSED
                     self._breaker.failed(error, rests=not error.is_of_answer)
                     raise
                 time.sleep(max(wait, asked_for))
@@ -66,13 +78,18 @@ class LanguageModel:
         """Note that an answer could be used."""
         self._breaker.worked()
 
-    def give_up(self, name: str) -> None:
-        """Note that nothing can be made of its answers about something."""
-        self._breaker.give_up(name)
+    def check(self) -> None:
+        """Raise ProviderError while it rests, and nobody waits for it."""
+        if not self._is_patient:
+            self._breaker.check()
 
-    def is_given_up(self, name: str) -> bool:
-        """Whether that was noted."""
-        return name in self._breaker.record().given_up
+    def complete_once(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
+        """What the model answers to one request, although it rests. Raises as `complete`; nobody notes it."""
+        return self._asked(system, user, schema)
+
+    def note(self, error: ProviderError) -> None:
+        """Note a failure, after which it rests."""
+        self._breaker.failed(error)
 
     def failed(self, why: str, *, rests: bool = True) -> ProviderError:
         """The error of an answer that cannot be used. rests: whether the model rests as after any other."""
@@ -118,6 +135,3 @@ class LanguageModel:
 
 _RETRIED = (500, 502, 503, 504, 529)
 """Statuses of a server that is overloaded, or starts; 529 is Anthropic's."""
-
-_REFUSED = (400, 413, 422)
-"""Statuses of a server that refuses what it is asked: a filter, a text that is too long."""

@@ -170,6 +170,16 @@ class LanguageModelProvider(Provider, frozen=True, kw_only=True):
             system_role=SystemRole,
         )
 
+    @property
+    def name(self) -> str:
+        """The name of the model; that of the dialect where the server has one model alone."""
+        return self.model or self.type
+
+    @property
+    def place(self) -> str:
+        """The address by which the log names the provider."""
+        return self.base_url or self.type
+
 
 class ExtractionRules(msgspec.Struct, frozen=True, kw_only=True):
     """When messages are distilled, and what of an answer is kept.

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from memlog.eventlog.chat import Chat
 from memlog.eventlog.errors import BadInput
 from memlog.query.request import PathField, Request
 from memlog.service.requests.scope import ScopeField
@@ -19,7 +20,7 @@ class GetCoreMemory(Request, frozen=True):
     While several people talk to the agent, the profile of each is of their chats alone.
 
     Raises:
-        BadInput: a key is named without a section.
+        BadInput: a key is named without a section, or the conversation has another form.
     """
 
     section: SectionField | None = None
@@ -29,8 +30,10 @@ class GetCoreMemory(Request, frozen=True):
     ] = None
 
     def __post_init__(self) -> None:
-        """Refuse a key of no section."""
+        """Refuse a key of no section, and what names no conversation."""
         super().__post_init__()
+        if self.chat is not None:
+            Chat.of(self.chat)
         if self.key is not None and self.section is None:
             raise BadInput("a key is named without a section", hint="section is user or agent")
 

@@ -12,11 +12,15 @@ Mode = Annotated[
 ]
 
 
+Retry = Annotated[bool, "Ask again about what was set aside today."]
+
+
 class DistilMessages(Request, frozen=True):
     """Have the language model distil messages into memories: those that no extraction covers yet.
 
     What it answers becomes events, and a replay never asks a model. One request covers messages of one day,
-    up to the tokens of the rules. Where the model fails, the messages stay in the buffer.
+    up to the tokens of the rules. Where the model fails, the messages stay in the buffer. What it refuses, or
+    answers with nothing usable, is set aside until tomorrow (UTC): the last reports name it.
 
     Raises:
         BadInput: no language model is configured. Busy: another process distils.
@@ -25,6 +29,8 @@ class DistilMessages(Request, frozen=True):
 
     chat: Annotated[ChatField | None, "Only of this conversation."] = None
     mode: Mode | None = None
+    dry_run: Annotated[bool, "Send nothing: only tell what would be sent."] = False
+    retry: Retry = False
     progress: ProgressField = None
 
 
@@ -32,7 +38,7 @@ class DistilDays(Request, frozen=True):
     """Have the language model distil daily events into memories, a day at a time: those that nobody has yet.
 
     A day's memories and the mark that it is distilled count together. Without `until`, today is left out: it
-    is not over.
+    is not over. What the model refuses, or answers with nothing usable, is set aside until tomorrow (UTC).
 
     Raises:
         BadInput: no language model is configured. Busy: another process distils.
@@ -40,6 +46,7 @@ class DistilDays(Request, frozen=True):
     """
 
     until: Annotated[Day | None, "The last day (2026-02-24); yesterday, in UTC, where not given."] = None
+    retry: Retry = False
     progress: ProgressField = None
 
 

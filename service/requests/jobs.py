@@ -6,6 +6,7 @@ from msgspec import Meta
 
 from memlog.eventlog.limits import MOST
 from memlog.query.request import Request
+from memlog.service.requests.extraction import Retry
 
 JobName = Literal["extraction", "summaries", "daily", "weekly"]
 
@@ -28,6 +29,7 @@ class RunJobs(Request, frozen=True):
     """
 
     job: Annotated[JobName | None, "Only this job, now."] = None
+    retry: Retry = False
 
 
 class ListJobRuns(Request, frozen=True):

@@ -13,8 +13,9 @@ _TICK = 15.0
 _UNTIL_THERE = 0.5
 """Seconds until the next look where there is no read model yet."""
 
-RunnerBy = Callable[[ReadModel, Callable[[], None]], JobRunner]
-"""Makes what runs the jobs of the store, with another read model of it, and what ends a run."""
+RunnerBy = Callable[[ReadModel, Callable[[], None], Callable[[str], None]], JobRunner]
+"""Makes what runs the jobs of the store, with another read model of it, what ends a run, and what
+tells of each request to a language model."""
 
 
 class DueJobs(Worker):
@@ -22,7 +23,7 @@ class DueJobs(Worker):
 
     def __init__(self, shared: Shared, read_model: ReadModel, runner_by: RunnerBy) -> None:
         super().__init__(shared, read_model)
-        self._runner = runner_by(self._read_model, self._go_on)
+        self._runner = runner_by(self._read_model, self._go_on, self._notify)
 
     def _work(self) -> None:
         pause = 0.0

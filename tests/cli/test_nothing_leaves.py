@@ -35,6 +35,10 @@ CALLS = {
     "append extraction_completed": ["--chat", "c:1", "--through-message-id", "m1"],
     "append memories_extracted": ["--chat", "c:1", "--message-id", "m1", "--model", "m", "--prompt", "p"],
     "append memories_merged": ["--event-id", "m1"],
+    "append request_failed": [
+        *("--task", "merge", "--event-id", "m1"),
+        *("--provider", "p", "--model", "m", "--kind", "late"),
+    ],
     "append job_completed": ["--job", "daily", "--period", "2026-11-26"],
     "append profile_refreshed": ["--event-id", "m1", "--model", "m", "--prompt", "p"],
     "append memory_saved": ["--memory-id", "k1", "--content", "Green tea"],

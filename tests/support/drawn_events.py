@@ -102,6 +102,15 @@ memories = [
         prompt=st.just("extract-1"),
     ),
     event(
+        "request_failed",
+        task=st.just("extract"),
+        chat_id=st.just("cli:1"),
+        event_ids=st.lists(ids, min_size=1, max_size=2),
+        provider=st.just("p"),
+        model=st.just("small"),
+        kind=st.sampled_from(["refused", "late"]),
+    ),
+    event(
         "daily_event_recorded",
         summary=texts,
         extraction=of_a_model,

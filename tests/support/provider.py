@@ -22,7 +22,7 @@ class Provider(ThreadingHTTPServer):
     """`requests`: each path with its body and headers. `always`: a fault. `order`: of ranked texts.
     `quotes`: how it quotes what it was sent, in an error. `refuse`: the status and the words with which it
     refuses a body. `reply`: what it answers in the place of its answer to a body, as JSON or as bytes. It is
-    a proxy, too."""
+    a proxy, too. `vectors`: of texts, by the bundled model."""
 
     daemon_threads = True
 
@@ -39,6 +39,7 @@ class Provider(ThreadingHTTPServer):
         self.quotes: str | None = None
         self.refuse: Callable[[Any], tuple[int, Any] | None] = lambda _: None
         self.reply: Callable[[Any, Any], Any] = lambda _, answer: answer
+        self.vectors: Callable[[list[str]], list[list[float]]] = _vectors
         self.over = threading.Event()
 
     @property
@@ -227,8 +228,8 @@ def _listed(texts: str | list[str]) -> list[str]:
     return [texts] if isinstance(texts, str) else texts
 
 
-def _openai(_: Provider, body: dict[str, Any]) -> dict[str, Any]:
-    data = [{"index": n, "embedding": v} for n, v in enumerate(_vectors(_listed(body["input"])))]
+def _openai(server: Provider, body: dict[str, Any]) -> dict[str, Any]:
+    data = [{"index": n, "embedding": v} for n, v in enumerate(server.vectors(_listed(body["input"])))]
     # In an order of its own, as the protocol allows.
     return {"object": "list", "data": data[::-1], "model": body["model"], "usage": {"total_tokens": 1}}
 
@@ -263,13 +264,13 @@ def _messages(server: Provider, body: dict[str, Any]) -> dict[str, Any]:
     return {"type": "message", "content": [block], "stop_reason": "end_turn", "usage": usage}
 
 
-def _ollama(_: Provider, body: dict[str, Any]) -> dict[str, Any]:
-    return {"model": body["model"], "embeddings": _vectors(_listed(body["input"]))}
+def _ollama(server: Provider, body: dict[str, Any]) -> dict[str, Any]:
+    return {"model": body["model"], "embeddings": server.vectors(_listed(body["input"]))}
 
 
 _ANSWERS: dict[str, Callable[[Provider, dict[str, Any]], Any]] = {
     "/api/embed": _ollama,
-    "/api/embeddings": lambda _, body: {"embedding": _vectors([body["prompt"]])[0]},
+    "/api/embeddings": lambda server, body: {"embedding": server.vectors([body["prompt"]])[0]},
     "/v1/embeddings": _openai,
     "/v1/rerank": _rerank,
     "/rerank": _tei,

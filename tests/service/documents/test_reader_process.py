@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from memlog.service.bounded_process import client
-from memlog.service.bounded_process.protocol import RequestFailed
+from memlog.service.bounded_process.protocol import ReaderFailed
 from memlog.service.documents.readers import Readers
 from tests.support import hostile_files
 
@@ -72,7 +72,7 @@ def test_a_file_that_takes_long_is_past_the_limit_while_all_else_goes_on(readers
 
     counting = threading.Thread(target=count)
     counting.start()
-    with pytest.raises(RequestFailed, match="more than 1 second"):
+    with pytest.raises(ReaderFailed, match="more than 1 second"):
         readers.text_of(data, filetype)
     ended.set()
     counting.join()
@@ -82,7 +82,7 @@ def test_a_file_that_takes_long_is_past_the_limit_while_all_else_goes_on(readers
 
 def test_a_process_that_waits_is_past_the_limit_of_time(taken_over, monkeypatch):
     monkeypatch.setattr(client, "CLOCK_SHARE", 0.5)
-    with pytest.raises(RequestFailed, match="second"):
+    with pytest.raises(ReaderFailed, match="second"):
         run(taken_over, "time.sleep(60)")
     assert run(taken_over, "1 + 1").text == "2"
 
@@ -115,9 +115,9 @@ def test_what_is_raised_while_a_file_takes_long_ends_it_at_once(taken_over, monk
 
 def test_a_file_that_takes_much_memory_is_past_the_limit_of_memory(readers, taken_over, monkeypatch):
     monkeypatch.setattr(client, "MEMORY", 200 * 1024**2)
-    with pytest.raises(RequestFailed, match="200 MiB of memory"):
+    with pytest.raises(ReaderFailed, match="200 MiB of memory"):
         run(taken_over, "len('x' * 10**9)")
-    with pytest.raises(RequestFailed):
+    with pytest.raises(ReaderFailed):
         readers.text_of(hostile_files.html_of_many_elements(8 * 1024**2), "html")
     assert readers.text_of(b"<p>tea", "html").text == "tea"
 
@@ -129,7 +129,7 @@ def test_a_file_is_not_blamed_for_the_memory_that_others_took(taken_over, monkey
 
 
 def test_a_text_that_no_event_can_hold_is_past_the_limit(taken_over):
-    with pytest.raises(RequestFailed, match="too long for an event"):
+    with pytest.raises(ReaderFailed, match="too long for an event"):
         run(taken_over, "'x' * 20_000_000")
 
 
@@ -158,7 +158,7 @@ def test_it_reaches_no_network_starts_no_program_and_writes_no_file(taken_over, 
         "os.execv('/bin/true', ['true'])",
         "os.write(os.open(path, os.O_CREAT | os.O_WRONLY), b'x')",
     ):
-        with pytest.raises(RequestFailed) as failed:
+        with pytest.raises(ReaderFailed) as failed:
             run(taken_over, code.replace("path", repr(str(written))))
         assert failed.value.why == "damaged", code
         assert not written.exists() or written.stat().st_size == 0
@@ -191,7 +191,7 @@ def test_one_process_reads_many_files(taken_over):
 
 def test_a_process_that_crashes_is_replaced(taken_over):
     for code in ("os.abort()", "os.kill(os.getpid(), signal.SIGSEGV)", "os._exit(3)"):
-        with pytest.raises((RequestFailed, OSError), match="ended"):
+        with pytest.raises((ReaderFailed, OSError), match="ended"):
             run(taken_over, code)
         assert run(taken_over, "'tea'").text == "tea", code
 

@@ -25,6 +25,7 @@ HOSTILE = {
         f"CREATE TABLE memories ({COLUMNS}, content TEXT, more TEXT AS (hex(zeroblob(50000000))))",
         ROW,
     ],
+    "another case": [f"CREATE TABLE Memories ({COLUMNS.upper()}, Content TEXT)", ROW],
     "endless view": [f"CREATE VIEW memories AS {ENDLESS}"],
     "virtual": ["CREATE VIRTUAL TABLE memories USING fts5(id, tier, content)"],
 }
@@ -46,10 +47,29 @@ def test_what_computes_its_values_is_not_read(tmp_path: Path, name: str) -> None
     with memlog.open(tmp_path / "store", create=True) as store:
         report = store.exchange.import_from("tiered", [path])
         found = [memory.content for memory in store.memories.list()]
-    assert found == (["Anna likes tea"] if name == "generated beside" else [])
+    assert found == (["Anna likes tea"] if name in ("generated beside", "another case") else [])
     assert any("no such table" in each.why for each in report.problems) is (
         name in ("endless view", "virtual")
     )
+
+
+def test_rows_that_are_older_than_their_columns_are_read(tmp_path: Path) -> None:
+    more = [
+        f"ALTER TABLE memories ADD COLUMN more{n} TEXT NOT NULL DEFAULT 'by-the-old-version-of-the-program'"
+        for n in range(9)
+    ]
+    rows = [f"INSERT INTO memories (id, tier, content) VALUES ({n}, 2, 'row {n}')" for n in range(500)]
+    path = database(
+        tmp_path / "a.db",
+        "CREATE TABLE memories (id INTEGER, tier INTEGER, content TEXT)",
+        *rows,
+        *more,
+        "ALTER TABLE memories ADD COLUMN category TEXT NOT NULL DEFAULT 'not-named-by-the-old-version'",
+    )
+    with memlog.open(tmp_path / "store", create=True) as store:
+        report = store.exchange.import_from("tiered", [path])
+        assert report.problems == []
+        assert len(store.memories.list()) == 500
 
 
 def test_two_first_imports_at_once_write_nothing_twice(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import memlog
 from tests.service.jobs.conftest import Clock
+from tests.support.provider import Provider
 
 HELSINKI = memlog.JobRules(timezone="Europe/Helsinki")
 
@@ -32,6 +33,23 @@ def test_without_a_model_nothing_fails_and_the_log_says_what_was_skipped(
         assert daily[0].steps[1].why == "no language model is configured"
         assert ("prune", "done", 1) in [(step.name, step.outcome, step.count) for step in weekly[0].steps]
         assert store.memories.list() == []
+        assert store.jobs.run() == []
+
+
+def test_what_was_skipped_for_want_of_a_model_is_due_once_there_is_one(
+    tmp_path: Path, clock: Clock, provider: Provider
+) -> None:
+    with memlog.open(tmp_path) as store:
+        store.memories.save("Anna lives in Turku")
+        store.daily.record("Anna told of her cat", date="2026-01-14")
+        clock.now = "2026-01-20T12:00:00.000Z"
+        store.jobs.run()
+    provider.answer = lambda _: '{"memories": [], "entries": [], "groups": []}'
+    model = memlog.LanguageModelProvider(base_url=provider.url, model="m")
+    with memlog.open(tmp_path, language_model=model) as store:
+        done = [(report.job, [step.name for step in report.steps]) for report in store.jobs.run()]
+        assert done == [("daily", ["daily events"]), ("weekly", ["merge", "profile"])]
+        assert store.daily.list(uncompressed=True) == []
         assert store.jobs.run() == []
 
 

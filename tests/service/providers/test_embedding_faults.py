@@ -25,6 +25,11 @@ def opened(store: Path, provider: Provider, kind: str = "api", **more: Any) -> m
     return memlog.open(store, embedding=embedding)
 
 
+def quick(texts: list[str]) -> list[list[float]]:
+    """Vectors that take no time, where a timeout is short."""
+    return [[1.0, float(len(text)), *([0.5] * 382)] for text in texts]
+
+
 def said(*contents: str) -> list[memlog.Message]:
     return [memlog.Message(channel="cli", chat_id="1", role="user", content=each) for each in contents]
 
@@ -90,7 +95,7 @@ FAULTS: dict[str, Any] = {
 def test_of_forty_texts_the_three_that_cannot_be_embedded_are_set_aside(
     tmp_path: Path, provider: Provider, name: str
 ) -> None:
-    fault = FAULTS[name]
+    fault, provider.vectors = FAULTS[name], quick
     if name.isdigit():
         provider.refuse = fault
     else:
@@ -116,6 +121,18 @@ def test_of_forty_texts_the_three_that_cannot_be_embedded_are_set_aside(
     assert sum(is_poisoned(text) for text in alone) == 3
     # Halved, and not asked one by one.
     assert len(provider.requests) < 40
+
+
+def test_a_batch_that_takes_too_long_is_halved_and_the_next_ones_are_smaller(
+    tmp_path: Path, provider: Provider
+) -> None:
+    provider.vectors = quick
+    provider.reply = lambda body, answer: HANGS if len(body["input"]) > 8 else answer
+    with opened(tmp_path, provider, timeout=3.0, dimension=384) as store:
+        store.append(said(*TEXTS))
+        assert (store.maintenance.embed().computed, store.maintenance.status().vectors_set_aside) == (40, [])
+    sizes = [len(body["input"]) for _, body, _ in provider.requests]
+    assert sizes == [16, 1, 8, 8, 8, 8, 8]
 
 
 def test_another_day_asks_again(tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
