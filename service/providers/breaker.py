@@ -118,8 +118,11 @@ class Breaker:
         rests: whether the provider rests.
         """
         known = self.record()
-        if error.is_local or (known.rests and rests):
-            return  # those that were asked at the same time have failed with it
+        if error.is_local:
+            return
+        if known.rests and rests:  # those that were asked at the same time have failed with it
+            self._write(replace(known, errors=known.errors + 1))
+            return
         rest = min(_LONGEST_REST, max(_FIRST_REST * 2 ** min(known.failures, 8), error.retry_after or 0.0))
         self._write(
             replace(
