@@ -133,8 +133,8 @@ class EmbeddingRun:
         if self._is_working and (is_refusal or not is_first):
             return
         _, errors = self._tried([CONTROL], is_part=True)
-        if errors:
-            raise errors[CONTROL]
+        for failed in errors.values():
+            raise failed
         self._is_working = True
 
 
