@@ -69,7 +69,7 @@ def embed(store: Store, asked: Embed) -> TextAnswer:
 
 def _some_of(names: list[str]) -> str:
     more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"{', '.join(names[:_SHOWN])}{more}" if names else "none"
+    return f"{', '.join(names[:_SHOWN])}{more}"
 
 
 @request_command(Replay)
@@ -159,7 +159,8 @@ def status_values(found: "Status") -> dict[str, object]:
         for name, value in asdict(found).items()
         if name not in ("silent", "providers", "set_aside", "vectors_set_aside")
     }
-    values["vectors set aside"] = _some_of(found.vectors_set_aside)
+    if found.vectors_set_aside:
+        values["vectors set aside"] = _some_of(found.vectors_set_aside)
     return values | dict(map(_provider, found.providers)) | _set_aside(found.set_aside)
 
 
