@@ -97,6 +97,7 @@ def extraction_rules_of(settings: Settings) -> "memlog.ExtractionRules":
         tokens=settings.value("extraction.tokens"),
         threshold=settings.value("extraction.threshold"),
         max_per_session=settings.value("extraction.max_per_session"),
+        max_tokens_per_day=settings.value("extraction.max_tokens_per_day"),
     )
 
 

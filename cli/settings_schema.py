@@ -267,6 +267,11 @@ SETTINGS = (
         "Memories that are distilled of a session on a day at most.",
     ),
     Setting(
+        *_number("extraction.max_tokens_per_day", limits.TOKENS_PER_DAY),
+        "tokens",
+        "Of questions to the language model and its answers on a day in UTC at most; what is left waits.",
+    ),
+    Setting(
         "language_model.type",
         "api",
         click.Choice(get_args(limits.LanguageModelType)),

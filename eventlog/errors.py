@@ -151,7 +151,8 @@ class ProviderError(MemlogError):
     shown or stored. retry_after: seconds after which it wants to be asked again.
     is_late: whether it took too long. is_away: whether it could not be reached. is_local: whether it was not
     asked, since something is missing here. is_of_answer: whether its answer was of no use, or it refused what
-    it was asked about: another question may be answered.
+    it was asked about: another question may be answered. is_of_budget: whether it was not asked, since the
+    tokens of the day are spent.
     """
 
     code: ErrorCode = "provider"
@@ -162,6 +163,7 @@ class ProviderError(MemlogError):
     is_away = False
     is_local = False
     is_of_answer = False
+    is_of_budget = False
 
 
 def system_error(error: OSError) -> LogError:

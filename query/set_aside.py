@@ -103,6 +103,18 @@ def failures_of_today(db: Connection, provider: str, model: str) -> Failures:
     return found
 
 
+def tokens_of_today(db: Connection) -> int:
+    """Return the tokens that the language model took today, in UTC, as far as events tell."""
+    since = (f"{timestamps.today()}T00:00:00.000Z",)
+    (tokens,) = db.execute(
+        "SELECT coalesce(sum(tokens), 0) FROM ("
+        " SELECT tokens_in + tokens_out AS tokens FROM closed_extractions WHERE ts >= ?1"
+        " UNION ALL SELECT tokens_in + tokens_out FROM failed_requests WHERE ts >= ?1)",
+        since,
+    ).fetchone()
+    return int(tokens)
+
+
 def set_aside_by(event: RequestFailed) -> SetAside:
     """Return what an event that was appended now is about, as `failures_of_today` does."""
     return SetAside(

@@ -13,10 +13,11 @@ from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, LogError, ProviderError
 from memlog.eventlog.event_fields import FailureKind, ModelTask
 from memlog.eventlog.events import RequestFailed
-from memlog.query.set_aside import Failures, SetAside, failures_of_today, set_aside_by
+from memlog.query.set_aside import Failures, SetAside, failures_of_today, set_aside_by, tokens_of_today
 from memlog.service.extraction.answers import SCHEMA, read_answer
 from memlog.service.extraction.prompts import EXTRACT, prompt
 from memlog.service.providers.language_model import Completion, LanguageModel
+from memlog.service.providers.settings import ExtractionRules
 from memlog.service.read_model import Deciding
 
 A = TypeVar("A")
@@ -28,6 +29,9 @@ stores have so many conversations in a row that are refused. Then memlog greets 
 
 _GREETING = msgspec.json.encode([{"role": "user", "name": None, "content": "Good morning!"}]).decode()
 
+_PROMPT = 1000
+"""Tokens of a prompt, at most: the longest has 480, and a mode adds 60."""
+
 _LATER = "it is asked about again tomorrow (UTC), or by store.extraction.run(retry=True)"
 
 
@@ -35,7 +39,8 @@ class Questions:
     """Questions to one model.
 
     append: makes events durable. decide: reads the read model of the log as it is now.
-    retry: whether a person wants to ask again about what was set aside today.
+    retry: whether a person wants to ask again about what was set aside today. is_bounded: whether the tokens
+    of a day bound it.
     """
 
     def __init__(
@@ -43,16 +48,27 @@ class Questions:
         model: LanguageModel,
         append: Callable[[Sequence[Event]], list[Position]],
         decide: Deciding,
+        rules: ExtractionRules,
         *,
         retry: bool = False,
+        is_bounded: bool = True,
     ) -> None:
         self._model, self._append, self._decide, self._retry = model, append, decide, retry
+        self._rules, self._is_bounded = rules, is_bounded
         self._sent: list[Completion] = []
 
     @property
     def model(self) -> str:
         """The name of the model."""
         return self._model.name
+
+    def why_spent(self) -> str | None:
+        """Why nothing more is asked today; None while there is room for a request."""
+        most = self._rules.max_tokens_per_day
+        spent = max(self._model.spent_today, self._decide(tokens_of_today)) if self._is_bounded else 0
+        if not spent or spent + self._rules.tokens + _PROMPT <= most:
+            return None
+        return f"{spent:,} of {most:,} tokens of today (UTC) are spent: extraction.max_tokens_per_day"
 
     def begin(self, task: ModelTask) -> "Items":
         """Begin a run: what is asked about in it."""
@@ -98,6 +114,10 @@ class Questions:
             ProviderError: it fails; or the provider does, whatever it is asked.
         """
         self._model.check()
+        if why := self.why_spent():
+            spent = ProviderError(why, hint="the rest waits until tomorrow")
+            spent.is_of_budget = True
+            raise spent
         if self._model.failures >= _TO_BLAME:
             try:
                 self._greet()

@@ -32,6 +32,7 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     dimension: of its vectors. failures: in a row; errors: all. failure, failed_at: of the last one, without
     what the provider said. error: by older versions, which had that in it: it is dropped.
     rests_until: seconds since 1970; nobody asks it before.
+    spent: tokens of questions and answers on the day spent_on, in UTC.
     forms: of parameters, where it refused another one: `max_tokens`: `max_completion_tokens`.
     """
 
@@ -43,6 +44,8 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     failed_at: str | None = None
     rests_until: float = 0.0
     forms: dict[str, str] = {}
+    spent_on: str | None = None
+    spent: int = 0
 
     @property
     def rests(self) -> bool:
@@ -135,6 +138,16 @@ class Breaker:
             )
         )
 
+    def spent_today(self) -> int:
+        """Return the tokens that were spent today, as far as the cache knows."""
+        record = self.record()
+        return record.spent if record.spent_on == timestamps.today() else 0
+
+    def spend(self, tokens: int) -> None:
+        """Note that a question and its answer took tokens."""
+        spent = self.spent_today() + tokens
+        self._write(replace(self.record(), spent_on=timestamps.today(), spent=spent))
+
     def learn(self, forms: dict[str, str]) -> None:
         """Note in which forms the provider takes parameters."""
         known = self.record()
@@ -144,7 +157,8 @@ class Breaker:
         """Note that the provider answered, and the dimension of its vectors."""
         known = self.record()
         dimension = dimension or known.dimension
-        record = ProviderRecord(dimension=dimension, errors=known.errors, forms=known.forms)
+        rested = {"failures": 0, "failure": None, "failed_at": None, "rests_until": 0.0}
+        record = replace(known, dimension=dimension, **rested)
         if record != known:
             self._write(record)
 

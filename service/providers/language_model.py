@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.outgoing import outgoing
+from memlog.query.context.token_counters import tokens
 from memlog.service.providers.breaker import Breaker
 from memlog.service.providers.completions import Completion as Completion
 from memlog.service.providers.completions import read_chat, read_message
@@ -45,6 +46,11 @@ class LanguageModel:
     def failures(self) -> int:
         """How often it has failed in a row."""
         return self._breaker.record().failures
+
+    @property
+    def spent_today(self) -> int:
+        """The tokens that were spent today, in UTC, as far as the cache knows."""
+        return self._breaker.spent_today()
 
     @property
     def name(self) -> str:
@@ -130,7 +136,13 @@ class LanguageModel:
         answer = send_in_known_forms(
             self._breaker, body, forms, lambda sent: endpoint.ask(outgoing(sent), provider.timeout)
         )
-        return read(answer, url)
+        completion = read(answer, url)
+        # Some servers count none.
+        spent = completion.tokens_in + completion.tokens_out or sum(
+            tokens(text, "model") for text in (system, user, completion.text)
+        )
+        self._breaker.spend(spent)
+        return completion
 
 
 _RETRIED = (500, 502, 503, 504, 529)

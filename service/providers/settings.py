@@ -19,6 +19,7 @@ from memlog.eventlog.limits import (
     QUIET_MINUTES,
     RERANKED,
     TEMPERATURE,
+    TOKENS_PER_DAY,
     EmbeddingType,
     EncodingFormat,
     LanguageModelType,
@@ -186,6 +187,7 @@ class ExtractionRules(msgspec.Struct, frozen=True, kw_only=True):
 
     quiet_minutes: without a message, after which a chat is distilled. tokens: of its buffer, from which on it
         is distilled at once; also of the messages of one request.
+    max_tokens_per_day: of questions and answers on a day in UTC, of extraction and jobs together, at most.
     threshold: the least importance of a memory. max_per_session: memories of a session on a day at
         most.
 
@@ -197,6 +199,7 @@ class ExtractionRules(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = BUFFER_TOKENS.default
     threshold: float = EXTRACTION_THRESHOLD.default
     max_per_session: int = MEMORIES_PER_SESSION.default
+    max_tokens_per_day: int = TOKENS_PER_DAY.default
 
     def __post_init__(self) -> None:
         limits: dict[str, Limit[Any]] = {
@@ -204,6 +207,7 @@ class ExtractionRules(msgspec.Struct, frozen=True, kw_only=True):
             "tokens": BUFFER_TOKENS,
             "threshold": EXTRACTION_THRESHOLD,
             "max_per_session": MEMORIES_PER_SESSION,
+            "max_tokens_per_day": TOKENS_PER_DAY,
         }
         for name, limit in limits.items():
             if not limit.allows(getattr(self, name)):

@@ -30,6 +30,7 @@ class DistilMessages(Request, frozen=True):
     chat: Annotated[ChatField | None, "Only of this conversation."] = None
     mode: Mode | None = None
     dry_run: Annotated[bool, "Send nothing: only tell what would be sent."] = False
+    unbounded: Annotated[bool, "Send more than the tokens of a day."] = False
     retry: Retry = False
     progress: ProgressField = None
 
