@@ -252,8 +252,8 @@ CREATE TABLE merge_decisions (
     PRIMARY KEY (stream, extraction_id, number)
 ) WITHOUT ROWID;
 
--- A row per request_failed.
-CREATE TABLE failed_requests (
+-- A row per model_failed.
+CREATE TABLE model_failures (
     stream      TEXT NOT NULL,
     id          TEXT NOT NULL,
     task        TEXT NOT NULL,
@@ -269,7 +269,7 @@ CREATE TABLE failed_requests (
     ts          TEXT NOT NULL,
     PRIMARY KEY (stream, id)
 ) WITHOUT ROWID;
-CREATE INDEX failed_requests_by_time ON failed_requests (ts);
+CREATE INDEX model_failures_by_time ON model_failures (ts);
 
 -- A row per job_completed.
 CREATE TABLE job_runs (

@@ -48,7 +48,7 @@ _HANDLERS: dict[Handler, tuple[type[Event], ...]] = {
     ),
     contexts.add: (ev.ContextGiven,),
     extractions.close: (ev.MemoriesExtracted, ev.MemoriesMerged, ev.ProfileRefreshed),
-    extractions.add_failures: (ev.RequestFailed,),
+    extractions.add_failures: (ev.ModelFailed,),
     jobs.add_runs: (ev.JobCompleted,),
     daily_events.fold: (ev.DailyEventRecorded, ev.DailyEventsCompressed),
     core_memory.fold: (ev.CoreMemoryUpdated, ev.CoreMemoryDeleted),

@@ -12,7 +12,7 @@ from memlog.eventlog.encode import new_id
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, LogError, ProviderError
 from memlog.eventlog.event_fields import FailureKind, ModelTask
-from memlog.eventlog.events import RequestFailed
+from memlog.eventlog.events import ModelFailed
 from memlog.query.set_aside import Failures, SetAside, failures_of_today, set_aside_by
 from memlog.service.extraction.answers import SCHEMA, read_answer
 from memlog.service.extraction.prompts import EXTRACT, prompt
@@ -113,7 +113,7 @@ class Questions:
             return None
         error.is_of_answer = True
         error.hint = "; ".join(filter(None, (error.hint, _LATER)))
-        event = RequestFailed(
+        event = ModelFailed(
             id=new_id(),
             ts=timestamps.now(),
             task=task,
@@ -206,9 +206,9 @@ class Items:
         Raises:
             ProviderError: something failed, and nothing worked.
         """
-        if self._error is not None:
+        if self._error is not None or self._has_worked:
             self._questions.catch_up()
-            if not self._has_worked:
-                raise self._error
+        if self._error is not None and not self._has_worked:
+            raise self._error
         found = self._failures.set_aside()
         return [each for each in found if each.task == self._task and chat in (None, each.chat)]

@@ -19,7 +19,8 @@ T = TypeVar("T")
 
 class Provider(ThreadingHTTPServer):
     """`requests`: each path with its body and headers. `always`: a fault. `order`: of ranked texts.
-    `quotes`: how it quotes what it was sent, in an error."""
+    `quotes`: how it quotes what it was sent, in an error. `poison`: a fault, or a status, by a word of what
+    it is asked about."""
 
     daemon_threads = True
 
@@ -34,6 +35,7 @@ class Provider(ThreadingHTTPServer):
         self.longest = 1_000_000
         self.refused = "\0"
         self.quotes: str | None = None
+        self.poison: dict[str, str] = {}
         self.over = threading.Event()
 
     @property
@@ -44,6 +46,10 @@ class Provider(ThreadingHTTPServer):
         """What its language model answers: by `answer`, else that nothing is worth it."""
         self.asked.append(asked)
         return self.answer(asked)
+
+    def asked_about(self, word: str) -> int:
+        """How many requests had a word."""
+        return sum(word in json.dumps(body) for _, body, _ in self.requests)
 
     def texts(self) -> list[str]:
         """All texts that it was sent."""
@@ -85,6 +91,11 @@ class _Handler(BaseHTTPRequestHandler):
         if self.server.quotes is not None:
             self._quote(f"cannot-read {json.dumps(body)}")
             return
+        told = json.dumps(body)
+        fault = next((f for word, f in self.server.poison.items() if word in told), self.server.always)
+        if fault is not None and fault not in _FAULTS:
+            self._send(int(fault), b'{"error":{"message":"it is filtered"}}')
+            return
         answer = _ANSWERS.get(self.path)
         if answer is None or (self.server.is_old_ollama and self.path == "/api/embed"):
             self._send(404, b"404 page not found", {"content-type": "text/plain"})
@@ -97,7 +108,7 @@ class _Handler(BaseHTTPRequestHandler):
                 500, b'{"error":{"message":"input (900 tokens) is too large to process"}}'
             )  # llama.cpp
             return
-        _FAULTS[self.server.always](self, json.dumps(answer(self.server, body)).encode())
+        _FAULTS[fault](self, json.dumps(answer(self.server, body)).encode())
 
     def _send(self, status: int, data: bytes, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
