@@ -91,18 +91,20 @@ class Questions:
             raise
         self._model.worked()
 
-    def about(self, work: Callable[[], T]) -> T:
-        """What `work` returns, which asks about one thing.
+    def check(self) -> None:
+        """Check before the next thing that is asked about that the provider may be asked.
 
         Raises:
-            ProviderError: it fails; or the provider does, whatever it is asked.
+            ProviderError: it rests; or it fails, whatever it is asked.
         """
         self._model.check()
-        if self._model.failures >= _TO_BLAME and (why := self._no_greeting()):
-            self._model.note(why)
-            raise why
         self._sent = []
-        return work()
+        if self._model.failures >= _TO_BLAME:
+            try:
+                self._greet()
+            except ProviderError as error:
+                self._model.note(error)
+                raise
 
     def failure(
         self, task: ModelTask, chat: str | None, event_ids: Sequence[str], error: ProviderError
@@ -137,8 +139,11 @@ class Questions:
     def _kind_of(self, error: ProviderError) -> FailureKind | None:
         if error.is_of_answer:
             return "unusable" if error.status is None else "refused"
-        is_slow_or_broken = error.is_late or (error.status or 0) >= 500
-        if not is_slow_or_broken or self._no_greeting():
+        if not error.is_late and (error.status or 0) < 500:
+            return None
+        try:
+            self._greet()
+        except ProviderError:
             return None
         return "late" if error.is_late else "failed"
 
@@ -148,19 +153,15 @@ class Questions:
         return self._sent[-1]
 
     def _unusable(self, why: str) -> ProviderError:
-        return self._model.failed(why, rests=False)
+        return self._model.failed(why, is_of_answer=True)
 
-    def _no_greeting(self) -> ProviderError | None:
-        """The error of the provider when it is greeted; None where it answers as it should."""
-        try:
-            made = self._model.complete_once(prompt(EXTRACT).text, _GREETING, SCHEMA)
-            if read_answer(made.text) is None:
-                raise self._model.failed("it answers a greeting with something else than the JSON object")
-        except ProviderError as error:
-            error.is_of_answer = False
-            return error
+    def _greet(self) -> None:
+        """Greet the provider. Raises ProviderError where it does not answer as it should."""
+        made = self._model.complete_once(prompt(EXTRACT).text, _GREETING, SCHEMA)
+        if read_answer(made.text) is None:
+            why = "it answers even a greeting with something else than the JSON object"
+            raise self._model.failed(why)
         self._model.worked()
-        return None
 
 
 class Items:
@@ -170,7 +171,7 @@ class Items:
 
     def __init__(self, questions: Questions, task: ModelTask, failures: Failures) -> None:
         self._questions, self._task, self._failures = questions, task, failures
-        self._error: ProviderError | None = None
+        self._failure: ProviderError | None = None
         self._has_worked = False
 
     def rests(self, chat: str | None, event_ids: Iterable[str]) -> bool:
@@ -188,14 +189,15 @@ class Items:
         Raises:
             ProviderError: the provider fails, whatever it is asked.
         """
+        self._questions.check()
         try:
-            made = self._questions.about(work)
+            made = work()
         except ProviderError as error:
             failure = self._questions.failure(self._task, chat, event_ids, error)
             if failure is None:
                 raise
             self._failures.add(*failure)
-            self._error = error
+            self._failure = error
             return None
         self._has_worked = True
         return made
@@ -206,9 +208,9 @@ class Items:
         Raises:
             ProviderError: something failed, and nothing worked.
         """
-        if self._error is not None or self._has_worked:
+        if self._failure is not None or self._has_worked:
             self._questions.catch_up()
-        if self._error is not None and not self._has_worked:
-            raise self._error
+        if self._failure is not None and not self._has_worked:
+            raise self._failure
         found = self._failures.set_aside()
         return [each for each in found if each.task == self._task and chat in (None, each.chat)]

@@ -130,13 +130,16 @@ class LanguageModel:
         """Note a failure, after which it rests."""
         self._breaker.failed(error)
 
-    def failed(self, why: str, *, rests: bool = True) -> ProviderError:
-        """The error of an answer that cannot be used. rests: whether the model rests as after any other."""
+    def failed(self, why: str, *, is_of_answer: bool = False) -> ProviderError:
+        """The error of an answer that cannot be used.
+
+        is_of_answer: whether the model may answer about something else, and so does not rest.
+        """
         error = ProviderError(
             f"{self._provider.base_url}: {why}", hint="try another model, or a greater max_tokens"
         )
-        error.is_of_answer = True
-        self._breaker.failed(error, rests=rests)
+        error.is_of_answer = is_of_answer
+        self._breaker.failed(error, rests=not is_of_answer)
         return error
 
     def _asked(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
