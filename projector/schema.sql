@@ -267,9 +267,8 @@ CREATE TABLE model_failures (
     tokens_in   INTEGER NOT NULL,
     tokens_out  INTEGER NOT NULL,
     ts          TEXT NOT NULL,
-    PRIMARY KEY (stream, id)
+    PRIMARY KEY (ts, stream, id)    -- those of a day are read
 ) WITHOUT ROWID;
-CREATE INDEX model_failures_by_time ON model_failures (ts);
 
 -- A row per job_completed.
 CREATE TABLE job_runs (

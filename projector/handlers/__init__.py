@@ -111,6 +111,7 @@ _ONLY_STREAM_OF = {
     "memory_events": "memory",
     "memories": "memory",
     "named_in_contexts": "memory",
+    "model_failures": "memory",
     "core_values": "core",
     "facts": "facts",
     "sources": "documents",

@@ -29,8 +29,8 @@ class DistilMessages(Request, frozen=True):
 
     chat: Annotated[ChatField | None, "Only of this conversation."] = None
     mode: Mode | None = None
-    retry: Retry = False
     progress: ProgressField = None
+    retry: Retry = False
 
 
 class DistilDays(Request, frozen=True):
@@ -45,8 +45,8 @@ class DistilDays(Request, frozen=True):
     """
 
     until: Annotated[Day | None, "The last day (2026-02-24); yesterday, in UTC, where not given."] = None
-    retry: Retry = False
     progress: ProgressField = None
+    retry: Retry = False
 
 
 class ListBuffers(Request, frozen=True):

@@ -5,6 +5,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import pytest
 
 import memlog
 from memlog.eventlog import timestamps
+from memlog.service.extraction.facade import extractor_of
 from tests.service.extraction.test_extraction import answer
 from tests.support.forked_memlog import run_memlog
 from tests.support.provider import Provider
@@ -114,6 +116,30 @@ def test_what_fails_is_asked_about_twice_a_day_at_most_and_named(
         digest = store.maintenance.digest()
         store.maintenance.project(from_scratch=True)
         assert store.maintenance.digest() == digest
+        provider.answer, provider.poison = answers, {}
+        store.jobs.run(job, retry=True)
+        assert [each for each in store.maintenance.status().set_aside if each.task == task] == []
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "hang"])
+def test_a_watch_goes_on_behind_what_fails(
+    tmp_path: Path, provider: Provider, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whom nobody waits for does not ask a provider that rests: such a text makes none rest."""
+    monkeypatch.setattr("memlog.service.providers.language_model._WAITS", ())
+    provider.answer = or_nothing if kind == "unusable" else answers
+    provider.poison = {} if kind == "unusable" else {POISON: kind}
+    chosen = memlog.LanguageModelProvider(base_url=provider.url, model="m")
+    rules = memlog.ExtractionRules(quiet_minutes=0)
+    with memlog.open(tmp_path, language_model=chosen, extraction=rules) as store:
+        store.append([said(f"{number}", POISON if number < 3 else f"tea-{number}") for number in range(9)])
+        for _ in range(4):
+            extractor = extractor_of(store._engine)
+            with suppress(memlog.ProviderError):  # of a run in which nothing worked
+                reports = list(extractor.run(None, None, lock_timeout=60, is_asked=False))
+        assert [each.chat for each in reports if each.set_aside] == ["cli:0", "cli:1", "cli:2"]
+        assert len(store.memories.list()) == 6
+    assert provider.asked_about(POISON) == 3 * KINDS[kind]
 
 
 def test_of_twenty_chats_seventeen_are_distilled_and_three_are_named(
