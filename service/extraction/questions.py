@@ -12,7 +12,7 @@ from memlog.eventlog.encode import new_id
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, LogError, ProviderError
 from memlog.eventlog.event_fields import FailureKind, ModelTask
-from memlog.eventlog.events import RequestFailed
+from memlog.eventlog.events import ModelFailed
 from memlog.query.set_aside import Failures, SetAside, failures_of_today, set_aside_by, tokens_of_today
 from memlog.service.extraction.answers import SCHEMA, read_answer
 from memlog.service.extraction.prompts import EXTRACT, prompt
@@ -107,25 +107,24 @@ class Questions:
             raise
         self._model.worked()
 
-    def about(self, work: Callable[[], T]) -> T:
-        """What `work` returns, which asks about one thing.
+    def check(self) -> None:
+        """Check before the next thing that is asked about that the provider may be asked.
 
         Raises:
-            ProviderError: it fails; or the provider does, whatever it is asked.
+            ProviderError: it rests; or it fails, whatever it is asked.
         """
         self._model.check()
         if why := self.why_spent():
             spent = ProviderError(why, hint="the rest waits until tomorrow")
             spent.is_of_budget = True
             raise spent
+        self._sent = []
         if self._model.failures >= _TO_BLAME:
             try:
                 self._greet()
             except ProviderError as error:
                 self._model.note(error)
                 raise
-        self._sent = []
-        return work()
 
     def failure(
         self, task: ModelTask, chat: str | None, event_ids: Sequence[str], error: ProviderError
@@ -136,7 +135,7 @@ class Questions:
             return None
         error.is_of_answer = True
         error.hint = "; ".join(filter(None, (error.hint, _LATER)))
-        event = RequestFailed(
+        event = ModelFailed(
             id=new_id(),
             ts=timestamps.now(),
             task=task,
@@ -160,7 +159,7 @@ class Questions:
     def _kind_of(self, error: ProviderError) -> FailureKind | None:
         if error.is_of_answer:
             return "unusable" if error.status is None else "refused"
-        if not error.is_late and (error.status or 0) < 500:
+        if not error.is_late and not error.is_cut and (error.status or 0) < 500:
             return None
         try:
             self._greet()
@@ -174,21 +173,18 @@ class Questions:
         return self._sent[-1]
 
     def _unusable(self, why: str) -> ProviderError:
-        return self._model.failed(why, rests=False)
+        return self._model.failed(why, is_of_answer=True)
 
     def _greet(self) -> None:
-        """Ask the provider about a greeting, to know whether it is to blame.
-
-        Raises:
-            ProviderError: it does not answer a greeting as it should, either.
-        """
+        """Greet the provider. Raises ProviderError where it does not answer as it should."""
         try:
             made = self._model.complete_once(prompt(EXTRACT).text, _GREETING, SCHEMA)
-            if read_answer(made.text) is None:
-                raise self._model.failed("it answers a greeting with something else than the JSON object")
         except ProviderError as error:
             error.is_of_answer = False
             raise
+        if read_answer(made.text) is None:
+            why = "it answers even a greeting with something else than the JSON object"
+            raise self._model.failed(why)
         self._model.worked()
 
 
@@ -199,7 +195,7 @@ class Items:
 
     def __init__(self, questions: Questions, task: ModelTask, failures: Failures) -> None:
         self._questions, self._task, self._failures = questions, task, failures
-        self._error: ProviderError | None = None
+        self._failure: ProviderError | None = None
         self._has_worked = False
 
     def rests(self, chat: str | None, event_ids: Iterable[str]) -> bool:
@@ -217,14 +213,15 @@ class Items:
         Raises:
             ProviderError: the provider fails, whatever it is asked.
         """
+        self._questions.check()
         try:
-            made = self._questions.about(work)
+            made = work()
         except ProviderError as error:
             failure = self._questions.failure(self._task, chat, event_ids, error)
             if failure is None:
                 raise
             self._failures.add(*failure)
-            self._error = error
+            self._failure = error
             return None
         self._has_worked = True
         return made
@@ -235,9 +232,9 @@ class Items:
         Raises:
             ProviderError: something failed, and nothing worked.
         """
-        if (failed := self._error) is not None:
+        if self._failure is not None or self._has_worked:
             self._questions.catch_up()
-            if not self._has_worked:
-                raise failed
+        if self._failure is not None and not self._has_worked:
+            raise self._failure
         found = self._failures.set_aside()
         return [each for each in found if each.task == self._task and chat in (None, each.chat)]

@@ -84,7 +84,10 @@ class Endpoint:
         except (TimeoutError, httpx2.TimeoutException) as error:
             raise late(f"{self.url}: no answer within {seconds:.3g} s") from error
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            raise _away(*self._told("unreachable", _without(key, str(error)))) from None
+            failure = _away(*self._told("unreachable", _without(key, str(error))))
+            # Of what it was sent, it may have crashed.
+            failure.is_cut = isinstance(error, httpx2.ReadError | httpx2.RemoteProtocolError)
+            raise failure from None
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             message, said = self._told("the answer is not what was expected", _without(key, str(error)))
             raise _saying(_of_answer(message), said) from None

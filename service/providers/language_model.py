@@ -18,7 +18,7 @@ from memlog.service.providers.parameters import LEFT_OUT, send_in_known_forms
 from memlog.service.providers.settings import LanguageModelProvider
 
 _WAITS = (1.0, 4.0, 15.0)
-"""Seconds before it is asked again after 429, a status from 500 on, or no answer."""
+"""Seconds before it is asked again after 429, a status from 502 on, or where it cannot be reached."""
 
 _LONGEST_WAIT = 60.0
 
@@ -72,7 +72,8 @@ class LanguageModel:
             except ProviderError as error:
                 error.is_of_answer = error.is_of_answer or error.status in _OF_CONTENT
                 wait, asked_for = next(waits, None), error.retry_after or 0.0
-                is_worth_it = error.is_away or error.status == 429 or (error.status or 0) in _RETRIED
+                is_away = error.is_away and not error.is_cut
+                is_worth_it = is_away or error.status == 429 or (error.status or 0) in _RETRIED
                 if wait is None or not is_worth_it or asked_for > _LONGEST_WAIT:
                     self._breaker.failed(error, rests=not error.is_of_answer)
                     raise
@@ -97,13 +98,16 @@ class LanguageModel:
         """Note a failure, after which it rests."""
         self._breaker.failed(error)
 
-    def failed(self, why: str, *, rests: bool = True) -> ProviderError:
-        """The error of an answer that cannot be used. rests: whether the model rests as after any other."""
+    def failed(self, why: str, *, is_of_answer: bool = False) -> ProviderError:
+        """The error of an answer that cannot be used.
+
+        is_of_answer: whether the model may answer about something else, and so does not rest.
+        """
         error = ProviderError(
             f"{self._provider.base_url}: {why}", hint="try another model, or a greater max_tokens"
         )
-        error.is_of_answer = True
-        self._breaker.failed(error, rests=rests)
+        error.is_of_answer = is_of_answer
+        self._breaker.failed(error, rests=not is_of_answer)
         return error
 
     def _asked(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
@@ -145,5 +149,6 @@ class LanguageModel:
         return completion
 
 
-_RETRIED = (500, 502, 503, 504, 529)
-"""Statuses of a server that is overloaded, or starts; 529 is Anthropic's."""
+_RETRIED = (502, 503, 504, 529)
+"""Statuses of a server that is overloaded, or starts; 529 is Anthropic's. With 500, or by hanging up, it
+fails at what it was sent."""

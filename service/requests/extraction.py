@@ -31,8 +31,8 @@ class DistilMessages(Request, frozen=True):
     mode: Mode | None = None
     dry_run: Annotated[bool, "Send nothing: only tell what would be sent."] = False
     unbounded: Annotated[bool, "Send more than the tokens of a day."] = False
-    retry: Retry = False
     progress: ProgressField = None
+    retry: Retry = False
 
 
 class DistilDays(Request, frozen=True):
@@ -47,8 +47,8 @@ class DistilDays(Request, frozen=True):
     """
 
     until: Annotated[Day | None, "The last day (2026-02-24); yesterday, in UTC, where not given."] = None
-    retry: Retry = False
     progress: ProgressField = None
+    retry: Retry = False
 
 
 class ListBuffers(Request, frozen=True):

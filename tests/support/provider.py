@@ -22,7 +22,8 @@ class Provider(ThreadingHTTPServer):
     """`requests`: each path with its body and headers. `always`: a fault. `order`: of ranked texts.
     `quotes`: how it quotes what it was sent, in an error. `refuse`: the status and the words with which it
     refuses a body. `reply`: what it answers in the place of its answer to a body, as JSON or as bytes. It is
-    a proxy, too. `vectors`: of texts, by the bundled model."""
+    a proxy, too. `vectors`: of texts, by the bundled model. `poison`: a fault, or a status, by a word of what
+    it is asked about."""
 
     daemon_threads = True
 
@@ -40,6 +41,7 @@ class Provider(ThreadingHTTPServer):
         self.refuse: Callable[[Any], tuple[int, Any] | None] = lambda _: None
         self.reply: Callable[[Any, Any], Any] = lambda _, answer: answer
         self.vectors: Callable[[list[str]], list[list[float]]] = _vectors
+        self.poison: dict[str, str] = {}
         self.over = threading.Event()
 
     @property
@@ -50,6 +52,10 @@ class Provider(ThreadingHTTPServer):
         """What its language model answers: by `answer`, else that nothing is worth it."""
         self.asked.append(asked)
         return self.answer(asked)
+
+    def asked_about(self, word: str) -> int:
+        """How many requests had a word."""
+        return sum(word in json.dumps(body) for _, body, _ in self.requests)
 
     def texts(self) -> list[str]:
         """All texts that it was sent."""
@@ -94,6 +100,11 @@ class _Handler(BaseHTTPRequestHandler):
         if (refusal := self.server.refuse(body)) is not None:
             self._send(refusal[0], _encoded(refusal[1]))
             return
+        told = json.dumps(body)
+        fault = next((f for word, f in self.server.poison.items() if word in told), self.server.always)
+        if fault is not None and fault not in _FAULTS:
+            self._send(int(fault), b'{"error":{"message":"it is filtered"}}')
+            return
         answer = _ANSWERS.get(urlsplit(self.path).path)
         if answer is None or (self.server.is_old_ollama and self.path == "/api/embed"):
             self._send(404, b"404 page not found", {"content-type": "text/plain"})
@@ -110,7 +121,7 @@ class _Handler(BaseHTTPRequestHandler):
         if reply is HANGS:
             self._hang(b"")
             return
-        _FAULTS[self.server.always](self, _encoded(reply))
+        _FAULTS[fault](self, _encoded(reply))
 
     def _send(self, status: int, data: bytes, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
