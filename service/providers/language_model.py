@@ -117,7 +117,7 @@ class LanguageModel:
         body: dict[str, Any] = {"max_tokens": provider.max_tokens}
         body |= {} if provider.model is None else {"model": provider.model}
         temperature = provider.temperature
-        forms: dict[str, str] = {"max_tokens": provider.max_tokens_parameter}
+        forms: dict[str, str] = {}
         if provider.type == "anthropic":
             body |= {"system": system, "messages": [{"role": "user", "content": user}]}
             body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
@@ -131,6 +131,7 @@ class LanguageModel:
             named = {"name": "answer", "strict": True, "schema": schema}
             body["response_format"] = {"type": "json_schema", "json_schema": named}
             temperature = 0 if temperature is None else temperature
+            forms["max_tokens"] = provider.max_tokens_parameter
             forms |= {"response_format": provider.response_format, "system_role": provider.system_role}
             endpoint = self._breaker.endpoint(f"{url}{version}/chat/completions")
             read = read_chat

@@ -147,23 +147,22 @@ def _refused(error: ProviderError, body: Body, names: Iterable[str]) -> set[str]
     """The parameters that a refusal names."""
     if error.status not in _REFUSES_A_PARAMETER or not error.words:
         return set()
-    told, words = _told(error.words)
-    named = _matching(told, names)
-    return named or (set() if _quotes(words, body) else _matching(words, names))
+    named = _matching(_told(error.words), error.words, names)
+    return named or (set() if _quotes(error.words, body) else _matching(error.words, error.words, names))
 
 
-def _matching(words: str, names: Iterable[str]) -> set[str]:
+def _matching(told: str, words: str, names: Iterable[str]) -> set[str]:
     parameters = {name: _PARAMETERS[name] for name in names}
     return {
         name
         for name, each in parameters.items()
-        if re.search(each.named, words, re.IGNORECASE | re.DOTALL)
+        if re.search(each.named, told, re.IGNORECASE | re.DOTALL)
         and not re.search(each.unless, words, re.IGNORECASE)
     }
 
 
-def _told(words: str) -> tuple[str, str]:
-    """The members of a refusal that name a parameter, OpenAI's `param` and FastAPI's `loc`; and its words."""
+def _told(words: str) -> str:
+    """The members of a refusal that name a parameter: `param` of OpenAI, `loc` of FastAPI."""
     told: list[str] = []
     with suppress(ValueError, RecursionError):
         answer = json.loads(words)
@@ -174,7 +173,7 @@ def _told(words: str) -> tuple[str, str]:
         for detail in details if isinstance(details, list) else ():
             if isinstance(detail, dict) and isinstance(detail.get("loc"), list):
                 told.append(".".join(map(str, detail["loc"])))
-    return " ".join(told), words
+    return " ".join(told)
 
 
 def _quotes(words: str, body: Body) -> bool:

@@ -149,7 +149,7 @@ def test_what_is_refused_is_sent_otherwise_and_remembered(
     [
         openai("the text is filtered"),
         "no JSON",
-        openai("'max_tokens' is too large: 4000. This model's maximum context length is 4096 tokens"),
+        openai("'max_tokens' is too large: 4000. This model's context has 4096 tokens", param="max_tokens"),
         None,  # quotes what it was sent, with each parameter
     ],
 )
