@@ -10,8 +10,6 @@ MemlogError
     ProviderError   a provider of a model does not answer as it should
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Literal
 
 LineFault = Literal[
@@ -142,7 +140,7 @@ class EmbeddingError(MemlogError):
 
     code: ErrorCode = "embedding"
     refused: frozenset[str] = frozenset()
-    embedded: Mapping[str, bytes] = MappingProxyType({})
+    embedded: dict[str, bytes] | None = None
     is_of_texts = False
 
 

@@ -87,7 +87,7 @@ class _VectorFill(NamedTuple):
         # Of few, those that were appended last: a question is more often about them.
         for shelf, found in index.waiting(db, self.batch, newest_first=self.limit is not None):
             passages, withheld = self._sorted(shelf, found)
-            known, computed, refused, failure = self._vectors(passages)
+            known, computed, refused, failed = self._vectors(passages)
             passages, aside = _without(refused, passages)
             with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
                 if vectors.model_of(db) != self.embedder.id:
@@ -99,8 +99,8 @@ class _VectorFill(NamedTuple):
                 cache.set_aside(index.still_there(db, shelf, aside), timestamps.today())
             ready = sum(passage.text in known for passage in passages)
             self._count(ready, len(computed), len(withheld) + len(aside))
-            if failure is not None:
-                raise failure
+            if failed is not None:
+                raise failed
             done += ready + len(withheld) + len(aside)
             if ready < len(passages):
                 return
@@ -113,7 +113,7 @@ class _VectorFill(NamedTuple):
         for shelf in index.SHELVES:
             while found := index.all_after(self.db, shelf, upto[shelf.vectors], self.batch):
                 passages, withheld = self._sorted(shelf, found)
-                known, computed, refused, failure = self._vectors(passages)
+                known, computed, refused, failed = self._vectors(passages)
                 passages, aside = _without(refused, passages)
                 ready = sum(passage.text in known for passage in passages)
                 if ready == len(passages):
@@ -123,8 +123,8 @@ class _VectorFill(NamedTuple):
                     cache.set_aside(index.still_there(self.db, shelf, aside), timestamps.today())
                     vectors.note_gathered(self.db, self.embedder, upto)
                 self._count(ready, len(computed), len(withheld) + len(aside))
-                if failure is not None:
-                    raise failure
+                if failed is not None:
+                    raise failed
                 done += len(found)
                 if ready < len(passages):
                     return False
@@ -163,15 +163,15 @@ class _VectorFill(NamedTuple):
         room = None if self.limit is None else max(0, self.limit - self.counts.computed)
         wanted = [text for text in missing if text not in aside][:room]
         # The cache is closed meanwhile: other threads may read the files of the store.
-        failure = None
+        failed = None
         try:
             computed = _compute(self.embedder, wanted)
         except EmbeddingError as error:
             if not (error.refused or error.embedded):
                 raise
-            computed, aside = dict(error.embedded), aside | error.refused
-            failure = None if error.is_of_texts else error
-        return _TextVectors(cached | computed, computed, aside, failure)
+            computed, aside = error.embedded or {}, aside | error.refused
+            failed = None if error.is_of_texts else error
+        return _TextVectors(cached | computed, computed, aside, failed)
 
     def _count(self, ready: int, computed: int, withheld: int) -> None:
         self.counts.computed += computed
@@ -186,7 +186,7 @@ class _TextVectors(NamedTuple):
     known: dict[str, bytes]
     computed: dict[str, bytes]
     aside: frozenset[str]
-    failure: EmbeddingError | None
+    failed: EmbeddingError | None
 
 
 def _without(refused: frozenset[str], passages: list[Pending]) -> tuple[list[Pending], list[Pending]]:
