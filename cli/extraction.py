@@ -36,9 +36,9 @@ EXTRACTIONS: Columns = {
 PLAN: Columns = {name: EXTRACTIONS[name] for name in ("chat", "messages", "requests", "tokens")}
 
 
-@request_command(DistilMessages, without=["unbounded"])
-@click.option("--yes", is_flag=True, help="Do not ask, and send more than extraction.max_tokens_per_day.")
-def extract(store: Store, asked: DistilMessages, *, yes: bool) -> Answer:
+@request_command(DistilMessages, names={"unbounded": "--yes"})
+def extract(store: Store, asked: DistilMessages) -> Answer:
+    yes = asked.unbounded
     is_first = sys.stdin is not None and sys.stdin.isatty() and store.jobs.list()[0].last is None
     if asked.dry_run or (is_first and not yes):
         plan = store.extraction.run(replace(asked, dry_run=True))

@@ -163,15 +163,15 @@ class _VectorFill(NamedTuple):
         room = None if self.limit is None else max(0, self.limit - self.counts.computed)
         wanted = [text for text in missing if text not in aside][:room]
         # The cache is closed meanwhile: other threads may read the files of the store.
-        failure = None
+        failed = None
         try:
             computed = _compute(self.embedder, wanted)
         except EmbeddingError as error:
             if not (error.refused or error.embedded):
                 raise
             computed, aside = error.embedded or {}, aside | error.refused
-            failure = None if error.is_of_texts else error
-        return _TextVectors(cached | computed, computed, aside, failure)
+            failed = None if error.is_of_texts else error
+        return _TextVectors(cached | computed, computed, aside, failed)
 
     def _count(self, ready: int, computed: int, withheld: int) -> None:
         self.counts.computed += computed
@@ -186,7 +186,7 @@ class _TextVectors(NamedTuple):
     known: dict[str, bytes]
     computed: dict[str, bytes]
     aside: frozenset[str]
-    failure: EmbeddingError | None
+    failed: EmbeddingError | None
 
 
 def _without(refused: frozenset[str], passages: list[Pending]) -> tuple[list[Pending], list[Pending]]:

@@ -115,9 +115,9 @@ class Questions:
         """
         self._model.check()
         if why := self.why_spent():
-            spent = ProviderError(why, hint="the rest waits until tomorrow")
-            spent.is_of_budget = True
-            raise spent
+            error = ProviderError(why, hint="the rest waits until tomorrow")
+            error.is_of_budget = True
+            raise error
         self._sent = []
         if self._model.failures >= _TO_BLAME:
             try:

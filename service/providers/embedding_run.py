@@ -75,7 +75,7 @@ class EmbeddingRun:
 
     def _take_alone(self, text: str, error: ProviderError) -> None:
         if text == CONTROL:
-            raise error
+            raise _of_provider(error)
         if _is_too_long(error, text):
             found = self._of_halves(text)
             if not isinstance(found, ProviderError):
@@ -133,9 +133,15 @@ class EmbeddingRun:
         if self._is_working and (is_refusal or not is_first):
             return
         _, errors = self._tried([CONTROL], is_part=True)
-        for failed in errors.values():
-            raise failed
+        if errors:
+            raise _of_provider(errors[CONTROL])
         self._is_working = True
+
+
+def _of_provider(error: ProviderError) -> ProviderError:
+    """An error that any text gives."""
+    error.is_of_answer = False
+    return error
 
 
 def _says_too_long(error: ProviderError) -> bool:

@@ -84,10 +84,10 @@ class Endpoint:
         except (TimeoutError, httpx2.TimeoutException) as error:
             raise late(f"{self.url}: no answer within {seconds:.3g} s") from error
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            failure = _away(*self._told("unreachable", _without(key, str(error))))
             # Of what it was sent, it may have crashed.
-            failure.is_cut = isinstance(error, httpx2.ReadError | httpx2.RemoteProtocolError)
-            raise failure from None
+            is_cut = isinstance(error, httpx2.ReadError | httpx2.RemoteProtocolError)
+            told = self._told("unreachable", _without(key, str(error)))
+            raise _away(*told, is_cut=is_cut) from None
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             message, said = self._told("the answer is not what was expected", _without(key, str(error)))
             raise _saying(_of_answer(message), said) from None
@@ -219,9 +219,9 @@ def _of_answer(message: str) -> ProviderError:
     return failure
 
 
-def _away(message: str, said: str) -> ProviderError:
+def _away(message: str, said: str, *, is_cut: bool) -> ProviderError:
     failure = ProviderError(message, hint="start the provider there, or name its address", retryable=True)
-    failure.is_away = True
+    failure.is_away, failure.is_cut = True, is_cut
     return _saying(failure, said)
 
 

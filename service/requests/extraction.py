@@ -30,7 +30,7 @@ class DistilMessages(Request, frozen=True):
     chat: Annotated[ChatField | None, "Only of this conversation."] = None
     mode: Mode | None = None
     dry_run: Annotated[bool, "Send nothing: only tell what would be sent."] = False
-    unbounded: Annotated[bool, "Send more than the tokens of a day."] = False
+    unbounded: Annotated[bool, "Do not ask, and send more than extraction.max_tokens_per_day."] = False
     progress: ProgressField = None
     retry: Retry = False
 
