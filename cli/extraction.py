@@ -41,7 +41,7 @@ def extract(store: Store, asked: DistilMessages) -> Answer:
     yes = asked.unbounded
     is_first = sys.stdin is not None and sys.stdin.isatty() and store.jobs.list()[0].last is None
     if asked.dry_run or (is_first and not yes):
-        plan = store.extraction.run(replace(asked, dry_run=True))
+        plan = [each for each in store.extraction.run(replace(asked, dry_run=True)) if not each.set_aside]
         is_history = sum(each.requests for each in plan) > 1
         if asked.dry_run or (is_history and not agrees(f"Send {_sum_of(plan)}?")):
             note(_sum_of(plan) if asked.dry_run else "nothing was sent")
@@ -55,7 +55,7 @@ def extractions(reports: "Sequence[ExtractionReport]") -> Answer:
     notes = []
     for report in reports:
         if report.set_aside and report.extraction_id is None:
-            notes.append(f"{report.messages} wait until tomorrow: {report.set_aside}")
+            notes.append(f"{report.messages} wait: {report.set_aside}")
     if whys := [report.set_aside for report in reports if report.set_aside and report.extraction_id]:
         notes += [f"{len(whys)} set aside until tomorrow (UTC), the last: {whys[-1]}; --retry asks again"]
     return list_answer("extractions", reports, EXTRACTIONS, notes=notes, if_empty="nothing to distil")

@@ -71,7 +71,7 @@ def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | Non
     Raises:
         BadInput: a setting has an invalid value.
     """
-    if not settings.value("extraction.enabled") or not _is_configured(settings, "language_model"):
+    if not _is_configured(settings, "language_model"):
         return None
     # Imported here: most stores have no provider.
     from memlog import LanguageModelProvider
@@ -93,10 +93,12 @@ def extraction_rules_of(settings: Settings) -> "memlog.ExtractionRules":
     from memlog import ExtractionRules
 
     return ExtractionRules(
+        enabled=settings.value("extraction.enabled"),
         quiet_minutes=settings.value("extraction.quiet_minutes"),
         tokens=settings.value("extraction.tokens"),
         threshold=settings.value("extraction.threshold"),
         max_per_session=settings.value("extraction.max_per_session"),
+        channels=settings.value("extraction.channels"),
         max_tokens_per_day=settings.value("extraction.max_tokens_per_day"),
     )
 

@@ -264,7 +264,14 @@ SETTINGS = (
     Setting(
         *_number("extraction.max_per_session", limits.MEMORIES_PER_SESSION),
         "memories",
-        "Memories that are distilled of a session on a day at most.",
+        "Memories that are distilled of a session at most.",
+    ),
+    Setting(
+        "extraction.channels",
+        (),
+        TextType("channels", _channels),
+        "channels",
+        "Channels whose imported messages a language model of another machine is sent, too.",
     ),
     Setting(
         *_number("extraction.max_tokens_per_day", limits.TOKENS_PER_DAY),

@@ -8,7 +8,7 @@ import msgspec
 
 from memlog.eventlog.chat import Chat
 from memlog.projector.sqlite import Connection
-from memlog.query.window import ORDER, session_start
+from memlog.query.window import ORDER
 
 
 class BufferedMessage(msgspec.Struct, frozen=True):
@@ -45,7 +45,7 @@ WITH through AS MATERIALIZED (
 )
 SELECT m.channel || ':' || m.chat_id, m.id, m.role, m.name, m.content, m.created_at FROM messages m
 LEFT JOIN through t ON t.channel = m.channel AND t.chat_id = m.chat_id
-WHERE m.type <> 'session_break'
+WHERE m.type <> 'session_break' AND m.role <> 'system'
 AND NOT EXISTS (
     SELECT 1 FROM extracted_messages e WHERE e.chat_id = m.channel || ':' || m.chat_id AND e.message_id = m.id
 )
@@ -54,7 +54,7 @@ AND (t.channel IS NULL OR ({_PLACE}) > ({_THROUGH}))
 
 
 def buffers(db: Connection, chat: Chat | None = None) -> Iterator[Buffer]:
-    """The buffers of all chats, or of one, without empty ones.
+    """The buffers of all chats, or of one, without empty ones; what a program says as the system is in none.
 
     An `extraction_completed` of another program covers all messages up to the one that it names; a
     `memories_extracted` covers those that it lists.
@@ -65,11 +65,13 @@ def buffers(db: Connection, chat: Chat | None = None) -> Iterator[Buffer]:
         yield Buffer(name, [BufferedMessage(*row) for _, *row in of_chat])
 
 
-def count_of_session(db: Connection, chat: Chat, source: str, day: str) -> int:
-    """How many memories of a chat came from a source on a day, since its current session began."""
+def count_of_session(db: Connection, chat: Chat, source: str, ts: str) -> int:
+    """Return how many memories of a chat came from a source in the session of a time."""
+    breaks = "SELECT {}(created_at) FROM messages WHERE (channel, chat_id, type) = (?1, ?2, 'session_break')"
     (count,) = db.execute(
-        "SELECT count(*) FROM memories WHERE source = ? AND chat_id = ? AND created_at >= max(?, coalesce("
-        "(SELECT created_at FROM messages WHERE channel = ? AND chat_id = ? AND id = ?), ''))",
-        (source, str(chat), day, *chat, session_start(db, chat)),
+        "SELECT count(*) FROM memories WHERE source = ?3 AND chat_id = ?4"
+        f" AND created_at >= coalesce(({breaks.format('max')} AND created_at <= ?5), '')"
+        f" AND created_at <= coalesce(({breaks.format('min')} AND created_at > ?5), '~')",
+        (*chat, source, str(chat), ts),
     ).fetchone()
     return int(count)

@@ -58,7 +58,8 @@ def stretches(db: Connection, chat: Chat) -> list[Unsummarised]:
             continue
         if current is None:
             current = Unsummarised(message.id, "", [], is_over=False)
-        current.messages.append(message)
+        if message.role != "system":
+            current.messages.append(message)
         if message.id in summary_to:
             current.before, current.messages = summary_to[message.id], []
     if current is not None:

@@ -3,13 +3,16 @@
 Of several usable objects the last one is meant: those before it are drafts, or examples.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
+from memlog.eventlog.categories import CATEGORIES, OTHER, PRIVATE_CATEGORIES, read_as
 from memlog.eventlog.event_fields import MemoryKind
+from memlog.eventlog.secrets import kinds_in
 from memlog.service.extraction.importance import importance_of, scale_of
 from memlog.service.extraction.json_in_text import values_in
 
@@ -26,8 +29,17 @@ _NAMES = {
 }
 """What models call the members of an entry."""
 
+_NO_TOPIC = ("null", "none", "n/a", "other", "general", "unknown", "topic")
+"""What models write where they have no topic."""
+
 _UNTYPED: MemoryKind = "fact"
 """The type of an entry without one: it makes no claim but what it says."""
+
+CATEGORIES_OF_MODELS = [name for name in CATEGORIES if name not in ("credential", "summaries", "debug")]
+"""What a model may file a memory under: it is shown no credentials, and writes summaries apart."""
+
+_LONGEST_TOPIC = 60
+"""Characters of a topic: one to three words."""
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -38,10 +50,12 @@ SCHEMA: dict[str, Any] = {
                 "type": "object",
                 "properties": {
                     "type": {"type": "string", "enum": [*get_args(MemoryKind)]},
+                    "category": {"type": "string", "enum": [*CATEGORIES_OF_MODELS]},
+                    "topic": {"type": ["string", "null"]},
                     "content": {"type": "string"},
                     "importance": {"type": "number"},
                 },
-                "required": ["type", "content", "importance"],
+                "required": ["type", "category", "topic", "content", "importance"],
                 "additionalProperties": False,
             },
         },
@@ -58,12 +72,16 @@ class Distilled(msgspec.Struct, frozen=True):
     kind: MemoryKind
     content: str
     importance: float
+    category: str = OTHER
+    topic: str | None = None
 
 
 class _Entry(msgspec.Struct):
     content: str
     type: MemoryKind = _UNTYPED
     importance: Any = None
+    category: Any = None
+    topic: Any = None
 
 
 class ModelAnswer(msgspec.Struct):
@@ -129,7 +147,21 @@ def _entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - what a
     content, importance = usable_text(entry.content), importance_of(entry.importance, scale)
     if content is None or importance is None:
         return None
-    return Distilled(entry.type, content, importance)
+    return Distilled(entry.type, content, importance, _category(entry.category), _topic(entry.topic))
+
+
+def _category(given: object) -> str:
+    """A known category in any case; one that is private stays so, and any other is `other`."""
+    name = read_as(given.strip().casefold()) if isinstance(given, str) else OTHER
+    return name if name in CATEGORIES or name in PRIVATE_CATEGORIES else OTHER
+
+
+def _topic(given: object) -> str | None:
+    """A topic, in the form in which equal ones are equal; None for what is none."""
+    text = usable_text(given)
+    topic = " ".join(text.casefold().split()) if text else ""
+    is_topic = bool(re.search(r"\w", topic)) and topic not in _NO_TOPIC and len(topic) <= _LONGEST_TOPIC
+    return topic if is_topic and not kinds_in(topic) else None
 
 
 def _converted(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - what a model said

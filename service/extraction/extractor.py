@@ -4,7 +4,9 @@ The events of an extraction, and last the line that closes it, are appended at o
 killed at any moment has either distilled the messages or left them in the buffer.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import tzinfo
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -56,6 +58,7 @@ class Extractor:
     """Distils messages of the store at `path`.
 
     decide: reads the read model of the log as it is now. questions: to the language model.
+    zone: of the user, whose days are meant; None is the system's.
     """
 
     def __init__(
@@ -64,8 +67,9 @@ class Extractor:
         decide: Deciding,
         questions: Questions,
         rules: ExtractionRules,
+        zone: tzinfo | None,
     ) -> None:
-        self._path, self._decide, self._rules = path, decide, rules
+        self._path, self._decide, self._rules, self._zone = path, decide, rules, zone
         self._questions = questions
 
     def run(
@@ -94,19 +98,38 @@ class Extractor:
 
     def plan(self, chat: Chat | None, mode: str | None) -> Iterator[ExtractionReport]:
         """Yield what `run` would send of each chat. Nothing is sent."""
-        of_prompt = tokens(_system(mode), "model")
+        of_prompt = tokens(self._system(mode), "model")
         for buffer in self._buffers(chat):
-            count, day = len(buffer.messages), buffer.messages[-1].ts[:10]
+            count, day = len(buffer.messages), self._day(buffer.messages[-1].ts)
             report = ExtractionReport(chat=buffer.chat, date=day, extraction_id=None, messages=count)
             for part in self._parts(buffer.messages):
-                entries = [_shown(each, each.content) for each in part]
+                entries = [self._entry(each, each.content) for each in part]
                 for request in packed(entries, "content", self._rules.tokens):
                     report.requests += 1
                     report.tokens_in += of_prompt + sum(map(size_of, request))
             yield report
 
     def _buffers(self, chat: Chat | None) -> list[Buffer]:
-        return self._decide(lambda db: list(buffers(db, chat)))
+        found = self._decide(lambda db: list(buffers(db, chat)))
+        for buffer in found:
+            channel = Chat.of(buffer.chat).channel
+            buffer.messages = [
+                each for each in buffer.messages if self._questions.may_be_sent(channel, each.id)
+            ]
+        return [buffer for buffer in found if buffer.messages]
+
+    def kept_here(self, chat: Chat | None) -> list[ExtractionReport]:
+        """Report the messages that are not sent, since they were imported."""
+        waiting = self._decide(lambda db: list(buffers(db, chat)))
+        kept: Counter[str] = Counter()
+        for buffer in waiting:
+            channel = Chat.of(buffer.chat).channel
+            kept[channel] += sum(
+                not self._questions.may_be_sent(channel, each.id) for each in buffer.messages
+            )
+        names = [channel for channel, count in sorted(kept.items()) if count]
+        why = f"imported, and extraction.channels does not name {', '.join(names)}"
+        return [report_of_rest(kept.total(), why)] if names else []
 
     def _of_chat(self, items: Items, name: str, mode: str | None) -> Iterator[ExtractionReport]:
         # Read now: another chat may have been forgotten while the model worked on one.
@@ -194,17 +217,17 @@ class Extractor:
             return bool(waiting)
         now = timestamps.now()
         quiet_since = timestamps.shifted(now, -round(self._rules.quiet_minutes * 60_000))
-        is_of_before = waiting[0].ts[:10] < now[:10]
+        is_of_before = self._day(waiting[0].ts) < self._day(now)
         is_quiet = waiting[-1].ts <= quiet_since
-        return is_of_before or is_quiet or _size(waiting) >= self._rules.tokens
+        return is_of_before or is_quiet or self._size(waiting) >= self._rules.tokens
 
     def _parts(self, messages: list[BufferedMessage]) -> Iterator[list[BufferedMessage]]:
         """The messages of each request: within the tokens, and of one day, as its summary is."""
-        for _, of_day in groupby(messages, key=lambda message: message.ts[:10]):
+        for _, of_day in groupby(messages, key=lambda message: self._day(message.ts)):
             part: list[BufferedMessage] = []
             room = self._rules.tokens - FRAME
             for message in of_day:
-                needed = _size([message])
+                needed = self._size([message])
                 if part and needed > room:
                     yield part
                     part, room = [], self._rules.tokens - FRAME
@@ -216,22 +239,22 @@ class Extractor:
         self, chat: str, messages: list[BufferedMessage], mode: str | None
     ) -> ExtractionReport | None:
         """What became of messages; None if some were forgotten or distilled meanwhile."""
-        used = prompt(EXTRACT)
-        answer, completions = self._answered(_system(mode), *self._shown(Chat.of(chat), messages))
+        used, of = prompt(EXTRACT), Chat.of(chat)
+        answer, completions = self._answered(self._system(mode), *self._shown(of, messages))
         ids = [message.id for message in messages]
-        waiting = {message.id for buffer in self._buffers(Chat.of(chat)) for message in buffer.messages}
+        waiting = {message.id for buffer in self._buffers(of) for message in buffer.messages}
         if not waiting.issuperset(ids):
             return None
         origin = Extraction(new_id(), self._questions.model, used.id, message_ids=ids, chat_id=chat)
-        report = report_of(chat, messages[-1].ts[:10], origin, len(messages), answer, completions)
+        report = report_of(chat, self._day(messages[-1].ts), origin, len(messages), answer, completions)
         events: list[Event] = [*self._memories(chat, messages[-1].ts, answer, origin, report)]
         if answer.summary:
-            channel, _, _ = chat.partition(":")
             report.summary = answer.summary
             events.append(
                 DailyEventRecorded(
-                    event_date=messages[-1].ts[:10],
-                    channel=channel,
+                    event_date=report.date,
+                    channel=of.channel,
+                    sender_id=of.chat_id,
                     summary=answer.summary,
                     raw_tokens=sum(tokens(each.content, "model") for each in messages),
                     extraction=origin,
@@ -268,14 +291,33 @@ class Extractor:
         """The messages as the model is given them: as data, without keys. A message that is longer than a
         request may be is given in parts."""
         contents = self._decide(lambda db: masked_messages(db, chat, messages))
-        entries = (_shown(each, content) for each, content in zip(messages, contents, strict=True))
+        entries = (self._entry(each, content) for each, content in zip(messages, contents, strict=True))
         return [*map(_encoded, packed(entries, "content", self._rules.tokens))]
+
+    def _system(self, mode: str | None) -> str:
+        zone = getattr(self._zone, "key", None) or timestamps.zone_name(
+            timestamps.in_zone(timestamps.now(), None)
+        )
+        text = f"{prompt(EXTRACT).text}\nTimes are of the zone {zone}.\n"
+        return text if mode is None else f"{text}\nThe conversation is of the mode: {mode}\n"
+
+    def _day(self, ts: str) -> str:
+        """The day of a time, where the user is."""
+        return str(timestamps.in_zone(ts, self._zone).date())
+
+    def _entry(self, message: BufferedMessage, content: str) -> dict[str, Any]:
+        time = timestamps.in_zone(message.ts, self._zone).isoformat(timespec="minutes")
+        shown = shortened(message.role, content)
+        return {"role": message.role, "name": message.name, "time": time, "content": shown}
+
+    def _size(self, messages: Sequence[BufferedMessage]) -> int:
+        return sum(size_of(self._entry(message, message.content)) for message in messages)
 
     def _memories(
         self, chat: str | None, ts: str, answer: ModelAnswer, origin: Extraction, report: ExtractionReport
     ) -> list[MemorySaved | MemoryUpdated]:
         """The events of an answer. ts: when that happened which it is about: the latest holds."""
-        before = 0 if chat is None else self._decide(lambda db: _of_session(db, chat))
+        before = 0 if chat is None else self._decide(lambda db: _of_session(db, chat, ts))
         room = max(0, self._rules.max_per_session - before)
         events: list[MemorySaved | MemoryUpdated] = []
         new: list[Text] = []
@@ -297,6 +339,8 @@ class Extractor:
             ts=ts,
             content=entry.content,
             kind=entry.kind,
+            category=entry.category,
+            topic=entry.topic,
             importance=entry.importance,
             source=SOURCE,
             chat_id=chat,
@@ -321,11 +365,6 @@ class Extractor:
         return [replace(found.event, extraction=origin)]
 
 
-def _system(mode: str | None) -> str:
-    text = prompt(EXTRACT).text
-    return text if mode is None else f"{text}\nThe conversation is of the mode: {mode}\n"
-
-
 def _chat_of(event: DailyEvent) -> str | None:
     """The chat that a daily event is of; one with a channel and a sender is no business of others, either."""
     told_by = f"{event.channel}:{event.sender_id}" if event.channel and event.sender_id else None
@@ -339,19 +378,10 @@ def _group(event: DailyEvent) -> tuple[str, str]:
     return event.event_date, _chat_of(event) or place
 
 
-def _shown(message: BufferedMessage, content: str) -> dict[str, Any]:
-    content = shortened(message.role, content)
-    return {"role": message.role, "name": message.name, "time": message.ts, "content": content}
-
-
 def _encoded(part: list[dict[str, Any]]) -> str:
     return msgspec.json.encode(part).decode()
 
 
-def _size(messages: Sequence[BufferedMessage]) -> int:
-    return sum(size_of(_shown(message, message.content)) for message in messages)
-
-
-def _of_session(db: Connection, chat: str) -> int:
-    """How many memories were distilled in the current session of a chat."""
-    return count_of_session(db, Chat.of(chat), SOURCE, timestamps.today())
+def _of_session(db: Connection, chat: str, ts: str) -> int:
+    """How many memories were distilled of the session of a chat at a time."""
+    return count_of_session(db, Chat.of(chat), SOURCE, ts)

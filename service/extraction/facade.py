@@ -3,7 +3,8 @@
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from datetime import timedelta, tzinfo
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -36,7 +37,13 @@ if TYPE_CHECKING:
     from memlog.service.extraction.reports import ExtractionReport
     from memlog.service.providers.settings import ExtractionRules
 
-_DAY = 24 * 60 * 60 * 1000
+
+class NoModelToAsk(NamedTuple):
+    """Why no language model is asked, and what to do about it."""
+
+    message: str
+    hint: str
+
 
 _RECENT = 50
 """The newest messages of a chat among which those of an exchange are looked for."""
@@ -68,16 +75,17 @@ class Extractions(OperationGroup):
         )
         chat = None if asked.chat is None else Chat.of(asked.chat)
         if asked.dry_run:
-            return [*extractor.plan(chat, asked.mode)]
+            return [*extractor.plan(chat, asked.mode), *extractor.kept_here(chat)]
         waiting = self._decide(lambda db: sum(len(buffer.messages) for buffer in buffers(db, chat)))
         timeout = self._engine.lock_timeout
         reports = extractor.run(chat, asked.mode, lock_timeout=timeout, is_asked=True)
-        return _told(reports, "messages distilled", waiting, asked.progress)
+        done = _told(reports, "messages distilled", waiting, asked.progress)
+        return [*done, *extractor.kept_here(chat)]
 
     @operation(DistilDays, effect="append")
     def days(self, asked: DistilDays) -> "list[ExtractionReport]":
         extractor = extractor_of(self._engine, is_patient=True, retry=asked.retry)
-        until = str(asked.until) if asked.until else timestamps.shifted(timestamps.now(), -_DAY)[:10]
+        until = str(asked.until) if asked.until else yesterday(self._engine)
         found = self._decide(lambda db: len(daily_events(db, until=until, uncompressed=True)))
         reports = extractor.run_days(until, lock_timeout=self._engine.lock_timeout)
         return _told(reports, "daily events distilled", found, asked.progress)
@@ -191,7 +199,7 @@ def extractor_of(
     from memlog.service.extraction.extractor import Extractor
 
     questions = questions_of(engine, is_patient=is_patient, retry=retry, is_bounded=is_bounded)
-    return Extractor(engine.path, engine.decide, questions, rules_of(engine))
+    return Extractor(engine.path, engine.decide, questions, rules_of(engine), zone_of_user(engine))
 
 
 def questions_of(
@@ -205,15 +213,38 @@ def questions_of(
     from memlog.service.extraction.questions import Questions
     from memlog.service.providers.language_model import LanguageModel
 
-    if engine.language_model is None:
-        raise BadInput(
-            "no language model is configured",
-            hint="choose one with memlog.open(language_model=…)",
-        )
+    if why := why_no_model(engine):
+        raise BadInput(why.message, hint=why.hint)
+    assert engine.language_model is not None
     model = LanguageModel(engine.language_model, engine.path, is_patient=is_patient)
     return Questions(
         model, engine.append, engine.decide, rules_of(engine), retry=retry, is_bounded=is_bounded
     )
+
+
+def why_no_model(engine: Engine) -> NoModelToAsk | None:
+    """Why no language model is asked; None where one is."""
+    if engine.read_model.is_off:
+        return NoModelToAsk("memory.enabled is false", "set it to true, or memlog.open(memory=True)")
+    if not rules_of(engine).enabled:
+        return NoModelToAsk("extraction.enabled is false", "set it to true")
+    if engine.language_model is None:
+        hint = "choose one with memlog.open(language_model=…)"
+        return NoModelToAsk("no language model is configured", hint)
+    return None
+
+
+def zone_of_user(engine: Engine) -> tzinfo | None:
+    """The zone whose days are meant; None is the system's."""
+    from memlog.service.jobs.schedule import zone_of
+
+    return None if engine.job_rules is None else zone_of(engine.job_rules.timezone)
+
+
+def yesterday(engine: Engine) -> str:
+    """The last day that is over where the user is."""
+    today = timestamps.in_zone(timestamps.now(), zone_of_user(engine)).date()
+    return str(today - timedelta(days=1))
 
 
 def rules_of(engine: Engine) -> "ExtractionRules":

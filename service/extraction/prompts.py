@@ -10,10 +10,10 @@ from memlog.eventlog.hashing import sha256
 
 _FOLDER = Path(__file__).parent / "prompts"
 
-EXTRACT = "extract-1"
+EXTRACT = "extract-2"
 """The prompt that distils a conversation."""
 
-COMPRESS = "compress-1"
+COMPRESS = "compress-2"
 """The prompt that distils the daily events of a day."""
 
 MERGE = "merge-1"

@@ -16,6 +16,7 @@ from memlog.eventlog.events import ModelFailed
 from memlog.query.set_aside import Failures, SetAside, failures_of_today, set_aside_by, tokens_of_today
 from memlog.service.extraction.answers import SCHEMA, read_answer
 from memlog.service.extraction.prompts import EXTRACT, prompt
+from memlog.service.importers import is_imported
 from memlog.service.providers.language_model import Completion, LanguageModel
 from memlog.service.providers.settings import ExtractionRules
 from memlog.service.read_model import Deciding
@@ -62,13 +63,21 @@ class Questions:
         """The name of the model."""
         return self._model.name
 
+    def may_be_sent(self, channel: str, message_id: str) -> bool:
+        """Whether a message may be sent: one that was imported from another program stays on this machine,
+        unless somebody names its channel."""
+        return (
+            self._model.is_of_this_machine or channel in self._rules.channels or not is_imported(message_id)
+        )
+
     def why_spent(self) -> str | None:
         """Why nothing more is asked today; None while there is room for a request."""
         most = self._rules.max_tokens_per_day
         spent = max(self._model.spent_today, self._decide(tokens_of_today)) if self._is_bounded else 0
         if not spent or spent + self._rules.tokens + _PROMPT <= most:
             return None
-        return f"{spent:,} of {most:,} tokens of today (UTC) are spent: extraction.max_tokens_per_day"
+        spent_of = f"{spent:,} of {most:,} tokens of today (UTC) are spent (extraction.max_tokens_per_day)"
+        return f"{spent_of}: the rest waits until tomorrow"
 
     def begin(self, task: ModelTask) -> "Items":
         """Begin a run: what is asked about in it."""

@@ -18,7 +18,8 @@ class ExtractionReport(msgspec.Struct, kw_only=True):
         many. refused: entries of another form.
     tokens_in, tokens_out: as the provider counts them; in a dry run as memlog estimates the questions.
     set_aside: why the model is not asked about them again before tomorrow, in UTC; then date is today, and
-        extraction_id that of the event that says so; None where the tokens of today are spent.
+        extraction_id that of the event that says so. Without one it says why messages wait: the tokens of
+        today are spent, or they were imported and their channel is not named.
     """
 
     chat: str | None
@@ -59,7 +60,7 @@ def report_of(
 
 
 def report_of_rest(messages: int, why: str) -> ExtractionReport:
-    """Report that messages wait until tomorrow, since the tokens of today are spent."""
+    """Report that messages wait, and why."""
     day = timestamps.today()
     return ExtractionReport(chat=None, date=day, extraction_id=None, messages=messages, set_aside=why)
 

@@ -7,6 +7,7 @@ so that a second run knows them: `tiered/7`, of a second source `tiered~1f0c9a3e
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
@@ -112,6 +113,17 @@ def formats() -> list[str]:
     """The names of the formats: memory-folder."""
     modules = (path.stem for path in Path(__file__).parent.glob("*.py"))
     return sorted(name.replace("_", "-") for name in modules if name != "__init__")
+
+
+def is_imported(event_id: str) -> bool:
+    """Whether an event with this id came from another program: its id begins with a format, `tiered/7`."""
+    name, _, rest = event_id.partition("/")
+    return bool(rest) and name.partition("~")[0] in _formats()
+
+
+@cache
+def _formats() -> frozenset[str]:
+    return frozenset(formats())
 
 
 def known_format(name: str) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memlog.eventlog import timestamps
+from memlog.eventlog.errors import BadInput
 from memlog.eventlog.extraction import JobStep
 from memlog.eventlog.folders import check_store
 from memlog.query.jobs import JobRun, is_job_due, job_runs, last_extraction, last_summary
@@ -69,6 +70,8 @@ class Jobs(OperationGroup):
     @operation(RunJobs, effect="append")
     def run(self, asked: RunJobs) -> _Reports:
         check_store(self._engine.path)
+        if self._engine.read_model.is_off:
+            raise BadInput("memory.enabled is false: no job runs", hint="set memory.enabled to true")
         timeout = self._engine.lock_timeout
         runner = runner_of(
             self._engine, lock_timeout=timeout, is_asked=asked.job is not None, retry=asked.retry
@@ -107,16 +110,18 @@ def runner_of(
     retry: also what was set aside today.
     """
     # Imported here, as in the store: most processes run no job.
-    from memlog.service.extraction.facade import extractor_of, questions_of, rules_of
+    from memlog.service.extraction.facade import extractor_of, questions_of, rules_of, why_no_model
     from memlog.service.jobs.runner import JobRunner
     from memlog.service.jobs.steps import Steps
 
-    has_model = engine.language_model is not None
+    why = why_no_model(engine)
+    has_model = why is None
     steps = Steps(
         engine,
         extractor_of(engine, is_patient=is_asked, retry=retry) if has_model else None,
         questions_of(engine, is_patient=is_asked, retry=retry) if has_model else None,
         room=rules_of(engine).tokens,
+        why_no_model=None if why is None else why.message,
         lock_timeout=lock_timeout,
         is_asked=is_asked,
         go_on=go_on,

@@ -29,15 +29,12 @@ STEPS: dict[str, tuple[str, ...]] = {
 
 _WITHOUT_MODEL = {("daily", "decay"), ("weekly", "duplicates"), ("weekly", "prune")}
 
-_NO_MODEL = "no language model is configured"
-
-_DAY = 24 * 60 * 60 * 1000
-
 
 class Steps:
     """What jobs do with a store.
 
-    extractor, questions: None where no language model is configured. room: tokens of a request.
+    extractor, questions: None where no language model is asked; why_no_model: why not.
+    room: tokens of a request.
     lock_timeout: seconds to wait for another process that distils.
     is_asked: whether a person wants it: then nothing waits until it is due.
     go_on: called as work goes on; an exception of it ends the step. notify: called with a line for each
@@ -51,6 +48,7 @@ class Steps:
         questions: "Questions | None",
         *,
         room: int,
+        why_no_model: str | None,
         lock_timeout: float,
         is_asked: bool,
         go_on: Callable[[], None],
@@ -58,7 +56,7 @@ class Steps:
     ) -> None:
         self._engine, self._lock_timeout = engine, lock_timeout
         self._is_asked, self._go_on, self._notify = is_asked, go_on, notify
-        self._questions = questions
+        self._questions, self._why_no_model = questions, why_no_model
         merger = Merger(engine, questions, room)
         self._works: dict[tuple[str, str], Work] = {
             ("daily", "decay"): self._decay,
@@ -82,7 +80,7 @@ class Steps:
     def why_skipped(self, job: str, step: str) -> str | None:
         """Why a step is left: it needs the language model. None where it can be done."""
         if (job, step) not in self._works:
-            return _NO_MODEL
+            return self._why_no_model
         needs_model = self._questions is not None and (job, step) not in _WITHOUT_MODEL
         return self._questions.why_spent() if self._questions is not None and needs_model else None
 
@@ -110,8 +108,10 @@ class Steps:
         )
 
     def _days(self, extractor: "Extractor") -> Outcome:
-        yesterday = timestamps.shifted(timestamps.now(), -_DAY)[:10]
-        return self._count(extractor.run_days(yesterday, lock_timeout=self._lock_timeout))
+        # Imported here: most stores have no language model.
+        from memlog.service.extraction.facade import yesterday
+
+        return self._count(extractor.run_days(yesterday(self._engine), lock_timeout=self._lock_timeout))
 
     def _count(self, reports: "Iterable[ExtractionReport]") -> Outcome:
         done, whys = 0, []

@@ -4,6 +4,7 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING
 
+from memlog.eventlog.errors import BadInput
 from memlog.eventlog.folders import check_store
 from memlog.projector.digest import digest
 from memlog.query import provenance
@@ -54,6 +55,8 @@ class Maintenance(OperationGroup):
         from memlog.service.watching.threads import bring_up, watch
 
         engine, tell = self._engine, asked.tell or (lambda _: None)
+        if engine.read_model.is_off:
+            raise BadInput("memory.enabled is false: nothing is watched", hint="set memory.enabled to true")
         if asked.once:
             check_store(engine.path)
             bring_up(engine.reads.maintenance, Documents(engine), tell=tell, progress=asked.progress)

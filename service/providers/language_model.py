@@ -43,6 +43,11 @@ class LanguageModel:
         return self._provider.place
 
     @property
+    def is_of_this_machine(self) -> bool:
+        """Whether nothing that it is sent leaves this machine."""
+        return self._provider.is_of_this_machine
+
+    @property
     def failures(self) -> int:
         """How often it has failed in a row."""
         return self._breaker.record().failures

@@ -1,6 +1,8 @@
 """Which providers a store asks: what `memlog.toml` and `memlog.open` choose."""
 
 from collections.abc import Callable
+from contextlib import suppress
+from ipaddress import ip_address
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
@@ -177,6 +179,16 @@ class LanguageModelProvider(Provider, frozen=True, kw_only=True):
         return self.model or self.type
 
     @property
+    def is_of_this_machine(self) -> bool:
+        """Whether nothing that it is sent leaves this machine."""
+        host = urlsplit(self.base_url or "").hostname or ""
+        if host == "localhost":
+            return True
+        with suppress(ValueError):
+            return ip_address(host).is_loopback
+        return False
+
+    @property
     def place(self) -> str:
         """The address by which the log names the provider."""
         return self.base_url or self.type
@@ -185,23 +197,28 @@ class LanguageModelProvider(Provider, frozen=True, kw_only=True):
 class ExtractionRules(msgspec.Struct, frozen=True, kw_only=True):
     """When messages are distilled, and what of an answer is kept.
 
+    enabled: False to ask no language model, neither for conversations nor in jobs.
     quiet_minutes: without a message, after which a chat is distilled. tokens: of its buffer, from which on it
         is distilled at once; also of the messages of one request.
     max_tokens_per_day: of questions and answers on a day in UTC, of extraction and jobs together, at most.
-    threshold: the least importance of a memory. max_per_session: memories of a session on a day at
-        most.
+    channels: whose imported messages a provider of another machine is sent, too.
+    threshold: the least importance of a memory. max_per_session: memories of a session at most.
 
     Raises:
         BadInput: a number is out of bounds.
     """
 
+    enabled: bool = True
     quiet_minutes: float = QUIET_MINUTES.default
     tokens: int = BUFFER_TOKENS.default
     threshold: float = EXTRACTION_THRESHOLD.default
     max_per_session: int = MEMORIES_PER_SESSION.default
     max_tokens_per_day: int = TOKENS_PER_DAY.default
+    channels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if isinstance(self.channels, str) or not all(isinstance(each, str) for each in self.channels):
+            raise BadInput(f"channels is {shown_value(self.channels)}", hint="names of channels, in a list")
         limits: dict[str, Limit[Any]] = {
             "quiet_minutes": QUIET_MINUTES,
             "tokens": BUFFER_TOKENS,

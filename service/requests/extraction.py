@@ -46,7 +46,7 @@ class DistilDays(Request, frozen=True):
         ProviderError: the model fails; what was distilled before stays.
     """
 
-    until: Annotated[Day | None, "The last day (2026-02-24); yesterday, in UTC, where not given."] = None
+    until: Annotated[Day | None, "The last day (2026-02-24); yesterday where not given."] = None
     progress: ProgressField = None
     retry: Retry = False
 

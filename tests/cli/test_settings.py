@@ -378,6 +378,10 @@ def _another_value(setting: Any, folder: Path) -> str:
         return str(not setting.default).lower()
     if isinstance(setting.type, click.IntRange | click.FloatRange):
         return str(setting.type.max)
+    if setting.name.endswith("temperature"):
+        return "1"
+    if setting.name == "extraction.channels":
+        return "chatdo"
     if setting.name.startswith("context."):
         return '{"anna": ["x:1"]}' if setting.name == "context.people" else "telegram"
     if setting.default is None or isinstance(setting.default, str):

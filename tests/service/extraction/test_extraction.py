@@ -24,9 +24,11 @@ DAYS = ("2026-01-15", "2026-01-16", "2026-01-17")
 MEMBERS = ("type", "id", "ts", "channel", "chat_id", "role", "name", "content")
 
 
-def opened(store: Path, provider: Provider, kind: str = "api", **rules: Any) -> memlog.Store:
+def opened(
+    store: Path, provider: Provider, kind: str = "api", jobs: memlog.JobRules | None = None, **rules: Any
+) -> memlog.Store:
     model = memlog.LanguageModelProvider(type=kind, base_url=provider.url, model="m", api_key="k-of-the-test")
-    return memlog.open(store, language_model=model, extraction=memlog.ExtractionRules(**rules))
+    return memlog.open(store, language_model=model, extraction=memlog.ExtractionRules(**rules), jobs=jobs)
 
 
 def said(*contents: str, chat: str = "1") -> list[memlog.Message]:
@@ -65,7 +67,7 @@ def test_an_answer_becomes_memories_and_a_replay_asks_nobody(
         assert store.extraction.buffer() == store.extraction.run() == []
         line = json.loads(store.memories.history(memory.memory_id)[0].raw)
         assert line["extraction"]["id"] == report.extraction_id
-        assert line["extraction"]["prompt"] == store.extraction.prompt("extract-1").id
+        assert line["extraction"]["prompt"] == store.extraction.prompt("extract-2").id
         digest = store.maintenance.digest()
         store.maintenance.project(from_scratch=True)
         assert store.maintenance.digest() == digest

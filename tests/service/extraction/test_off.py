@@ -1,0 +1,98 @@
+"""Off means off: nothing is asked of a model, and imported conversations stay on this machine."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import memlog
+from memlog.service.providers.language_model import LanguageModel
+from tests.service.extraction.test_extraction import opened
+from tests.support.provider import Provider
+
+
+def said(name: str, channel: str = "cli") -> memlog.Message:
+    return memlog.Message(id=name, channel=channel, chat_id="1", role="user", content="I live in Turku")
+
+
+WAYS: dict[str, Callable[[memlog.Store], object]] = {
+    "extract": lambda store: store.extraction.run(),
+    "days": lambda store: store.extraction.days(),
+    "an exchange": lambda store: store.extraction.extract("cli:1", user="I live in Turku"),
+    "a job": lambda store: store.jobs.run("weekly"),
+    "what is due": lambda store: store.jobs.run(),
+    "a watch": lambda store: store.maintenance.watch(),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_where_memory_is_off_nothing_is_distilled_and_no_job_runs(
+    tmp_path: Path, provider: Provider, way: str
+) -> None:
+    model = memlog.LanguageModelProvider(base_url=provider.url, model="m")
+    with memlog.open(tmp_path, language_model=model, memory=False) as store:
+        store.append([said("m1")])
+        with pytest.raises(memlog.BadInput, match=r"memory\.enabled is false"):
+            WAYS[way](store)
+        assert store.jobs.log() == []
+    assert provider.asked == []
+
+
+def test_where_extraction_is_off_the_steps_of_a_model_say_so(tmp_path: Path, provider: Provider) -> None:
+    with opened(tmp_path, provider, enabled=False) as store:
+        store.append([said("m1")])
+        with pytest.raises(memlog.BadInput, match=r"extraction\.enabled is false"):
+            store.extraction.run()
+        whys = {step.name: step.why for step in store.jobs.run("weekly")[0].steps}
+        assert whys["merge"] == whys["profile"] == "extraction.enabled is false"
+        assert whys["prune"] is None
+    assert provider.asked == []
+
+
+@pytest.mark.parametrize(
+    ("is_near", "rules", "sent"),
+    [(False, {}, 1), (True, {}, 2), (False, {"channels": ("chatdo",)}, 2), (False, {"channels": ("x",)}, 1)],
+)
+def test_imported_conversations_stay_on_this_machine(
+    tmp_path: Path,
+    provider: Provider,
+    monkeypatch: pytest.MonkeyPatch,
+    is_near: bool,
+    rules: dict[str, Any],
+    sent: int,
+) -> None:
+    # The provider of the test is near: another machine is not at hand.
+    monkeypatch.setattr(LanguageModel, "is_of_this_machine", property(lambda _: is_near))
+    provider.answer = lambda _: '{"memories": [], "summary": "They talked."}'
+    with opened(tmp_path, provider, tokens=300, **rules) as store:
+        store.append([said("mine"), said("chatdo~1f0c9a3e/1/2/m1", "chatdo")])
+        reports = store.extraction.run()
+        assert len(provider.asked) == sent
+        assert [each.messages for each in reports if each.set_aside] == ([1] if sent == 1 else [])
+        assert len(store.extraction.buffer()) == 2 - sent
+        long = "I live in Turku " * 200
+        store.append(
+            [
+                memlog.Message(id=f"chatdo/1/2/{n}", channel="chatdo", chat_id="1", role="user", content=long)
+                for n in range(3)
+            ]
+        )
+        asked = len(provider.asked)
+        store.jobs.run("summaries")
+        assert (len(provider.asked) > asked) == (sent == 2)
+
+
+@pytest.mark.parametrize(
+    ("url", "is_near"),
+    [
+        ("http://127.0.0.1:11434", True),
+        ("http://localhost:1234/v1", True),
+        ("http://[::1]:80", True),
+        ("https://api.openai.com/v1", False),
+        ("http://192.168.1.5:11434", False),
+        ("http://localhost.example.com", False),
+    ],
+)
+def test_a_provider_is_near_by_its_address(url: str, is_near: bool) -> None:
+    assert memlog.LanguageModelProvider(base_url=url, model="m").is_of_this_machine is is_near
