@@ -161,9 +161,9 @@ class LanguageModelProvider(Provider, frozen=True, kw_only=True):
     system_role: SystemRole = "system"
 
     def __post_init__(self) -> None:
-        numbers = {"max_tokens": ANSWER_TOKENS} | (
-            {} if self.temperature == "none" else {"temperature": TEMPERATURE}
-        )
+        numbers: dict[str, Limit[Any]] = {"max_tokens": ANSWER_TOKENS, "timeout": LANGUAGE_MODEL_TIMEOUT}
+        if self.temperature != "none":
+            numbers["temperature"] = TEMPERATURE
         self._check(
             self.type,
             get_args(LanguageModelType),

@@ -366,7 +366,7 @@ def _another_value(setting: Any, folder: Path) -> str:
     """One that is not the default."""
     if isinstance(setting.type, click.Choice):
         return next(str(choice) for choice in setting.type.choices if choice != setting.default)
-    if setting.name.endswith("base_url"):
+    if setting.name.endswith(("base_url", "proxy")):
         return "http://127.0.0.1:9"
     if setting.name == "retrieval.mode":
         return "classic"
