@@ -54,11 +54,15 @@ COLUMNS: Columns = {
 
 _CONFLICTS: Columns = {
     "state": lambda conflict: f"{conflict.state} {conflict.decided_by or ''}".rstrip(),
+    "relation": "relation",
     "found": lambda conflict: minute(conflict.ts),
     "id": "id",
     "holds": "memory_id",
     "memories": lambda conflict: " | ".join(
         f"{each.memory_id}: {one_line(each.content or '(forgotten)')}" for each in conflict.memories
+    ),
+    "proposed": lambda conflict: (
+        conflict.proposed and f"{conflict.proposed.memory_id}: {one_line(conflict.proposed.content)}"
     ),
 }
 
@@ -131,7 +135,12 @@ def history(store: Store, asked: ShowHistory) -> Answer:
     ListConflicts, group=memory, adds="\nWith --resolve and --keep it decides one, and shows that alone."
 )
 @click.option("--resolve", metavar="CONFLICT", help="Decide this conflict.")
-@click.option("--keep", metavar="ID", multiple=True, help="A memory that holds; the others are archived.")
+@click.option(
+    "--keep",
+    metavar="ID",
+    multiple=True,
+    help="A memory that holds, or what is proposed; the others are archived.",
+)
 def conflicts(store: Store, asked: ListConflicts, *, resolve: str | None, keep: tuple[str, ...]) -> Answer:
     if (resolve is None) != (not keep):
         raise click.UsageError("--resolve and --keep go together: which conflict, and what holds")
@@ -139,7 +148,7 @@ def conflicts(store: Store, asked: ListConflicts, *, resolve: str | None, keep: 
         found = store.memories.conflicts(asked)
     else:
         found = [store.memories.resolve(resolve, keep=list(keep))]
-    return list_answer("conflicts", found, _CONFLICTS, if_empty="no memories contradict each other")
+    return list_answer("conflicts", found, _CONFLICTS, if_empty="no memories are in conflict")
 
 
 @request_command(UpdateMemory, group=memory, arguments=["memory_id"], types=_TYPES)

@@ -248,6 +248,7 @@ CREATE TABLE merge_decisions (
     memory_ids     TEXT NOT NULL,   -- a JSON list, the oldest first
     event_ids      TEXT NOT NULL,   -- a JSON list: of the events with the contents that were compared
     memory_id      TEXT,            -- of the one that stands for all; null where a person is to decide
+    proposal_id    TEXT,            -- of the memory with the text that a person is to accept or not
     ts             TEXT NOT NULL,
     PRIMARY KEY (stream, extraction_id, number)
 ) WITHOUT ROWID;

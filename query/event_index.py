@@ -83,9 +83,22 @@ def merged_into(db: Connection, memory_id: str) -> list[str]:
         "WITH RECURSIVE sources(id) AS (VALUES (?) UNION SELECT v.value FROM sources s"
         " JOIN merge_decisions d ON d.memory_id = s.id"
         " JOIN closed_extractions c ON (c.stream, c.id) = (d.stream, d.extraction_id),"
-        " json_each(d.memory_ids) v WHERE d.relation IN ('same', 'update') OR c.model IS NOT NULL)"
+        " json_each(d.memory_ids) v"
+        " WHERE d.relation IN ('same', 'update', 'accepted') OR c.model IS NOT NULL)"
         " SELECT id FROM sources",
         (memory_id,),
+    )
+    return [name for (name,) in rows]
+
+
+def proposed_for(db: Connection, memory_ids: Iterable[str]) -> list[str]:
+    """The memories with texts that models proposed in the place of any of these, and nobody accepted."""
+    rows = db.execute(
+        "SELECT d.proposal_id FROM merge_decisions d, json_each(d.memory_ids) v"
+        " WHERE d.proposal_id IS NOT NULL AND v.value IN (SELECT value FROM json_each(?))"
+        " AND NOT EXISTS (SELECT 1 FROM merge_decisions a"
+        " WHERE a.relation = 'accepted' AND a.memory_id = d.proposal_id)",
+        (as_list(list(memory_ids)),),
     )
     return [name for (name,) in rows]
 

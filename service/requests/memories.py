@@ -135,15 +135,18 @@ class DeleteMemory(_OfMemory, frozen=True):
 
 
 class ListConflicts(Request, frozen=True):
-    """List memories that contradict each other: those that wait for a person first, then what was decided.
+    """List memories of which a person is to say what holds: those that wait first, then what was decided.
 
-    The weekly job compares memories. Where a model had distilled all but the latest, the latest holds, and
-    the history of the memory has both texts. Where somebody had saved one of the others, a person decides.
+    The weekly job compares memories. A model changes nothing that somebody saved: where it would, a person
+    decides. 20 conflicts wait at a time; more are queued. Of contradicting memories that a model had
+    distilled, the latest holds, and the history of the memory has both texts.
     """
 
 
 class ResolveConflict(Request, frozen=True):
     """Decide a conflict: the memories that are kept hold, the others are archived.
+
+    To keep what the model proposes, alone, puts its text in the place of the others.
 
     Raises:
         NotFound: no such conflict waits.
@@ -151,7 +154,7 @@ class ResolveConflict(Request, frozen=True):
     """
 
     conflict: Annotated[str, "The conflict's id."]
-    keep: Annotated[Sequence[str], Meta(title="ID"), "The memories that hold."]
+    keep: Annotated[Sequence[str], Meta(title="ID"), "The memories that hold; or what is proposed."]
 
 
 class TouchMemories(Request, frozen=True):
