@@ -25,6 +25,7 @@ from memlog.service.requests.memories import (
     SaveMemory,
     ShowHistory,
     TouchMemories,
+    UnmergeMemory,
     UpdateMemory,
 )
 from memlog.service.requests.scope import event_of
@@ -164,6 +165,11 @@ def update(store: Store, asked: UpdateMemory, *, no_tags: bool) -> Done:
 @request_command(ArchiveMemory, group=memory, arguments=["memory_id"])
 def archive(store: Store, asked: ArchiveMemory) -> Done:
     return Done(store.memories.archive(asked), f"Archived the memory {asked.memory_id}.")
+
+
+@request_command(UnmergeMemory, group=memory, arguments=["memory_id"])
+def unmerge(store: Store, asked: UnmergeMemory) -> Answer:
+    return list_answer("memories", store.memories.unmerge(asked), COLUMNS)
 
 
 @request_command(DeleteMemory, group=memory, arguments=["memory_id"])

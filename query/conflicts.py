@@ -45,16 +45,17 @@ MOST_OPEN = 20
 # A person's decision is a row of its own, with the same events; the id stays that of the model's.
 _CONFLICTS = """
 SELECT d.extraction_id || '.' || d.number AS id, d.ts, d.relation, d.memory_ids, d.event_ids, d.proposal_id,
-    p.relation AS by_person, coalesce(p.memory_id, d.memory_id) AS memory_id, d.extraction_id, d.number,
+    p.relation AS by_person, iif(d.is_undone, NULL, coalesce(p.memory_id, d.memory_id)) AS memory_id,
+    d.extraction_id, d.number,
     d.memory_id IS NULL AND p.relation IS NULL AND NOT EXISTS (
         SELECT 1 FROM json_each(d.event_ids) v
         WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.event_id = v.value AND m.archived_at IS NULL)
     ) AS is_open
-FROM merge_decisions d JOIN closed_extractions c ON (c.stream, c.id) = (d.stream, d.extraction_id)
+FROM decisions d JOIN closed_extractions c ON (c.stream, c.id) = (d.stream, d.extraction_id)
 LEFT JOIN (
-    SELECT x.event_ids, x.relation, x.memory_id FROM merge_decisions x
+    SELECT x.event_ids, x.relation, x.memory_id FROM decisions x
     JOIN closed_extractions y ON (y.stream, y.id) = (x.stream, x.extraction_id)
-    WHERE y.model IS NULL AND x.relation IN ('contradiction', 'different', 'accepted')
+    WHERE y.model IS NULL AND x.relation IN ('contradiction', 'different', 'accepted') AND NOT x.is_undone
     GROUP BY x.event_ids HAVING max(x.ts) IS NOT NULL
 ) p ON p.event_ids = d.event_ids
 WHERE (d.relation = 'contradiction' OR d.memory_id IS NULL) AND c.model IS NOT NULL

@@ -45,6 +45,7 @@ _HANDLERS: dict[Handler, tuple[type[Event], ...]] = {
         ev.MemoryDeleted,
         ev.MemoryAccessed,
         ev.SalienceDecayed,
+        ev.ChangeUndone,
     ),
     contexts.add: (ev.ContextGiven,),
     extractions.close: (ev.MemoriesExtracted, ev.MemoriesMerged, ev.ProfileRefreshed),

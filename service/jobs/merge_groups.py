@@ -82,10 +82,12 @@ def decided(
     origin: Extraction,
     *,
     room: int,
+    apart: Sequence[frozenset[str]],
 ) -> MergeFindings:
     """Return what the usable groups give. A memory is in one group, and each group has a new one.
 
     chat: that of all of them. room: for conflicts; the text of a further one is a memory until it is one.
+    apart: the events with the contents of memories that a person has parted again.
     """
     new = {memory.memory_id for memory in batch}
     left = dict(enumerate(shown, 1))
@@ -95,6 +97,10 @@ def decided(
         members = [left[number] for number in numbers if number in left]
         if not (len(members) == len(numbers) > 1 and any(each.memory_id in new for each in members)):
             found.refused.append("no group")
+            continue
+        said = {memory.event_id for memory in members}
+        if any(len(said & each) > 1 for each in apart):
+            found.refused.append("what was parted")
             continue
         made = _made(group, members, chat, origin, has_room=room > 0)
         if isinstance(made, str):

@@ -25,6 +25,7 @@ from memlog.query.conflicts import MOST_OPEN, compared, open_conflicts, proposed
 from memlog.query.context.scope import automatic_scope
 from memlog.query.context.sources import chats_of
 from memlog.query.memories import Memory, memories
+from memlog.query.merges import parted
 from memlog.query.search.alike import alike
 from memlog.query.sendable import masked_memories
 from memlog.service.engine import Engine
@@ -71,10 +72,12 @@ class Merger:
         """Archive memories whose texts differ in white space, case and compatible forms alone. Of each the
         oldest stays that somebody saved, with the greatest importance and the tags of all."""
         archived = 0
+        apart = {event_id for each in self._engine.decide(parted) for event_id in each}
         for partition, found in self._engine.decide(self._partitions).items():
             by_text: defaultdict[str, list[Memory]] = defaultdict(list)
             for memory in found:
-                by_text[folded(memory.content)].append(memory)
+                if memory.event_id not in apart:
+                    by_text[folded(memory.content)].append(memory)
             groups = [group for group in by_text.values() if len(group) > 1]
             if groups:
                 archived += self._close_exact(partition, groups)
@@ -83,15 +86,21 @@ class Merger:
     def _close_exact(self, partition: _Partition, groups: list[list[Memory]]) -> int:
         events: list[Event] = []
         archived: list[Memory] = []
+        origin = Extraction(new_id(), "memlog", "duplicates")
         for group in groups:
             kept = _kept(group)
             others = [memory for memory in group if memory is not kept]
             importance, tags = max(each.importance for each in (kept, *others)), tags_of([kept, *others])
             if (importance, tags) != (kept.importance, kept.tags):
-                events.append(MemoryUpdated(memory_id=kept.memory_id, importance=importance, tags=tags))
+                events.append(
+                    MemoryUpdated(
+                        memory_id=kept.memory_id, importance=importance, tags=tags, extraction=origin
+                    )
+                )
             archived += others
-        events += [MemoryArchived(memory_id=memory.memory_id) for memory in archived]
+        events += [MemoryArchived(memory_id=memory.memory_id, extraction=origin) for memory in archived]
         closing = MemoriesMerged(
+            id=origin.id,
             chat_id=partition.chat,
             topic=partition.topic,
             category=partition.category,
@@ -221,7 +230,8 @@ class Merger:
             return MemoriesMerged(event_ids=[memory.event_id for memory in shown])
         origin = Extraction(new_id(), self._questions.model, used.id)
         room = MOST_OPEN - self._engine.decide(open_conflicts)
-        found = decided(answer.entries, batch, shown, partition.chat, origin, room=room)
+        apart = self._engine.decide(parted)
+        found = decided(answer.entries, batch, shown, partition.chat, origin, room=room, apart=apart)
         self._refused += found.refused
         made = [str(event.id) for event in found.events if not isinstance(event, MemoryArchived)]
         closing = MemoriesMerged(

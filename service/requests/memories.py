@@ -157,6 +157,18 @@ class ResolveConflict(Request, frozen=True):
     keep: Annotated[Sequence[str], Meta(title="ID"), "The memories that hold; or what is proposed."]
 
 
+class UnmergeMemory(_OfMemory, frozen=True):
+    """Take the newest merge into a memory back: those that it was made of are as they were before.
+
+    What the merge made is gone, unless it was changed since: then it stays beside them. The history keeps
+    all. No later merge puts them together again by itself.
+
+    Raises:
+        NotFound: no memory has this id.
+        BadInput: it is no merge, or was merged into another one; or as `Store.append`, as Busy and LogError.
+    """
+
+
 class TouchMemories(Request, frozen=True):
     """Count that memories were given to an agent, once each.
 
