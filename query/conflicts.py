@@ -109,8 +109,11 @@ def open_conflicts(db: Connection) -> int:
 
 def contested_memories(db: Connection) -> set[str]:
     """Return the memories of contradictions that wait for a person or are queued, and what is proposed."""
-    rows = db.execute(f"SELECT memory_ids FROM ({_CONFLICTS}) WHERE is_open AND relation = 'contradiction'")
-    return {name for (names,) in rows for name in json.loads(names)} | proposed_memories(db)
+    rows = db.execute(
+        f"SELECT relation, memory_ids, proposal_id FROM ({_CONFLICTS}) WHERE is_open"
+    ).fetchall()
+    sides = {name for relation, names, _ in rows if relation == "contradiction" for name in json.loads(names)}
+    return sides | {proposal for _, _, proposal in rows if proposal is not None}
 
 
 def proposed_memories(db: Connection) -> set[str]:

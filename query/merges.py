@@ -4,6 +4,7 @@ import json
 
 import msgspec
 
+from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 
 
@@ -13,6 +14,20 @@ class Merge(msgspec.Struct):
     memory_ids: list[str]
     event_ids: list[str]
 
+
+MERGED = "merge"
+"""The source of memories that were merged of what a model distilled."""
+
+DISTILLED = ("extraction", MERGED)
+"""Sources of memories that nobody has saved."""
+
+_OWN = """
+SELECT m.memory_id FROM memories m
+JOIN memory_events t ON (t.memory_id, t.stream, t.event_id) = (m.memory_id, m.stream, m.event_id)
+JOIN events e ON (e.stream, e.id) = (t.stream, t.event_id)
+WHERE m.source NOT IN (SELECT value FROM json_each(?))
+    OR (e.type = 'memory_updated' AND t.extraction_id IS NULL)
+"""
 
 _MERGES = """
 SELECT d.stream, d.extraction_id, d.number, d.memory_ids, d.is_undone FROM decisions d
@@ -40,6 +55,11 @@ WHERE d.memory_id <> ?1 AND NOT d.is_undone AND EXISTS (SELECT 1 FROM merge_even
     WHERE (m.stream, m.extraction_id, m.number, m.memory_id) = (d.stream, d.extraction_id, d.number, ?1))
 ORDER BY d.ts DESC LIMIT 1
 """
+
+
+def worded_by_somebody(db: Connection) -> set[str]:
+    """Return the memories that a person or an agent has saved, or worded otherwise."""
+    return {memory_id for (memory_id,) in db.execute(_OWN, (as_list(DISTILLED),))}
 
 
 def last_merge(db: Connection, memory_id: str) -> Merge | None:

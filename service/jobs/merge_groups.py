@@ -1,6 +1,6 @@
 """What a language model may find of memories, and the events that follow from it."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -13,14 +13,9 @@ from memlog.eventlog.events import MemoryArchived, MemorySaved, MemoryUpdated
 from memlog.eventlog.extraction import Extraction, MergeDecision
 from memlog.eventlog.secrets import kinds_in
 from memlog.query.memories import Memory
+from memlog.query.merges import MERGED
 from memlog.service.extraction.answers import Listed, listed, usable_text
 from memlog.service.jobs.losses import loss
-
-SOURCE = "merge"
-"""The source of memories that were merged of what a model distilled."""
-
-_DISTILLED = ("extraction", SOURCE)
-"""Sources of memories that nobody has saved: a model may overrule them."""
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -81,12 +76,14 @@ def decided(
     chat: str | None,
     origin: Extraction,
     *,
+    own: Container[str],
     room: int,
     apart: Sequence[frozenset[str]],
 ) -> MergeFindings:
     """Return what the usable groups give. A memory is in one group, and each group has a new one.
 
-    chat: that of all of them. room: for conflicts; the text of a further one is a memory until it is one.
+    chat: that of all of them. own: the memories that somebody saved: a model does not overrule them.
+    room: for conflicts; the text of a further one is a memory until it is one.
     apart: the events with the contents of memories that a person has parted again.
     """
     new = {memory.memory_id for memory in batch}
@@ -102,7 +99,7 @@ def decided(
         if any(len(said & each) > 1 for each in apart):
             found.refused.append("what was parted")
             continue
-        made = _made(group, members, chat, origin, has_room=room > 0)
+        made = _made(group, members, chat, origin, own, has_room=room > 0)
         if isinstance(made, str):
             found.refused.append(made)
             continue
@@ -116,7 +113,13 @@ def decided(
 
 
 def _made(
-    group: MergeGroup, members: list[Memory], chat: str | None, origin: Extraction, *, has_room: bool
+    group: MergeGroup,
+    members: list[Memory],
+    chat: str | None,
+    origin: Extraction,
+    own: Container[str],
+    *,
+    has_room: bool,
 ) -> tuple[list[Made], MergeDecision] | str:
     """The events that a group gives, and the decision; or why it is refused."""
     origin = replace(origin, memory_ids=[memory.memory_id for memory in members])
@@ -128,7 +131,7 @@ def _made(
             return "no text"
         if what := loss(_texts(members), content):
             return what
-    kept, made = _standing(group.relation, members, content, chat, origin)
+    kept, made = _standing(group.relation, members, content, chat, origin, own)
     if kept is None:
         proposed = content if content is not None and _naming(members, content) is None else None
         made = [] if proposed is None else [_merged(new_id(), None, proposed, members, chat, origin)]
@@ -148,10 +151,15 @@ def _made(
 
 
 def _standing(
-    relation: Relation, members: list[Memory], content: str | None, chat: str | None, origin: Extraction
+    relation: Relation,
+    members: list[Memory],
+    content: str | None,
+    chat: str | None,
+    origin: Extraction,
+    own: Container[str],
 ) -> tuple[str | None, list[Made]]:
     """The memory that stands for all, with what makes it; None where one that somebody saved would change."""
-    said = [memory for memory in members if is_of_somebody(memory)]
+    said = [memory for memory in members if memory.memory_id in own]
     if relation == "contradiction":
         if content is None or any(memory is not members[-1] for memory in said):
             return None, []
@@ -202,17 +210,12 @@ def _merged(
         category=weightiest.category,
         kind=weightiest.kind,
         importance=weightiest.importance,
-        source=SOURCE,
+        source=MERGED,
         topic=weightiest.topic,
         chat_id=chat,
         tags=tags_of(members) or None,
         extraction=origin,
     )
-
-
-def is_of_somebody(memory: Memory) -> bool:
-    """Whether a person or an agent has saved a memory: a model does not overrule it."""
-    return memory.source not in _DISTILLED
 
 
 def tags_of(members: Sequence[Memory]) -> list[str]:

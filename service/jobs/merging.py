@@ -7,7 +7,7 @@ A comparison is one append: the merged memory, the archived ones, and last the l
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -25,7 +25,7 @@ from memlog.query.conflicts import MOST_OPEN, compared, open_conflicts, proposed
 from memlog.query.context.scope import automatic_scope
 from memlog.query.context.sources import chats_of
 from memlog.query.memories import Memory, memories
-from memlog.query.merges import parted
+from memlog.query.merges import parted, worded_by_somebody
 from memlog.query.search.alike import alike
 from memlog.query.sendable import masked_memories
 from memlog.service.engine import Engine
@@ -37,7 +37,6 @@ from memlog.service.jobs.merge_groups import (
     SCHEMA,
     decided,
     decision_of,
-    is_of_somebody,
     read_groups,
     shown_memory,
     tags_of,
@@ -84,11 +83,12 @@ class Merger:
         return Outcome(archived)
 
     def _close_exact(self, partition: _Partition, groups: list[list[Memory]]) -> int:
+        own = self._engine.decide(worded_by_somebody)
         events: list[Event] = []
         archived: list[Memory] = []
         origin = Extraction(new_id(), "memlog", "duplicates")
         for group in groups:
-            kept = _kept(group)
+            kept = _kept(group, own)
             others = [memory for memory in group if memory is not kept]
             importance, tags = max(each.importance for each in (kept, *others)), tags_of([kept, *others])
             if (importance, tags) != (kept.importance, kept.tags):
@@ -105,7 +105,7 @@ class Merger:
             topic=partition.topic,
             category=partition.category,
             event_ids=[memory.event_id for memory in archived],
-            decisions=[decision_of("same", group, _kept(group).memory_id) for group in groups],
+            decisions=[decision_of("same", group, _kept(group, own).memory_id) for group in groups],
         )
         self._engine.append([*events, closing])
         return len(archived)
@@ -230,8 +230,8 @@ class Merger:
             return MemoriesMerged(event_ids=[memory.event_id for memory in shown])
         origin = Extraction(new_id(), self._questions.model, used.id)
         room = MOST_OPEN - self._engine.decide(open_conflicts)
-        apart = self._engine.decide(parted)
-        found = decided(answer.entries, batch, shown, partition.chat, origin, room=room, apart=apart)
+        own, apart = self._engine.decide(lambda db: (worded_by_somebody(db), parted(db)))
+        found = decided(answer.entries, batch, shown, partition.chat, origin, own=own, room=room, apart=apart)
         self._refused += found.refused
         made = [str(event.id) for event in found.events if not isinstance(event, MemoryArchived)]
         closing = MemoriesMerged(
@@ -251,8 +251,8 @@ class Merger:
         return closing
 
 
-def _kept(group: list[Memory]) -> Memory:
-    return next(filter(is_of_somebody, group), group[0])
+def _kept(group: list[Memory], own: Container[str]) -> Memory:
+    return next((memory for memory in group if memory.memory_id in own), group[0])
 
 
 def _not_set_aside(items: Items, partition: _Partition, members: list[Memory]) -> list[Memory]:

@@ -130,6 +130,23 @@ def test_a_memory_that_somebody_saved_stands_for_what_a_model_had_distilled_of_i
         assert store.memories.conflicts() == []
 
 
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_what_somebody_has_worded_otherwise_is_theirs(
+    tmp_path: Path, provider: Provider, relation: str
+) -> None:
+    mine, other = "Anna likes tea.", "Anna drinks tea every morning."
+    provider.answer = scripted([(relation, (mine, other), HARMLESS[1][1])])
+    with opened(tmp_path, provider) as store:
+        name = store.memories.save(
+            "Anna likes coffee.", source="extraction", ts="2026-01-01T00:00:00Z"
+        ).memory_id
+        store.memories.update(name, content=mine, ts="2026-01-02T00:00:00Z")
+        store.memories.save(other, source="extraction", ts="2026-01-03T00:00:00Z")
+        store.jobs.run("weekly")
+        assert contents(store) == sorted([mine, other])
+        assert [each.state for each in store.memories.conflicts()] == ["waiting"]
+
+
 @pytest.mark.parametrize("relation", ["same", "update"])
 @pytest.mark.parametrize("keep", ["proposed", "all", "first"])
 def test_a_person_accepts_what_a_model_proposes_or_not(
