@@ -22,14 +22,21 @@ _MOST = 2 / 3
 """Of the content words of a sentence: with so many it is covered. Of health, with all."""
 
 _SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+|[。！？；;\n]+")
-_CLAUSE_ENDS = re.compile(r"[,:—–()，、：（）]|\s-\s")
+_CLAUSE_ENDS = re.compile(r"(?<!\d)[,:]|[,:](?!\d)|[—–()，、：（）]|\s-\s")
 _THOUSANDS = re.compile(r"(?<=\d)[,'’\u00a0\u202f](?=\d{3}(?!\d))")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
+_CHINESE_LIMIT = re.compile("最多|最少|至多|至少|以前|以后|之前|之后|以内|曾")
 _CHINESE_NUMBER = re.compile("[零〇二两三四五六七八九十百千万亿]")
 _VERB_ENDINGS = ("s", "ed", "ing")
 
 _CONTRASTS = frozenset("but however while yet а но зато mutta vaan 但 而 却".split())
 """They begin a clause; those of each language that join equal parts are in its file."""
+
+_LIMITS = frozenset(
+    "most least more less few until before after used"
+    " больше меньше до после раньше enemmän vähemmän ennen".split()
+)
+"""Beside the words that turn a sentence and are no function words."""
 
 _CHINESE = "chinese"
 _CHINESE_NEGATIONS = frozenset("不没未无别勿莫非")
@@ -48,10 +55,18 @@ _CURRENCIES = {
 
 
 class _ClauseWords(NamedTuple):
-    """The content words of a part of a sentence, and those that its negation is about."""
+    """The content words of a part of a sentence, those that its negation is about, and its numbers."""
 
     words: frozenset[str]
     denied: frozenset[str]
+    numbers: frozenset[str]
+
+    def has_numbers_in(self, others: Sequence["_ClauseWords"]) -> bool:
+        """Whether each of its numbers stands beside one of its words in another clause, too."""
+        return not self.words or all(
+            any(number in each.numbers and (not each.words or each.words & self.words) for each in others)
+            for number in self.numbers
+        )
 
 
 class _Statement(NamedTuple):
@@ -72,7 +87,7 @@ class _Statement(NamedTuple):
     @property
     def words(self) -> frozenset[str]:
         """All content words."""
-        return frozenset().union(*self.sentences)
+        return frozenset(self.limits).union(*self.sentences)
 
     def denies_more_than(self, clauses: Iterable[_ClauseWords], words: frozenset[str]) -> bool:
         """Whether it denies what others, with these clauses and words, say without denying it."""
@@ -91,10 +106,12 @@ def loss(sources: Sequence[str], text: str) -> str | None:
     merged = _said(text, language)
     told = [_said(source, language) for source in sources]
     words, clauses = merged.words, merged.clauses
+    joined = [*_with_appositions(clauses)]
     for source, each in zip(sources, told, strict=True):
         most = 1.0 if by_words(source) & Holds.HEALTH else _MOST
         lost = {
-            "a number": bool(each.numbers - merged.numbers),
+            "a number": bool(each.numbers - merged.numbers)
+            or not all(clause.has_numbers_in(joined) for clause in each.clauses),
             "a price": bool(each.prices - merged.prices),
             "a date or a limit": bool(each.limits - words),
             "a name": bool((each.names | each.subjects) - words),
@@ -121,7 +138,8 @@ def _language_of(text: str) -> str:
 
 def _said(text: str, language: str) -> _Statement:
     plain = _THOUSANDS.sub("", nfkc(text)).replace(_VERY, "")
-    said = _Statement(Counter(_numbers(plain)), set(), set(), set(), set(), [], [])
+    limits = {*_CHINESE_LIMIT.findall(plain)}
+    said = _Statement(Counter(_numbers(plain)), set(), set(), set(), limits, [], [])
     for sentence in filter(str.strip, _SENTENCE_ENDS.split(plain)):
         first, begins = len(said.clauses), True
         for part in filter(str.strip, _CLAUSE_ENDS.split(sentence)):
@@ -135,6 +153,14 @@ def _said(text: str, language: str) -> _Statement:
 def _numbers(plain: str) -> Iterator[str]:
     yield from (number.replace(",", ".").lstrip("0") or "0" for number in _NUMBER.findall(plain))
     yield from _CHINESE_NUMBER.findall(plain)
+
+
+def _with_appositions(clauses: Iterable[_ClauseWords]) -> Iterator[_ClauseWords]:
+    """Yield clauses, those of one word with the words of the one before: "the rent, 900 euros"."""
+    before = frozenset[str]()
+    for clause in clauses:
+        yield clause._replace(words=clause.words | before) if len(clause.words) == 1 else clause
+        before = clause.words
 
 
 def _clauses(part: str) -> Iterator[list[str]]:
@@ -164,14 +190,15 @@ def _read(said: _Statement, pieces: list[str], language: str, *, begins: bool) -
         stem = _stem(word, language)
         words.add(stem)
         denied.add(stem)
-        if turns(word):
+        if turns(word) or word in _LIMITS:
             said.limits.add(stem)
         elif piece[0].isupper() and not is_shouted:
             if not begins or number > 0:
                 said.names.add(stem)
             elif not _is_verb(word, language):
                 said.subjects.add(stem)
-    return _ClauseWords(frozenset(words), frozenset(denied or words) if is_denied else frozenset())
+    numbers = frozenset(number for piece in pieces for number in _numbers(piece))
+    return _ClauseWords(frozenset(words), frozenset(denied or words) if is_denied else frozenset(), numbers)
 
 
 @cache
@@ -200,6 +227,8 @@ def _negations(language: str) -> frozenset[str]:
 
 
 def _is_empty(word: str, language: str) -> bool:
+    if word in _LIMITS:
+        return False
     return word in stemming.stop_words().get(language, ()) or fills(word, language)
 
 

@@ -36,6 +36,16 @@ DESTRUCTIVE = [
     pytest.param(
         ("Anna flies on 2026-03-14.", "Anna flies to Oslo."), "Anna flies to Oslo on 2026-03-15.", id="date"
     ),
+    pytest.param(
+        ("Anna's class is at 10 on Tuesday.", "Anna's dentist is at 3 on Friday."),
+        "Anna's class is at 3 on Tuesday and her dentist at 10 on Friday.",
+        id="exchanged",
+    ),
+    pytest.param(
+        ("The budget is at most $500.", "The trip is in June."),
+        "The budget is $500 for the trip in June.",
+        id="limit",
+    ),
     pytest.param(("Анна не ест мясо.", "Анна любит рыбу."), "Анна ест мясо и любит рыбу.", id="russian"),
     pytest.param(("安娜不吃猪肉。", "安娜喜欢牛肉。"), "安娜吃猪肉，喜欢牛肉。", id="chinese"),
     pytest.param(
