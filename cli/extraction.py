@@ -1,11 +1,14 @@
 """memlog buffer, extract, prompts."""
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from memlog.cli.answer import Answer, Columns, TextAnswer, list_answer
+from memlog.cli.confirmation import agrees
 from memlog.cli.output import note, one_line, printable
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
@@ -33,20 +36,28 @@ EXTRACTIONS: Columns = {
 PLAN: Columns = {name: EXTRACTIONS[name] for name in ("chat", "messages", "requests", "tokens")}
 
 
-@request_command(DistilMessages)
+@request_command(DistilMessages, names={"unbounded": "--yes"})
 def extract(store: Store, asked: DistilMessages) -> Answer:
-    reports = store.extraction.run(asked)
-    if not asked.dry_run:
-        return extractions(reports)
-    note(_sum_of(reports))
-    return list_answer("extractions", reports, PLAN, if_empty="nothing to distil")
+    yes = asked.unbounded
+    is_first = sys.stdin is not None and sys.stdin.isatty() and store.jobs.list()[0].last is None
+    if asked.dry_run or (is_first and not yes):
+        plan = store.extraction.run(replace(asked, dry_run=True))
+        is_history = sum(each.requests for each in plan) > 1
+        if asked.dry_run or (is_history and not agrees(f"Send {_sum_of(plan)}?")):
+            note(_sum_of(plan) if asked.dry_run else "nothing was sent")
+            return list_answer("extractions", plan, PLAN, if_empty="nothing to distil")
+        yes = is_history
+    return extractions(store.extraction.run(replace(asked, unbounded=yes)))
 
 
 def extractions(reports: "Sequence[ExtractionReport]") -> Answer:
     """What was distilled, and a note of what was set aside."""
     notes = []
-    if whys := [report.set_aside for report in reports if report.set_aside]:
-        notes = [f"{len(whys)} set aside until tomorrow (UTC), the last: {whys[-1]}; --retry asks again"]
+    for report in reports:
+        if report.set_aside and report.extraction_id is None:
+            notes.append(f"{report.messages} wait until tomorrow: {report.set_aside}")
+    if whys := [report.set_aside for report in reports if report.set_aside and report.extraction_id]:
+        notes += [f"{len(whys)} set aside until tomorrow (UTC), the last: {whys[-1]}; --retry asks again"]
     return list_answer("extractions", reports, EXTRACTIONS, notes=notes, if_empty="nothing to distil")
 
 

@@ -20,6 +20,9 @@ from memlog.cli.standard_streams import OutputError, use_own_streams
 from memlog.cli.stored_events import STORED
 from memlog.cli.zone import ZONE
 
+PARENT = os.getppid()
+"""The process that started this one, before it can have ended: most of the start is still to come."""
+
 _COMMANDS = {
     "Write": {
         "append": "Append events to the log.",

@@ -60,8 +60,16 @@ def doctor(store: Store, asked: Examine) -> Answer:
 def embed(store: Store, asked: Embed) -> TextAnswer:
     report = store.maintenance.embed(asked)
     counts = _vectors(report.computed, report.cached, report.pending)
-    counts += f", {report.withheld} not sent" if report.withheld else ""
-    return TextAnswer(report, text=[f"vectors      {counts}"])
+    counts += f", {report.withheld} without one" if report.withheld else ""
+    text = [f"vectors      {counts}"]
+    if report.set_aside:
+        text.append(f"set aside    {_some_of(report.set_aside)}")
+    return TextAnswer(report, text=text)
+
+
+def _some_of(names: list[str]) -> str:
+    more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
 
 
 @request_command(Replay)
@@ -149,8 +157,10 @@ def status_values(found: "Status") -> dict[str, object]:
     values = {
         name.replace("_", " "): "none" if value is None else value
         for name, value in asdict(found).items()
-        if name not in ("silent", "providers", "set_aside")
+        if name not in ("silent", "providers", "set_aside", "vectors_set_aside")
     }
+    if found.vectors_set_aside:
+        values["vectors set aside"] = _some_of(found.vectors_set_aside)
     return values | dict(map(_provider, found.providers)) | _set_aside(found.set_aside)
 
 

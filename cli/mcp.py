@@ -55,10 +55,13 @@ def mcp(ctx: click.Context, host: str | None) -> None:
         raise BadInput(f"the MCP server needs {error.name}, which is not installed", hint=_EXTRA) from error
     if sys.stdin.isatty():
         note("waiting for a client on stdin; Ctrl-D ends it. A host starts this command: --print-config HOST")
+    # Imported here: it imports this module.
+    from memlog.cli.main import PARENT
+
     path = settings.store
     store = OneStore(lambda: store_opener(ctx)(path), lambda: _connected(settings))
     try:
-        serve_stdio(mcp_server(store.run, memlog.__version__))
+        serve_stdio(mcp_server(store.run, memlog.__version__), PARENT)
     finally:
         end_with(store.close)
 

@@ -16,6 +16,7 @@ from memlog.eventlog.streams import shown
 if TYPE_CHECKING:
     import memlog
     from memlog.eventlog.limits import EmbeddingType
+    from memlog.service.providers.settings import Provider
 
 
 def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
@@ -43,7 +44,7 @@ def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
             type=kind,
             **_in_common(settings, "embedding") | {"model": model},
             dimension=settings.value("embedding.dimension"),
-            batch=settings.value("embedding.batch"),
+            **_values(settings, "embedding", "batch", "query_prefix", "passage_prefix", "encoding_format"),
         )
 
 
@@ -75,9 +76,12 @@ def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | Non
     # Imported here: most stores have no provider.
     from memlog import LanguageModelProvider
 
-    kind, most = settings.value("language_model.type"), settings.value("language_model.max_tokens")
+    parameters = ("max_tokens_parameter", "temperature", "response_format", "system_role")
     with _naming("language_model"):
-        return LanguageModelProvider(type=kind, **_in_common(settings, "language_model"), max_tokens=most)
+        return LanguageModelProvider(
+            **_in_common(settings, "language_model"),
+            **_values(settings, "language_model", "type", "max_tokens", *parameters),
+        )
 
 
 def extraction_rules_of(settings: Settings) -> "memlog.ExtractionRules":
@@ -93,6 +97,7 @@ def extraction_rules_of(settings: Settings) -> "memlog.ExtractionRules":
         tokens=settings.value("extraction.tokens"),
         threshold=settings.value("extraction.threshold"),
         max_per_session=settings.value("extraction.max_per_session"),
+        max_tokens_per_day=settings.value("extraction.max_tokens_per_day"),
     )
 
 
@@ -120,14 +125,20 @@ def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
     sent = []
     embedding, rerank = embedding_of(settings), rerank_of(settings)
     if embedding is not None and embedding.type not in ("onnx", "none"):
-        where = embedding.base_url or OLLAMA_URL
+        where = _by_way_of(embedding, embedding.base_url or OLLAMA_URL)
         when = ", where no model of this machine works" if embedding.type == "auto" else ""
         sent.append({"what": "passages and questions", "to": where + when})
     if rerank is not None:
-        sent.append({"what": f"questions and the {rerank.top_n} best hits", "to": str(rerank.base_url)})
+        sent.append(
+            {"what": f"questions and the {rerank.top_n} best hits", "to": _by_way_of(rerank, rerank.base_url)}
+        )
     if (model := language_model_of(settings)) is not None:
-        sent.append({"what": "conversations", "to": str(model.base_url)})
+        sent.append({"what": "conversations", "to": _by_way_of(model, model.base_url)})
     return sent
+
+
+def _by_way_of(provider: "Provider", url: str | None) -> str:
+    return str(url) if provider.proxy is None else f"{url} through {provider.proxy}"
 
 
 def _is_configured(settings: Settings, section: str) -> bool:
@@ -145,8 +156,12 @@ def _naming(section: str) -> Iterator[None]:
 
 
 def _in_common(settings: Settings, section: str) -> dict[str, Any]:
-    values = {name: settings.value(f"{section}.{name}") for name in ("base_url", "model", "timeout")}
+    values = _values(settings, section, "base_url", "model", "timeout", "proxy")
     return values | {"api_key": _key(settings, section)}
+
+
+def _values(settings: Settings, section: str, *names: str) -> dict[str, Any]:
+    return {name: settings.value(f"{section}.{name}") for name in names}
 
 
 def _key(settings: Settings, section: str) -> Callable[[], str] | str | None:

@@ -16,6 +16,11 @@ _DEFAULTS = {
     "embedding.base_url": f"{OLLAMA_URL} of ollama",
     "embedding.model": f"{OLLAMA_MODEL} of ollama, the model that memlog ships with of onnx",
     "embedding.dimension": "what the first vector has",
+    **dict.fromkeys(
+        ("embedding.query_prefix", "embedding.passage_prefix"), "what the model was trained with"
+    ),
+    "language_model.temperature": "0 of api, none of anthropic",
+    **dict.fromkeys(("embedding.proxy", "rerank.proxy", "language_model.proxy"), "no proxy"),
     **dict.fromkeys(("embedding.api_key", "embedding.api_key_file"), "no key is sent"),
     "rerank.base_url": "nobody ranks anew",
     "language_model.base_url": "nobody distils",
@@ -114,4 +119,6 @@ class Setting(msgspec.Struct, frozen=True):
 
     @property
     def _form(self) -> tuple[Any, str]:
+        if self.unit == "number, none":
+            return float | str, "a number, or none in quotes"
         return _FORMS.get(type(self.default), (str, f"a {self.unit} in quotes"))

@@ -71,7 +71,27 @@ def _of_provider(section: str, asked: str, timeout: Limit[float]) -> tuple[Setti
         Setting(
             f"{section}.api_key_file", None, FOLDER, "file", "A file that has the key in its first line."
         ),
+        Setting(
+            f"{section}.proxy",
+            None,
+            TEXT,
+            "URL",
+            "The proxy through which the provider is asked: http://127.0.0.1:3128.",
+        ),
     )
+
+
+def _choice(name: str, choices: object, default: str, meaning: str) -> Setting:
+    """A setting that is one of several words."""
+    return Setting(name, default, click.Choice(get_args(choices)), ", ".join(get_args(choices)), meaning)
+
+
+def _temperature(text: str) -> float | str:
+    if text == "none":
+        return text
+    if not limits.TEMPERATURE.allows(number := float(text)):
+        raise ValueError(f"{text} is no number {limits.TEMPERATURE}, nor none")
+    return number
 
 
 SETTINGS = (
@@ -206,6 +226,14 @@ SETTINGS = (
         "Of a vector of the model.",
     ),
     Setting(*_number("embedding.batch", limits.EMBEDDING_BATCH), "texts", "Texts in a request."),
+    Setting("embedding.query_prefix", None, TEXT, "text", "What is put before a question."),
+    Setting("embedding.passage_prefix", None, TEXT, "text", "What is put before a passage."),
+    _choice(
+        "embedding.encoding_format",
+        limits.EncodingFormat,
+        "float",
+        "The form of vectors that an API is asked for; none: it is not told.",
+    ),
     Setting("rerank.enabled", True, click.BOOL, "true, false", "Whether hits are ranked anew."),
     Setting(
         "rerank.type",
@@ -239,6 +267,11 @@ SETTINGS = (
         "Memories that are distilled of a session on a day at most.",
     ),
     Setting(
+        *_number("extraction.max_tokens_per_day", limits.TOKENS_PER_DAY),
+        "tokens",
+        "Of questions to the language model and its answers on a day in UTC at most; what is left waits.",
+    ),
+    Setting(
         "language_model.type",
         "api",
         click.Choice(get_args(limits.LanguageModelType)),
@@ -247,6 +280,32 @@ SETTINGS = (
     ),
     *_of_provider("language_model", "conversations are sent to be distilled", limits.LANGUAGE_MODEL_TIMEOUT),
     Setting(*_number("language_model.max_tokens", limits.ANSWER_TOKENS), "tokens", "Of an answer at most."),
+    _choice(
+        "language_model.max_tokens_parameter",
+        limits.TokenParameter,
+        "max_tokens",
+        "The parameter of an API that says so at first; none: nothing says so.",
+    ),
+    Setting(
+        "language_model.temperature",
+        None,
+        TextType("temperature", _temperature),
+        "number, none",
+        "From 0 to 2; none: it is not sent.",
+    ),
+    _choice(
+        "language_model.response_format",
+        limits.ResponseFormat,
+        "json_schema",
+        "What holds the answer to JSON at first: a schema (json_schema), that it is JSON (json_object), or"
+        " the prompt alone (none).",
+    ),
+    _choice(
+        "language_model.system_role",
+        limits.SystemRole,
+        "system",
+        "Who gives the prompt to an API at first; user: it stands before the messages.",
+    ),
     Setting(
         "jobs.daily",
         limits.DAILY,

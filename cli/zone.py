@@ -49,7 +49,7 @@ def _name(moment: datetime) -> str:
     key = getattr(moment.tzinfo, "key", None) or os.environ.get("TZ", "").removeprefix(":")
     if "/" in key and not key.startswith("/") and _known(key) is not None:
         return key
-    return moment.tzname() or "UTC"
+    return timestamps.zone_name(moment)
 
 
 def _known(name: str) -> tzinfo | None:

@@ -134,28 +134,38 @@ class DatabaseError(MemlogError):
 class EmbeddingError(MemlogError):
     """The embedding model cannot be loaded or returned no usable vector.
 
-    refused: the texts that a provider embeds neither whole nor in parts, where it embedded others.
+    refused: the texts that a provider embeds neither whole nor in parts, where it embeds others.
+    embedded: the vectors of others, by text. is_of_texts: whether it embeds all but the refused ones.
     """
 
     code: ErrorCode = "embedding"
     refused: frozenset[str] = frozenset()
+    embedded: dict[str, bytes] | None = None
+    is_of_texts = False
 
 
 class ProviderError(MemlogError):
     """A provider of a model does not answer as it should. Whatever can do without it does.
 
-    status: of HTTP; None without an answer. retry_after: seconds after which it wants to be asked again.
-    is_late: whether it took too long. is_away: whether it could not be reached. is_local: whether it was not
-    asked, since something is missing here. is_of_answer: whether its answer was of no use.
+    status: of HTTP; None without an answer. words: what it said when it refused, to be looked at alone, never
+    shown or stored. retry_after: seconds after which it wants to be asked again.
+    is_late: whether it took too long. is_away: whether it could not be reached, or hung up; is_cut: the
+    latter. is_local: whether it was not
+    asked, since something is missing here. is_of_answer: whether its answer was of no use, or it refused what
+    it was asked about: another question may be answered. is_of_budget: whether it was not asked, since the
+    tokens of the day are spent.
     """
 
     code: ErrorCode = "provider"
     status: int | None = None
+    words = ""
     retry_after: float | None = None
     is_late = False
     is_away = False
+    is_cut = False
     is_local = False
     is_of_answer = False
+    is_of_budget = False
 
 
 def system_error(error: OSError) -> LogError:

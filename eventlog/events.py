@@ -13,10 +13,8 @@ from memlog.eventlog.event_fields import (
     Count,
     Day,
     FactKind,
-    FailureKind,
     Ids,
     MemoryKind,
-    ModelTask,
     Role,
     SourceId,
     SourceKind,
@@ -26,6 +24,7 @@ from memlog.eventlog.event_fields import (
 )
 from memlog.eventlog.extraction import Extraction, JobStep, MergeDecision
 from memlog.eventlog.given import GivenEntry
+from memlog.eventlog.model_failed import ModelFailed as ModelFailed
 from memlog.eventlog.redacted import Redacted as Redacted
 
 
@@ -118,28 +117,6 @@ class MemoriesExtracted(Change, tag="memories_extracted"):
     tokens_in: Count = 0
     tokens_out: Count = 0
     refused: Count = 0
-
-
-class RequestFailed(Change, tag="request_failed"):
-    """A language model gave nothing about some events, while it may answer about others. Written by memlog,
-    which asks about them again on another day: at once after a refusal or an unusable answer, else after two
-    requests.
-
-    task: what was asked for. event_ids: of the messages, the daily events, or the contents of memories.
-    chat_id: theirs. kind: `refused`; `unusable`, of its answers; `failed` or `late`.
-    why: the error, with a hash of the provider's words. requests: how many were sent.
-    """
-
-    task: ModelTask
-    event_ids: Ids
-    provider: Text
-    model: Text
-    kind: FailureKind
-    why: str = ""
-    chat_id: str | None = None
-    requests: Count = 1
-    tokens_in: Count = 0
-    tokens_out: Count = 0
 
 
 class MemoriesMerged(Change, tag="memories_merged"):

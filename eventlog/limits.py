@@ -16,6 +16,10 @@ Retrieval = Literal["classic", "enhanced"]
 EmbeddingType = Literal["auto", "onnx", "ollama", "api", "none"]
 RerankType = Literal["api", "tei"]
 LanguageModelType = Literal["api", "anthropic"]
+TokenParameter = Literal["max_tokens", "max_completion_tokens", "none"]
+ResponseFormat = Literal["json_schema", "json_object", "none"]
+SystemRole = Literal["system", "developer", "user"]
+EncodingFormat = Literal["float", "none"]
 
 MESSENGERS = ("telegram", "whatsapp", "slack", "discord", "signal", "matrix")
 """Channels over which anybody may write to an agent."""
@@ -90,8 +94,12 @@ LANGUAGE_MODEL_TIMEOUT = Limit(120.0, 0.1, 3600)
 ANSWER_TOKENS = Limit(4000, 16, 1_000_000)
 """Of an answer of a language model."""
 
+TEMPERATURE = Limit(0.0, 0, 2)
+"""Of a language model, where it is sent."""
+
 QUIET_MINUTES = Limit(10.0, 0, 100_000)
 BUFFER_TOKENS = Limit(4000, 1, 1_000_000)
+TOKENS_PER_DAY = Limit(200_000, 1, 10**12)
 EXTRACTION_THRESHOLD = Limit(0.3, 0, 1)
 MEMORIES_PER_SESSION = Limit(50, 1, 1000)
 """See `ExtractionRules`."""

@@ -100,6 +100,15 @@ def in_zone(text: str, zone: tzinfo | None) -> datetime:
     return datetime.fromisoformat(text).astimezone(zone)
 
 
+def zone_name(moment: datetime) -> str:
+    """Return the short name of a local moment's zone, such as EET.
+
+    Of one that is called UTC and is not, its offset: with `TZ=UTC+3`, POSIX means UTC-03:00.
+    """
+    name = moment.tzname() or "UTC"
+    return f"UTC{moment.isoformat()[-6:]}" if name in ("UTC", "GMT") and moment.utcoffset() else name
+
+
 def day(text: str) -> str:
     """`text` itself. Raises ValueError unless it is a date such as 2026-02-24."""
     if not re.fullmatch(r"(?a)\d{4}-\d\d-\d\d", text):

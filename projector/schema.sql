@@ -253,8 +253,8 @@ CREATE TABLE merge_decisions (
     PRIMARY KEY (stream, extraction_id, number)
 ) WITHOUT ROWID;
 
--- A row per request_failed.
-CREATE TABLE failed_requests (
+-- A row per model_failed.
+CREATE TABLE model_failures (
     stream      TEXT NOT NULL,
     id          TEXT NOT NULL,
     task        TEXT NOT NULL,
@@ -268,9 +268,8 @@ CREATE TABLE failed_requests (
     tokens_in   INTEGER NOT NULL,
     tokens_out  INTEGER NOT NULL,
     ts          TEXT NOT NULL,
-    PRIMARY KEY (stream, id)
+    PRIMARY KEY (ts, stream, id)    -- those of a day are read
 ) WITHOUT ROWID;
-CREATE INDEX failed_requests_by_time ON failed_requests (ts);
 
 -- A row per job_completed.
 CREATE TABLE job_runs (

@@ -5,7 +5,7 @@ and any memory. The authorizer of SQLite (https://www.sqlite.org/c3ref/set_autho
 """
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,13 @@ _PAGE_BYTES = 4 * 1024 * 1024
 """Of texts and blobs in a reply."""
 
 _TABLE = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name = ? COLLATE NOCASE"
-_REAL = "SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0"
+_REAL = "SELECT name, dflt_value FROM pragma_table_xinfo(?) WHERE hidden = 0"
+
+_ROW_BYTES = 4
+"""Of a row in a page, at least: its place, its two lengths and its rowid."""
+
+_LONGEST_DEFAULT = 100
+"""Characters of a default that rows may give without having it."""
 
 
 class TablePage(msgspec.Struct, tag=True):
@@ -56,7 +62,7 @@ def pages(path: str, table: str, known: Sequence[str]) -> Iterator[TablePage]:
         made = connection.execute(_TABLE, (table,)).fetchone()
         is_real = made is not None and not str(made[1]).upper().startswith("CREATE VIRTUAL")
         table = made[0] if is_real else table
-        real = [name for (name,) in connection.execute(_REAL, (table,))] if is_real else []
+        real = dict(connection.execute(_REAL, (table,)).fetchall()) if is_real else {}
         if not real:
             yield TablePage([], is_known=False)
             return
@@ -67,16 +73,21 @@ def pages(path: str, table: str, known: Sequence[str]) -> Iterator[TablePage]:
 def _read(
     connection: Any,  # noqa: ANN401
     table: str,
-    real: Sequence[str],
+    real: Mapping[str, str | None],
     known: Sequence[str],
     most: int,
 ) -> Iterator[TablePage]:
-    """Yield the pages of a table. most: characters and values that its file can hold."""
+    """Yield the pages of a table.
+
+    real: its columns with their defaults. most: bytes of its file.
+    """
     # SQLite compares names without their case, in ASCII.
     wanted = {name.lower(): name for name in known}
     columns = [wanted[name.lower()] for name in real if name.lower() in wanted]
     others = [name for name in real if name.lower() not in wanted]
     picked = [*map(_quoted, columns), *(f"{_quoted(name)} IS NOT NULL" for name in others)]
+    # Rows that are older than a column do not have it, and give its default.
+    free = {wanted[name.lower()]: _text_of(real[name]) for name in real if name.lower() in wanted}
     page, size = TablePage([]), 0
     try:
         for row in connection.execute(f"SELECT {', '.join(picked)} FROM {_quoted(table)}"):
@@ -85,8 +96,9 @@ def _read(
                 if is_there:
                     page.unknown[name] = page.unknown.get(name, 0) + 1
             # A file whose pages refer to one page again and again has any number of rows.
-            length = sum(len(value) for value in values.values() if isinstance(value, str | bytes))
-            most -= length + len(row)
+            texts = {name: value for name, value in values.items() if isinstance(value, str | bytes)}
+            length = sum(map(len, texts.values()))
+            most -= _ROW_BYTES + sum(len(value) for name, value in texts.items() if value != free[name])
             if most < 0:
                 page.error = "it gives more than it has: its pages are damaged"
                 break
@@ -102,6 +114,14 @@ def _read(
         page.error = str(error)
     page.is_last = True
     yield page
+
+
+def _text_of(default: str | None) -> str | None:
+    """Return the text of a default such as `'manual'`; None for another one, or a long one."""
+    is_text = default is not None and default[:1] == default[-1:] == "'"
+    return (
+        default[1:-1].replace("''", "'") if default and is_text and len(default) < _LONGEST_DEFAULT else None
+    )
 
 
 def _authorizer(table: str, real: frozenset[str]) -> Any:  # noqa: ANN401 - a callback of SQLite

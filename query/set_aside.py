@@ -7,7 +7,7 @@ import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.event_fields import FailureKind, ModelTask
-from memlog.eventlog.events import RequestFailed
+from memlog.eventlog.events import ModelFailed
 from memlog.projector.sqlite import Connection
 from memlog.query.rows import record
 
@@ -66,7 +66,7 @@ class Failures:
 # Without what was distilled, summarised or compared since: a person asked again, or another copy did.
 # A part of a chat is asked about in halves: it is done where both ends are.
 _FAILED = """
-SELECT f.id, f.ts, f.task, f.chat_id, f.event_ids, f.why, f.kind, f.requests FROM failed_requests f
+SELECT f.id, f.ts, f.task, f.chat_id, f.event_ids, f.why, f.kind, f.requests FROM model_failures f
 WHERE f.ts >= ?1 AND f.ts < ?2 AND (f.provider, f.model) = (?3, ?4) AND NOT CASE f.task
     WHEN 'extract' THEN EXISTS (
         SELECT 1 FROM extracted_messages e WHERE (e.chat_id, e.message_id) = (f.chat_id, f.event_ids ->> 0)
@@ -103,7 +103,19 @@ def failures_of_today(db: Connection, provider: str, model: str) -> Failures:
     return found
 
 
-def set_aside_by(event: RequestFailed) -> SetAside:
+def tokens_of_today(db: Connection) -> int:
+    """Return the tokens that the language model took today, in UTC, as far as events tell."""
+    since = (f"{timestamps.today()}T00:00:00.000Z",)
+    (tokens,) = db.execute(
+        "SELECT coalesce(sum(tokens), 0) FROM ("
+        " SELECT tokens_in + tokens_out AS tokens FROM closed_extractions WHERE ts >= ?1"
+        " UNION ALL SELECT tokens_in + tokens_out FROM model_failures WHERE ts >= ?1)",
+        since,
+    ).fetchone()
+    return int(tokens)
+
+
+def set_aside_by(event: ModelFailed) -> SetAside:
     """Return what an event that was appended now is about, as `failures_of_today` does."""
     return SetAside(
         id=str(event.id),

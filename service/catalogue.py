@@ -98,7 +98,7 @@ def visible(answered: Any) -> Any:  # noqa: ANN401 - an answer, or what is in on
     if isinstance(value, str):
         return shown(value, python_escape, kept="\n\t")
     if isinstance(value, dict):
-        return {key: visible(each) for key, each in value.items()}
+        return {visible(key): visible(each) for key, each in value.items()}
     return [visible(each) for each in value] if isinstance(value, list) else value
 
 

@@ -39,6 +39,10 @@ TABLE = {
     "session_break": Told("--chat cli:1 --model small", "messages"),
     "summary_written": Told("--chat cli:1 --content coffee", "summaries memory_chunks"),
     "extraction_completed": Told("--chat cli:1 --through-message-id m1", "extractions"),
+    "model_failed": Told(
+        "--task extract --chat cli:1 --event-id m1 --provider p --model small --kind refused",
+        "model_failures",
+    ),
     "memory_saved": Told("--content coffee", "versions memory_events memories memory_chunks"),
     "memory_updated": Told(
         "--memory-id tea --content coffee", "versions memory_events memories memory_chunks"
@@ -46,10 +50,6 @@ TABLE = {
     "memories_extracted": Told(
         "--chat cli:1 --message-id m1 --model small --prompt extract-1",
         "closed_extractions extracted_messages",
-    ),
-    "request_failed": Told(
-        "--task extract --chat cli:1 --event-id m1 --provider p --model small --kind refused",
-        "failed_requests",
     ),
     "memories_merged": Told("--event-id tea1", "closed_extractions compared_contents"),
     "job_completed": Told("--job daily --period 2026-11-26", "job_runs"),

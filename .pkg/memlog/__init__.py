@@ -25,7 +25,7 @@ _NAMES = {
     "eventlog.events": (
         "ChangeUndone ContextGiven CoreMemoryDeleted CoreMemoryUpdated DailyEventRecorded DailyEventsCompressed DocumentIndexed "
         "DocumentRemoved ExtractionCompleted FactRemoved FactStored MemoryAccessed "
-        "JobCompleted MemoriesExtracted MemoriesMerged MemoryArchived MemoryDeleted MemorySaved MemoryUpdated Message ProfileRefreshed Redacted RequestFailed SalienceDecayed "
+        "JobCompleted MemoriesExtracted MemoriesMerged MemoryArchived MemoryDeleted MemorySaved MemoryUpdated Message ProfileRefreshed Redacted ModelFailed SalienceDecayed "
         "SessionBreak SourceRegistered SourceRemoved SummaryWritten"
     ),
     "eventlog.extraction": "Extraction JobStep MergeDecision",

@@ -31,6 +31,13 @@ CREATE TABLE IF NOT EXISTS vectors (
     vector       BLOB NOT NULL,  -- float32, little endian
     UNIQUE (model_no, text_sha256)
 );
+-- What a provider could not embed, and on which day it was asked.
+CREATE TABLE IF NOT EXISTS set_aside (
+    model_no     INTEGER NOT NULL REFERENCES models (model_no),
+    text_sha256  BLOB NOT NULL,
+    day          TEXT NOT NULL,
+    UNIQUE (model_no, text_sha256)
+);
 """
 
 
@@ -64,6 +71,32 @@ class VectorCache:
                 ((self._model_no, _key(text), vector) for text, vector in vectors),
             )
 
+    def set_aside(self, texts: Iterable[str], day: str) -> None:
+        """Note that the model could not embed texts on a day."""
+        with wrapped(self._path), transaction(self._db):
+            self._db.executemany(
+                "INSERT OR REPLACE INTO set_aside VALUES (?, ?, ?)",
+                ((self._model_no, _key(text), day) for text in texts),
+            )
+
+    def days_aside(self, texts: Iterable[str]) -> dict[str, str]:
+        """The days on which those of `texts` were set aside that were."""
+        sql = "SELECT day FROM set_aside WHERE model_no = ? AND text_sha256 = ?"
+        with wrapped(self._path):
+            found = ((text, self._db.execute(sql, (self._model_no, _key(text))).fetchone()) for text in texts)
+            return {text: row[0] for text, row in found if row}
+
+    def has_set_aside(self, before: str = "9999") -> bool:
+        """Whether texts were set aside before a day."""
+        sql = "SELECT 1 FROM set_aside WHERE model_no = ? AND day < ? LIMIT 1"
+        with wrapped(self._path):
+            return self._db.execute(sql, (self._model_no, before)).fetchone() is not None
+
+    def take_back(self, before: str) -> None:
+        """Forget what was set aside before a day."""
+        with wrapped(self._path), transaction(self._db):
+            self._db.execute("DELETE FROM set_aside WHERE model_no = ? AND day < ?", (self._model_no, before))
+
     def dimension(self) -> int | None:
         """Of the vectors of the model; None without any."""
         sql = "SELECT length(vector) / 4 FROM vectors WHERE model_no = ? LIMIT 1"
@@ -94,8 +127,9 @@ def keep_only(store: Path, texts: Iterable[str], *, vacuum: bool = False) -> int
         db.execute("CREATE TEMP TABLE kept (text_sha256 BLOB PRIMARY KEY) WITHOUT ROWID")
         with transaction(db):
             db.executemany("INSERT OR IGNORE INTO kept VALUES (?)", ((_key(text),) for text in texts))
-            removed = db.execute(
-                "DELETE FROM vectors WHERE text_sha256 NOT IN (SELECT text_sha256 FROM kept)"
+            (_, removed) = (
+                db.execute(f"DELETE FROM {table} WHERE text_sha256 NOT IN (SELECT text_sha256 FROM kept)")
+                for table in ("set_aside", "vectors")
             )
         if vacuum:
             db.execute("VACUUM")

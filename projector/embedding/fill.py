@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from memlog.eventlog import timestamps
 from memlog.eventlog.errors import Busy, DatabaseError, EmbeddingError
 from memlog.eventlog.layout import EMBEDDINGS
 from memlog.eventlog.outgoing import is_private
@@ -14,6 +15,7 @@ from memlog.projector.catchup import Progress, Turn
 from memlog.projector.embedding import EMBED_BATCH
 from memlog.projector.embedding.cache import VectorCache
 from memlog.projector.embedding.models import Embedder, Model, is_of_provider
+from memlog.projector.embedding.set_aside import take_back
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import Shelf
 from memlog.projector.passages.vectors import Pending
@@ -21,8 +23,8 @@ from memlog.projector.sqlite import Connection, connect, transaction, why_no_vec
 
 
 class Embedded(msgspec.Struct):
-    """How many vectors the model computed, how many passages took theirs from the cache, and how many are not
-    sent to a provider and get none."""
+    """How many vectors the model computed, how many passages took theirs from the cache, and how many get
+    none: they are not sent to a provider, or it could not embed them today."""
 
     computed: int = 0
     cached: int = 0
@@ -58,6 +60,8 @@ def fill(
         is_left = limit is not None and is_of_provider(known) and not embedder.is_remote
         if is_left or not (filling.gather() and filling.swap()):
             return
+    if embedder.is_remote:
+        take_back(db, store, embedder.id, turn)
     filling.store_waiting()
 
 
@@ -83,18 +87,21 @@ class _VectorFill(NamedTuple):
         # Of few, those that were appended last: a question is more often about them.
         for shelf, found in index.waiting(db, self.batch, newest_first=self.limit is not None):
             passages, withheld = self._sorted(shelf, found)
-            known, computed, refused = self._vectors(passages)
-            passages, withheld = _without(refused, passages, withheld)
+            known, computed, refused, failed = self._vectors(passages)
+            passages, aside = _without(refused, passages)
             with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
                 if vectors.model_of(db) != self.embedder.id:
                     return  # another process has put those of its model there
                 stored = vectors.store(db, shelf.vectors, shelf.queue, passages, known)
-                index.drop_waiting(db, shelf, withheld)
+                index.drop_waiting(db, shelf, [*withheld, *aside])
                 # Within the turn: a scrub that ended meanwhile has put another generation in place.
                 _keep(cache, computed, {each.text for each in stored})
+                cache.set_aside(index.still_there(db, shelf, aside), timestamps.today())
             ready = sum(passage.text in known for passage in passages)
-            self._count(ready, len(computed), len(withheld))
-            done += ready + len(withheld)
+            self._count(ready, len(computed), len(withheld) + len(aside))
+            if failed is not None:
+                raise failed
+            done += ready + len(withheld) + len(aside)
             if ready < len(passages):
                 return
             self.progress("vectors", done, total)
@@ -106,15 +113,18 @@ class _VectorFill(NamedTuple):
         for shelf in index.SHELVES:
             while found := index.all_after(self.db, shelf, upto[shelf.vectors], self.batch):
                 passages, withheld = self._sorted(shelf, found)
-                known, computed, refused = self._vectors(passages)
-                passages, withheld = _without(refused, passages, withheld)
+                known, computed, refused, failed = self._vectors(passages)
+                passages, aside = _without(refused, passages)
                 ready = sum(passage.text in known for passage in passages)
                 if ready == len(passages):
                     upto[shelf.vectors] = found[-1].chunk_no
                 with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
                     _keep(cache, computed, index.still_there(self.db, shelf, passages))
+                    cache.set_aside(index.still_there(self.db, shelf, aside), timestamps.today())
                     vectors.note_gathered(self.db, self.embedder, upto)
-                self._count(ready, len(computed), len(withheld))
+                self._count(ready, len(computed), len(withheld) + len(aside))
+                if failed is not None:
+                    raise failed
                 done += len(found)
                 if ready < len(passages):
                     return False
@@ -143,23 +153,25 @@ class _VectorFill(NamedTuple):
         withheld = [each for each in passages if is_private(each.category) or each.chunk_no in with_keys]
         return [each for each in passages if each not in withheld], withheld
 
-    def _vectors(self, passages: list[Pending]) -> tuple[dict[str, bytes], dict[str, bytes], frozenset[str]]:
-        """The vectors by text, as far as `limit` allows, those of them that were computed, and the texts that
-        the provider refuses."""
+    def _vectors(self, passages: list[Pending]) -> "_TextVectors":
+        """The vectors of texts, as far as `limit` allows."""
         with closing(VectorCache(self.store, self.embedder.id)) as cache:
             cached = cache.find([passage.text for passage in passages])
-        missing = dict.fromkeys(passage.text for passage in passages if passage.text not in cached)
+            missing = [text for text in dict.fromkeys(each.text for each in passages) if text not in cached]
+            days = cache.days_aside(missing) if self.embedder.is_remote else {}
+        aside = frozenset(text for text, day in days.items() if day >= timestamps.today())
         room = None if self.limit is None else max(0, self.limit - self.counts.computed)
-        wanted = list(missing)[:room]
+        wanted = [text for text in missing if text not in aside][:room]
         # The cache is closed meanwhile: other threads may read the files of the store.
+        failed = None
         try:
-            computed, refused = _compute(self.embedder, wanted), frozenset[str]()
+            computed = _compute(self.embedder, wanted)
         except EmbeddingError as error:
-            if not error.refused:
+            if not (error.refused or error.embedded):
                 raise
-            refused = error.refused
-            computed = _compute(self.embedder, [text for text in wanted if text not in refused])
-        return cached | computed, computed, refused
+            computed, aside = error.embedded or {}, aside | error.refused
+            failed = None if error.is_of_texts else error
+        return _TextVectors(cached | computed, computed, aside, failed)
 
     def _count(self, ready: int, computed: int, withheld: int) -> None:
         self.counts.computed += computed
@@ -167,12 +179,22 @@ class _VectorFill(NamedTuple):
         self.counts.withheld += withheld
 
 
-def _without(
-    refused: frozenset[str], passages: list[Pending], withheld: list[Pending]
-) -> tuple[list[Pending], list[Pending]]:
-    """The passages without those that a provider refuses, which are withheld, too."""
-    more = [each for each in passages if each.text in refused]
-    return [each for each in passages if each.text not in refused], [*withheld, *more]
+class _TextVectors(NamedTuple):
+    """Vectors by text, those of them that were computed, the texts that the provider cannot embed today, and
+    why it embedded no more."""
+
+    known: dict[str, bytes]
+    computed: dict[str, bytes]
+    aside: frozenset[str]
+    failed: EmbeddingError | None
+
+
+def _without(refused: frozenset[str], passages: list[Pending]) -> tuple[list[Pending], list[Pending]]:
+    """The passages without those that a provider cannot embed, and these."""
+    return (
+        [each for each in passages if each.text not in refused],
+        [each for each in passages if each.text in refused],
+    )
 
 
 def _keep(cache: VectorCache, computed: dict[str, bytes], texts: set[str]) -> None:

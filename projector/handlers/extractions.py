@@ -20,8 +20,8 @@ from memlog.eventlog.events import (
     MemoryArchived,
     MemorySaved,
     MemoryUpdated,
+    ModelFailed,
     ProfileRefreshed,
-    RequestFailed,
 )
 from memlog.eventlog.segment import Line
 from memlog.eventlog.streams import SegmentName
@@ -82,13 +82,13 @@ def add_failures(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) ->
     """Note the requests that gave nothing, with what they were about."""
     rows = []
     for placed in events:
-        said = cast(RequestFailed, placed.event)
+        said = cast(ModelFailed, placed.event)
         about = (said.task, said.chat_id, as_json([*dict.fromkeys(said.event_ids)]))
         took = (said.requests, said.tokens_in, said.tokens_out)
         of_model = (said.provider, said.model, said.kind, said.why)
         rows.append((placed.stream, placed.id, *about, *of_model, *took, placed.ts))
     columns = "stream, id, task, chat_id, event_ids, provider, model, kind, why"
-    insert(db, "failed_requests", f"{columns}, requests, tokens_in, tokens_out, ts", rows)
+    insert(db, "model_failures", f"{columns}, requests, tokens_in, tokens_out, ts", rows)
 
 
 def _extraction_of(placed: Placed) -> str | None:

@@ -196,6 +196,30 @@ def all_after(db: Connection, shelf: Shelf, number: int, size: int) -> list[Pend
     return _some(db, shelf, f"{shelf.chunks} c", "chunk_no > ? ORDER BY chunk_no", number, size)
 
 
+def without_vector(db: Connection, shelf: Shelf) -> list[Pending]:
+    """The passages that have no vector and wait for none."""
+    is_left = (
+        f"chunk_no NOT IN (SELECT rowid FROM {shelf.vectors}) AND chunk_no NOT IN (SELECT chunk_no FROM"
+        f" {shelf.queue}) AND chunk_no > ? ORDER BY chunk_no"
+    )
+    return _some(db, shelf, f"{shelf.chunks} c", is_left, 0, -1)
+
+
+def name_of_owner(db: Connection, shelf: Shelf, number: int) -> str:
+    """Return what a passage was cut from: `message 01a2160e-…`."""
+    owners = _OWNERS[shelf.chunks]
+    sql = f"SELECT {', '.join(owners)} FROM {shelf.chunks} WHERE chunk_no = ?"
+    row = db.execute(sql, (number,)).fetchone()
+    name, value = next((name, value) for name, value in zip(owners, row, strict=True) if value is not None)
+    return f"{name.removesuffix('_id').replace('_', ' ')} {value}"
+
+
+def queue_again(db: Connection, shelf: Shelf, passage: Pending) -> None:
+    """Have a passage wait for a vector anew, if it was not removed meanwhile."""
+    sql = f"INSERT OR IGNORE INTO {shelf.queue} SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no = ?"
+    db.execute(sql, (passage.chunk_no,))
+
+
 def _some(db: Connection, shelf: Shelf, source: str, where: str, number: int, size: int) -> list[Pending]:
     of_memory = "(SELECT category FROM memories m WHERE m.memory_id = c.memory_id)"
     columns = f"chunk_no, label, content, {of_memory if shelf is MEMORY else 'NULL'}"

@@ -173,6 +173,8 @@ def _explained(path: Path, error: str) -> str:
         return f"{error}: it is a zip archive, unpack it" if is_zip else error
     if "locked" in error:
         return f"{error}: end the program that writes to it"
-    return (
-        f"{error}: the .recover of the sqlite3 command saves what it can" if "malformed" in error else error
-    )
+    if "malformed" in error:
+        return f"{error}: the .recover of the sqlite3 command saves what it can"
+    if "readonly" in error:  # a journal that has to be rolled back
+        return f"{error}: its program ended while it wrote; start and end that program, then import again"
+    return error

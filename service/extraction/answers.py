@@ -1,21 +1,33 @@
-"""Reads the answer of a language model, whatever it contains."""
+"""Reads the answer of a language model, whatever it contains.
 
-import json
+Of several usable objects the last one is meant: those before it are drafts, or examples.
+"""
+
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any, Generic, TypeVar, get_args
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
-from memlog.eventlog.event_fields import MemoryKind, Unit
+from memlog.eventlog.event_fields import MemoryKind
+from memlog.service.extraction.importance import importance_of, scale_of
+from memlog.service.extraction.json_in_text import values_in
 
-T = TypeVar("T")
+T = TypeVar("T", bound=msgspec.Struct)
 
 LONGEST = 2000
 """Characters of a memory or a summary: one or two sentences, with a wide margin."""
 
-_STARTS = 20
-"""Places at which an answer is tried to begin."""
+_NAMES = {
+    "content": ("content", "memory", "text"),
+    "value": ("value", "text", "content"),
+    "type": ("type", "kind"),
+    "relation": ("relation", "type", "kind"),
+}
+"""What models call the members of an entry."""
+
+_UNTYPED: MemoryKind = "fact"
+"""The type of an entry without one: it makes no claim but what it says."""
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -49,9 +61,9 @@ class Distilled(msgspec.Struct, frozen=True):
 
 
 class _Entry(msgspec.Struct):
-    type: MemoryKind
     content: str
-    importance: Unit
+    type: MemoryKind = _UNTYPED
+    importance: Any = None
 
 
 class ModelAnswer(msgspec.Struct):
@@ -63,41 +75,43 @@ class ModelAnswer(msgspec.Struct):
 
 
 def read_answer(text: str) -> ModelAnswer | None:
-    """What is usable of an answer; None where it has no such JSON.
+    """What is usable of an answer; None where it has no such JSON, or entries of which none is usable.
 
-    The object may stand in prose, behind a draft, or between fences, or be the list of memories alone: of
-    several, that with the most memories is meant.
+    The object may stand in prose, behind a draft, or between fences, or be the list of memories alone.
     """
-    found = [answer for value in _values(text) if (answer := _read(value)) is not None]
-    return max(found, key=lambda answer: (len(answer.memories), answer.summary != ""), default=None)
+    found = None
+    for entries, summary in _lists(text, "memories"):
+        answer = _answer(entries, summary)
+        found = answer if answer.memories or not entries else found
+    return found
 
 
-def _read(value: Any) -> ModelAnswer | None:  # noqa: ANN401 - what a model said
-    if isinstance(value, list):
-        return _answer(value, None) if value and all(isinstance(each, dict) for each in value) else None
-    memories = value.get("memories")
-    return _answer(memories, value.get("summary")) if isinstance(memories, list) else None
-
-
-def _values(text: str) -> Iterator[Any]:
-    """The JSON objects and lists in a text, each tried from where one may begin."""
-    decoder = json.JSONDecoder()
-    at = 0
-    for _ in range(_STARTS):
-        starts = [place for sign in "{[" if (place := text.find(sign, at)) >= 0]
-        if not starts:
-            return
-        at = min(starts)
-        try:
-            value, at = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            at += 1
+def _lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
+    """The lists that are members of objects in an answer, each with the summary beside it; where there are
+    none, lists that are the answer themselves."""
+    alone = []
+    is_found = False
+    for value in values_in(text):
+        if isinstance(value, list):
+            alone.append(value)
             continue
-        yield value
+        for each in (value, *(inner for inner in value.values() if isinstance(inner, dict))):
+            given = each.get(member, ...)
+            if isinstance(given, list) or given is None:
+                is_found = True
+                yield given or [], each.get("summary")
+    if not is_found:
+        yield from ((value, None) for value in alone if value and all(map(_may_be_entry, value)))
+
+
+def _may_be_entry(given: Any) -> bool:  # noqa: ANN401 - what a model said
+    """Whether a list of such things may be an answer by itself: one of words or numbers is part of a text."""
+    return isinstance(given, dict) or (isinstance(given, str) and " " in given.strip())
 
 
 def _answer(entries: list[Any], summary: object) -> ModelAnswer:
-    read = [_entry(each) for each in entries]
+    scale = scale_of(each.get("importance") for each in entries if isinstance(each, dict))
+    read = [_entry(each, scale) for each in entries]
     memories = [each for each in read if each is not None]
     shortened = summary[:LONGEST] if isinstance(summary, str) else ""
     text = usable_text(shortened)
@@ -105,22 +119,46 @@ def _answer(entries: list[Any], summary: object) -> ModelAnswer:
     return ModelAnswer(memories, text or "", refused)
 
 
-def _entry(given: Any) -> Distilled | None:  # noqa: ANN401 - what a model said
+def _entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - what a model said
+    if isinstance(given, str):
+        given = {"content": given}
     try:
-        entry = msgspec.convert(given, _Entry)
+        entry = _converted(given, _Entry)
     except msgspec.ValidationError:
         return None
-    content = usable_text(entry.content)
-    return None if content is None else Distilled(entry.type, content, entry.importance)
+    content, importance = usable_text(entry.content), importance_of(entry.importance, scale)
+    if content is None or importance is None:
+        return None
+    return Distilled(entry.type, content, importance)
+
+
+def _converted(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - what a model said
+    """An entry, whatever its members are called, and with its words in any case. Raises ValidationError."""
+    if isinstance(given, dict):
+        said = {str(name).strip().lower(): value for name, value in given.items() if value is not None}
+        given = {}
+        for field in msgspec.structs.fields(kind):
+            names = (name for name in _NAMES.get(field.name, (field.name,)) if name in said)
+            if (name := next(names, None)) is not None:
+                value = said[name]
+                is_word = get_origin(field.type) is Literal and isinstance(value, str)
+                given[field.name] = _word(value, get_args(field.type)) if is_word else value
+    return msgspec.convert(given, kind, strict=False)
+
+
+def _word(said: str, words: tuple[str, ...]) -> str:
+    """A word in any case, or in its plural; else as it is."""
+    word = said.strip().lower()
+    return next((each for each in words if word in (each, f"{each}s")), said)
 
 
 def usable_text(given: Any) -> str | None:  # noqa: ANN401 - what a model said
-    """A text that an event can hold; None for anything else."""
-    if not isinstance(given, str) or len(given) > LONGEST:
+    """A text that an event can hold; None for anything else, such as the `…` of an example."""
+    if not isinstance(given, str) or len(given) > LONGEST or not any(map(str.isalnum, given)):
         return None
     # JSON may escape half of a pair of surrogates, which is no character.
     is_unicode = given.encode(errors="ignore").decode() == given
-    return given.strip() or None if is_unicode else None
+    return given.strip() if is_unicode else None
 
 
 class Listed(msgspec.Struct, Generic[T]):
@@ -131,20 +169,22 @@ class Listed(msgspec.Struct, Generic[T]):
 
 
 def listed(text: str, *, member: str, kind: type[T]) -> Listed[T] | None:
-    """The list that is a member of an answer, or the answer itself; None where it has no such JSON."""
-    for value in _values(text):
-        given = value.get(member) if isinstance(value, dict) else value
-        if not isinstance(given, list):
-            continue
+    """The list that is a member of an answer, or the answer itself; None where it has no such JSON, or
+    entries of which none is usable."""
+    found = None
+    for given, _ in _lists(text, member):
         entries: list[T] = []
         for each in given:
             with suppress(msgspec.ValidationError):
-                entries.append(msgspec.convert(each, kind))
-        return Listed(entries, len(given) - len(entries))
-    return None
+                entries.append(_converted(each, kind))
+        found = Listed(entries, len(given) - len(entries)) if entries or not given else found
+    return found
 
 
 def read_summary(text: str) -> str | None:
     """The summary of an answer; None where it has none."""
-    texts = (usable_text(value.get("summary")) for value in _values(text) if isinstance(value, dict))
-    return next((found for found in texts if found is not None), None)
+    found = None
+    for value in values_in(text):
+        if isinstance(value, dict):
+            found = usable_text(value.get("summary")) or found
+    return found

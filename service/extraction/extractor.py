@@ -17,7 +17,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.chat import Chat
 from memlog.eventlog.encode import draft, new_id
 from memlog.eventlog.envelope import Event
-from memlog.eventlog.errors import BadInput
+from memlog.eventlog.errors import BadInput, ProviderError
 from memlog.eventlog.events import (
     DailyEventRecorded,
     DailyEventsCompressed,
@@ -39,7 +39,7 @@ from memlog.service.extraction.answers import SCHEMA, Distilled, ModelAnswer, re
 from memlog.service.extraction.fitting import FRAME, packed, shortened, size_of
 from memlog.service.extraction.prompts import COMPRESS, EXTRACT, prompt
 from memlog.service.extraction.questions import Items, Questions
-from memlog.service.extraction.reports import ExtractionReport, report_of, report_of_set_aside
+from memlog.service.extraction.reports import ExtractionReport, report_of, report_of_rest, report_of_set_aside
 from memlog.service.memories.compared_text import Text
 from memlog.service.memories.deduplication import decided
 from memlog.service.memories.near_duplicates import similarity
@@ -82,8 +82,14 @@ class Extractor:
         with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
             items = self._questions.begin("extract")
             due = [each.chat for each in self._buffers(chat) if self._is_due(items, each, is_asked=is_asked)]
-            for name in due:
-                yield from self._of_chat(items, name, mode)
+            try:
+                for name in due:
+                    yield from self._of_chat(items, name, mode)
+            except ProviderError as error:
+                if not error.is_of_budget:
+                    raise
+                waiting = sum(len(buffer.messages) for buffer in self._buffers(chat))
+                yield report_of_rest(waiting, error.message)
             yield from map(report_of_set_aside, items.end(chat and str(chat)))
 
     def plan(self, chat: Chat | None, mode: str | None) -> Iterator[ExtractionReport]:
@@ -140,13 +146,20 @@ class Extractor:
         with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
             found = self._decide(lambda db: daily_events(db, until=until, uncompressed=True))
             items = self._questions.begin("compress")
-            for (date, _), of_chat in groupby(sorted(found, key=_group), key=_group):
-                events = list(of_chat)
-                chat, ids = _chat_of(events[0]), [event.id for event in events]
-                if not items.rests(chat, ids):
-                    report = items.tried(chat, ids, partial(self._compress, date, chat, events))
-                    if report is not None:
-                        yield report
+            left = len(found)
+            try:
+                for (date, _), of_chat in groupby(sorted(found, key=_group), key=_group):
+                    events = list(of_chat)
+                    chat, ids = _chat_of(events[0]), [event.id for event in events]
+                    if not items.rests(chat, ids):
+                        report = items.tried(chat, ids, partial(self._compress, date, chat, events))
+                        if report is not None:
+                            yield report
+                    left -= len(events)
+            except ProviderError as error:
+                if not error.is_of_budget:
+                    raise
+                yield report_of_rest(left, error.message)
             yield from map(report_of_set_aside, items.end())
 
     def _compress(self, date: str, chat: str | None, days: list[DailyEvent]) -> ExtractionReport:

@@ -63,7 +63,9 @@ class Extractions(OperationGroup):
 
     @operation(DistilMessages, effect="append")
     def run(self, asked: DistilMessages) -> "list[ExtractionReport]":
-        extractor = extractor_of(self._engine, is_patient=True, retry=asked.retry)
+        extractor = extractor_of(
+            self._engine, is_patient=True, retry=asked.retry, is_bounded=not asked.unbounded
+        )
         chat = None if asked.chat is None else Chat.of(asked.chat)
         if asked.dry_run:
             return [*extractor.plan(chat, asked.mode)]
@@ -177,8 +179,10 @@ class _Background(SplitByFork):
                 raise
 
 
-def extractor_of(engine: Engine, *, is_patient: bool = False, retry: bool = False) -> "Extractor":
-    """What distils messages of a store. is_patient: see `LanguageModel`; retry: see `Questions`.
+def extractor_of(
+    engine: Engine, *, is_patient: bool = False, retry: bool = False, is_bounded: bool = True
+) -> "Extractor":
+    """What distils messages of a store. is_patient: see `LanguageModel`; retry, is_bounded: see `Questions`.
 
     Raises:
         BadInput: no language model is configured.
@@ -186,13 +190,14 @@ def extractor_of(engine: Engine, *, is_patient: bool = False, retry: bool = Fals
     # Imported here, as in the store: most processes distil nothing.
     from memlog.service.extraction.extractor import Extractor
 
-    return Extractor(
-        engine.path, engine.decide, questions_of(engine, is_patient=is_patient, retry=retry), rules_of(engine)
-    )
+    questions = questions_of(engine, is_patient=is_patient, retry=retry, is_bounded=is_bounded)
+    return Extractor(engine.path, engine.decide, questions, rules_of(engine))
 
 
-def questions_of(engine: Engine, *, is_patient: bool = False, retry: bool = False) -> "Questions":
-    """What asks the language model of a store. is_patient: see `LanguageModel`; retry: see `Questions`.
+def questions_of(
+    engine: Engine, *, is_patient: bool = False, retry: bool = False, is_bounded: bool = True
+) -> "Questions":
+    """What asks the language model of a store. is_patient: see `LanguageModel`; others: see `Questions`.
 
     Raises:
         BadInput: no language model is configured.
@@ -206,7 +211,9 @@ def questions_of(engine: Engine, *, is_patient: bool = False, retry: bool = Fals
             hint="choose one with memlog.open(language_model=…)",
         )
     model = LanguageModel(engine.language_model, engine.path, is_patient=is_patient)
-    return Questions(model, engine.append, engine.decide, retry=retry)
+    return Questions(
+        model, engine.append, engine.decide, rules_of(engine), retry=retry, is_bounded=is_bounded
+    )
 
 
 def rules_of(engine: Engine) -> "ExtractionRules":

@@ -19,6 +19,9 @@ _DATA = re.compile(r"(?:[A-Za-z0-9+/=_-]{40,}+(?:\s|\\[nr])*+)+")
 """Base64, hexadecimal and such, in lines of 64 or 76 characters, too."""
 
 
+_LEAST_TEXT = 64
+"""Tokens of a piece of a text, however small the room is: a piece of a few words tells a model nothing."""
+
 FRAME = 4
 """Tokens of a request around its entries."""
 
@@ -50,7 +53,7 @@ def cut(text: str, room: int) -> str:
 
 def packed(entries: Iterable[dict[str, Any]], member: str, room: int) -> Iterator[list[dict[str, Any]]]:
     """Yield lists of entries, each of at most `room` tokens as JSON. An entry that is longer is given in
-    pieces of its text, which is its `member`; one token of room holds at least one character."""
+    pieces of its text, which is its `member`. Less room than an entry needs around it is exceeded."""
     part: list[dict[str, Any]] = []
     room = max(1, room - FRAME)
     left = room
@@ -71,7 +74,7 @@ def _entries(entry: dict[str, Any], member: str, room: int) -> Iterator[dict[str
         yield entry
         return
     frame = size_of({**entry, member: ""})
-    yield from ({**entry, member: piece} for piece in _pieces(entry[member], max(1, room - frame)))
+    yield from ({**entry, member: piece} for piece in _pieces(entry[member], max(_LEAST_TEXT, room - frame)))
 
 
 def _pieces(text: str, room: int) -> Iterator[str]:

@@ -12,11 +12,12 @@ from memlog.eventlog.encode import new_id
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, LogError, ProviderError
 from memlog.eventlog.event_fields import FailureKind, ModelTask
-from memlog.eventlog.events import RequestFailed
-from memlog.query.set_aside import Failures, SetAside, failures_of_today, set_aside_by
+from memlog.eventlog.events import ModelFailed
+from memlog.query.set_aside import Failures, SetAside, failures_of_today, set_aside_by, tokens_of_today
 from memlog.service.extraction.answers import SCHEMA, read_answer
 from memlog.service.extraction.prompts import EXTRACT, prompt
 from memlog.service.providers.language_model import Completion, LanguageModel
+from memlog.service.providers.settings import ExtractionRules
 from memlog.service.read_model import Deciding
 
 A = TypeVar("A")
@@ -28,6 +29,9 @@ stores have so many conversations in a row that are refused. Then memlog greets 
 
 _GREETING = msgspec.json.encode([{"role": "user", "name": None, "content": "Good morning!"}]).decode()
 
+_PROMPT = 1000
+"""Tokens of a prompt, at most: the longest has 480, and a mode adds 60."""
+
 _LATER = "it is asked about again tomorrow (UTC), or by store.extraction.run(retry=True)"
 
 
@@ -35,7 +39,8 @@ class Questions:
     """Questions to one model.
 
     append: makes events durable. decide: reads the read model of the log as it is now.
-    retry: whether a person wants to ask again about what was set aside today.
+    retry: whether a person wants to ask again about what was set aside today. is_bounded: whether the tokens
+    of a day bound it.
     """
 
     def __init__(
@@ -43,16 +48,27 @@ class Questions:
         model: LanguageModel,
         append: Callable[[Sequence[Event]], list[Position]],
         decide: Deciding,
+        rules: ExtractionRules,
         *,
         retry: bool = False,
+        is_bounded: bool = True,
     ) -> None:
         self._model, self._append, self._decide, self._retry = model, append, decide, retry
+        self._rules, self._is_bounded = rules, is_bounded
         self._sent: list[Completion] = []
 
     @property
     def model(self) -> str:
         """The name of the model."""
         return self._model.name
+
+    def why_spent(self) -> str | None:
+        """Why nothing more is asked today; None while there is room for a request."""
+        most = self._rules.max_tokens_per_day
+        spent = max(self._model.spent_today, self._decide(tokens_of_today)) if self._is_bounded else 0
+        if not spent or spent + self._rules.tokens + _PROMPT <= most:
+            return None
+        return f"{spent:,} of {most:,} tokens of today (UTC) are spent: extraction.max_tokens_per_day"
 
     def begin(self, task: ModelTask) -> "Items":
         """Begin a run: what is asked about in it."""
@@ -91,21 +107,24 @@ class Questions:
             raise
         self._model.worked()
 
-    def about(self, work: Callable[[], T]) -> T:
-        """What `work` returns, which asks about one thing.
+    def check(self) -> None:
+        """Check before the next thing that is asked about that the provider may be asked.
 
         Raises:
-            ProviderError: it fails; or the provider does, whatever it is asked.
+            ProviderError: it rests; or it fails, whatever it is asked.
         """
         self._model.check()
+        if why := self.why_spent():
+            error = ProviderError(why, hint="the rest waits until tomorrow")
+            error.is_of_budget = True
+            raise error
+        self._sent = []
         if self._model.failures >= _TO_BLAME:
             try:
                 self._greet()
             except ProviderError as error:
                 self._model.note(error)
                 raise
-        self._sent = []
-        return work()
 
     def failure(
         self, task: ModelTask, chat: str | None, event_ids: Sequence[str], error: ProviderError
@@ -116,7 +135,7 @@ class Questions:
             return None
         error.is_of_answer = True
         error.hint = "; ".join(filter(None, (error.hint, _LATER)))
-        event = RequestFailed(
+        event = ModelFailed(
             id=new_id(),
             ts=timestamps.now(),
             task=task,
@@ -140,7 +159,7 @@ class Questions:
     def _kind_of(self, error: ProviderError) -> FailureKind | None:
         if error.is_of_answer:
             return "unusable" if error.status is None else "refused"
-        if not error.is_late and (error.status or 0) < 500:
+        if not error.is_late and not error.is_cut and (error.status or 0) < 500:
             return None
         try:
             self._greet()
@@ -154,21 +173,18 @@ class Questions:
         return self._sent[-1]
 
     def _unusable(self, why: str) -> ProviderError:
-        return self._model.failed(why, rests=False)
+        return self._model.failed(why, is_of_answer=True)
 
     def _greet(self) -> None:
-        """Ask the provider about a greeting, to know whether it is to blame.
-
-        Raises:
-            ProviderError: it does not answer a greeting as it should, either.
-        """
+        """Greet the provider. Raises ProviderError where it does not answer as it should."""
         try:
             made = self._model.complete_once(prompt(EXTRACT).text, _GREETING, SCHEMA)
-            if read_answer(made.text) is None:
-                raise self._model.failed("it answers a greeting with something else than the JSON object")
         except ProviderError as error:
             error.is_of_answer = False
             raise
+        if read_answer(made.text) is None:
+            why = "it answers even a greeting with something else than the JSON object"
+            raise self._model.failed(why)
         self._model.worked()
 
 
@@ -179,7 +195,7 @@ class Items:
 
     def __init__(self, questions: Questions, task: ModelTask, failures: Failures) -> None:
         self._questions, self._task, self._failures = questions, task, failures
-        self._error: ProviderError | None = None
+        self._failure: ProviderError | None = None
         self._has_worked = False
 
     def rests(self, chat: str | None, event_ids: Iterable[str]) -> bool:
@@ -197,14 +213,15 @@ class Items:
         Raises:
             ProviderError: the provider fails, whatever it is asked.
         """
+        self._questions.check()
         try:
-            made = self._questions.about(work)
+            made = work()
         except ProviderError as error:
             failure = self._questions.failure(self._task, chat, event_ids, error)
             if failure is None:
                 raise
             self._failures.add(*failure)
-            self._error = error
+            self._failure = error
             return None
         self._has_worked = True
         return made
@@ -215,9 +232,9 @@ class Items:
         Raises:
             ProviderError: something failed, and nothing worked.
         """
-        if (failed := self._error) is not None:
+        if self._failure is not None or self._has_worked:
             self._questions.catch_up()
-            if not self._has_worked:
-                raise failed
+        if self._failure is not None and not self._has_worked:
+            raise self._failure
         found = self._failures.set_aside()
         return [each for each in found if each.task == self._task and chat in (None, each.chat)]

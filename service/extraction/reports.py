@@ -2,6 +2,7 @@
 
 import msgspec
 
+from memlog.eventlog import timestamps
 from memlog.eventlog.extraction import Extraction
 from memlog.query.set_aside import SetAside
 from memlog.service.extraction.answers import ModelAnswer
@@ -17,7 +18,7 @@ class ExtractionReport(msgspec.Struct, kw_only=True):
         many. refused: entries of another form.
     tokens_in, tokens_out: as the provider counts them; in a dry run as memlog estimates the questions.
     set_aside: why the model is not asked about them again before tomorrow, in UTC; then date is today, and
-        extraction_id that of the event that says so.
+        extraction_id that of the event that says so; None where the tokens of today are spent.
     """
 
     chat: str | None
@@ -55,6 +56,12 @@ def report_of(
         tokens_in=sum(each.tokens_in for each in completions),
         tokens_out=sum(each.tokens_out for each in completions),
     )
+
+
+def report_of_rest(messages: int, why: str) -> ExtractionReport:
+    """Report that messages wait until tomorrow, since the tokens of today are spent."""
+    day = timestamps.today()
+    return ExtractionReport(chat=None, date=day, extraction_id=None, messages=messages, set_aside=why)
 
 
 def report_of_set_aside(about: SetAside) -> ExtractionReport:

@@ -1,10 +1,13 @@
 """Runs the application: sockets, signals, and limits on how long a request may take to arrive."""
 
 import asyncio
+import select
 import signal
 import socket
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any, ClassVar
 
 import msgspec
@@ -21,7 +24,14 @@ _LAST_SECONDS = 3  # for what runs when the server is to end: with the watches, 
 _HEAD_BYTES = 64 * 1024
 _WAITING = 256
 """Connections that wait for the head of a request. Of more, the one that waits longest is closed: a request
-comes at once, and whoever only connects keeps nobody out."""
+comes at once, and whoever only connects keeps nobody out. Those of the Unix socket have a
+list of their own."""
+
+_LOOKED_AT = 16
+"""Of those that wait longest, the first that has sent nothing is closed: what others sent is read next."""
+
+_AHEAD = 16
+"""Requests that a client may send before it has read the answers."""
 
 
 class _Protocol(HttpToolsProtocol):
@@ -29,11 +39,13 @@ class _Protocol(HttpToolsProtocol):
 
     _head: asyncio.TimerHandle | None = None
     _head_bytes = 0
-    _waiting: ClassVar[dict["_Protocol", None]] = {}
-    """In the order in which they began to."""
+    _waiting: ClassVar[defaultdict[int, dict["_Protocol", None]]] = defaultdict(dict)
+    """By the family of the socket, in the order in which they began to."""
+    _family = 0
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401
         connected = transport.get_extra_info("socket")
+        self._family = connected.family
         if connected.family == socket.AF_UNIX and not is_own(connected):
             transport.abort()
         super().connection_made(transport)
@@ -54,6 +66,8 @@ class _Protocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._end_waiting()
+        if len(self.pipeline) >= _AHEAD:
+            raise ValueError("requests without end")  # ends the parser: it would hold any number
         super().on_headers_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -62,17 +76,25 @@ class _Protocol(HttpToolsProtocol):
 
     def _await_head(self) -> None:
         self._head = self._head or self.loop.call_later(_HEADER_SECONDS, self.transport.close)
-        self._waiting[self] = None
-        if len(self._waiting) > _WAITING:
-            longest = next(iter(self._waiting))
-            del self._waiting[longest]
-            longest.transport.close()
+        waiting = self._waiting[self._family]
+        waiting[self] = None
+        if len(waiting) > _WAITING:
+            oldest = [*islice(waiting, _LOOKED_AT)]
+            closed = next((each for each in oldest if not each._has_sent()), oldest[0])
+            del waiting[closed]
+            closed.transport.close()
+
+    def _has_sent(self) -> bool:
+        """Whether something has come that is not read yet."""
+        poll = select.poll()
+        poll.register(self.transport.get_extra_info("socket"), select.POLLIN)
+        return bool(poll.poll(0))
 
     def _end_waiting(self) -> None:
         if self._head is not None:
             self._head.cancel()
         self._head, self._head_bytes = None, 0
-        self._waiting.pop(self, None)
+        self._waiting[self._family].pop(self, None)
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP with a problem, as all that is refused."""

@@ -19,8 +19,6 @@ from memlog.service.engine import Engine
 from memlog.service.jobs.schedule import JobRules
 from memlog.service.jobs.steps import STEPS, Steps
 
-NO_MODEL = "no language model is configured"
-
 
 class JobReport(msgspec.Struct, kw_only=True):
     """What a job did. period: the local day for which it was due; None for one that has no hours."""
@@ -95,7 +93,7 @@ class JobRunner:
         if self._engine.decide(lambda db: is_job_due(db, job, slot.period, slot.ts)):
             return self._run_for(job, slot.period)
         skipped = self._engine.decide(lambda db: skipped_steps(db, job, slot.period))
-        left = [step for step in skipped if self._steps.work(job, step) is not None]
+        left = [step for step in skipped if self._steps.why_skipped(job, step) is None]
         return self._run_for(job, slot.period, left) if left else None
 
     def _run_for(self, job: str, period: str, steps: Sequence[str] | None = None) -> JobReport:
@@ -114,17 +112,18 @@ class JobRunner:
         failed: ProviderError | None = None
         for step in STEPS[job] if steps is None else steps:
             self._go_on()
-            work = self._steps.work(job, step)
-            if work is None:
-                done.append(JobStep(step, "skipped", why=NO_MODEL))
+            if why := self._steps.why_skipped(job, step):
+                done.append(JobStep(step, "skipped", why=why))
                 continue
             try:
-                outcome = work()
+                outcome = self._steps.do(job, step)
                 done.append(JobStep(step, "done", outcome.count, outcome.note))
             except BadInput as error:  # such as an event of today's decay that was forgotten
                 done.append(JobStep(step, "failed", why=error.message))
             except ProviderError as error:
-                done.append(JobStep(step, "failed", why=error.message))
+                done.append(JobStep(step, "skipped" if error.is_of_budget else "failed", why=error.message))
+                if error.is_of_budget:
+                    continue
                 failed = failed if error.is_of_answer else error
         if failed is not None:
             raise failed

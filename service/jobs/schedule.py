@@ -33,7 +33,8 @@ class Schedule(NamedTuple):
     @property
     def words(self) -> str:
         """It for people: `daily at 03:00 Europe/Helsinki`."""
-        zone = getattr(self.zone, "key", None) or datetime.now().astimezone(self.zone).tzname() or "UTC"
+        now = datetime.now().astimezone(self.zone)
+        zone = getattr(self.zone, "key", None) or timestamps.zone_name(now)
         day = "daily" if self.weekday is None else f"on {_DAYS[self.weekday].capitalize()}"
         return f"{day} at {self.at:%H:%M} {zone}"
 

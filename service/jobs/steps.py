@@ -27,6 +27,10 @@ STEPS: dict[str, tuple[str, ...]] = {
 }
 """The jobs, and the steps of each in their order."""
 
+_WITHOUT_MODEL = {("daily", "decay"), ("weekly", "duplicates"), ("weekly", "prune")}
+
+_NO_MODEL = "no language model is configured"
+
 _DAY = 24 * 60 * 60 * 1000
 
 
@@ -54,6 +58,7 @@ class Steps:
     ) -> None:
         self._engine, self._lock_timeout = engine, lock_timeout
         self._is_asked, self._go_on, self._notify = is_asked, go_on, notify
+        self._questions = questions
         merger = Merger(engine, questions, room)
         self._works: dict[tuple[str, str], Work] = {
             ("daily", "decay"): self._decay,
@@ -74,9 +79,20 @@ class Steps:
                 ("weekly", "profile"): Profile(engine, questions, room).refresh,
             }
 
-    def work(self, job: str, step: str) -> Work | None:
-        """What does a step; None where there is no language model, which it needs."""
-        return self._works.get((job, step))
+    def why_skipped(self, job: str, step: str) -> str | None:
+        """Why a step is left: it needs the language model. None where it can be done."""
+        if (job, step) not in self._works:
+            return _NO_MODEL
+        needs_model = self._questions is not None and (job, step) not in _WITHOUT_MODEL
+        return self._questions.why_spent() if self._questions is not None and needs_model else None
+
+    def do(self, job: str, step: str) -> Outcome:
+        """Do a step that nothing keeps from being done.
+
+        Raises:
+            BadInput, Busy, LogError: as `Store.append`. ProviderError: the language model fails.
+        """
+        return self._works[job, step]()
 
     def _decay(self) -> Outcome:
         return Outcome(fading.decay(self._engine.append, self._engine.decide, None).changed)

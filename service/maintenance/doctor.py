@@ -37,6 +37,7 @@ from memlog.service.maintenance.log_findings import examine_log
 from memlog.service.maintenance.memory_findings import contradictions, notes
 from memlog.service.maintenance.model_findings import examine_models
 from memlog.service.maintenance.scope_findings import scope_findings
+from memlog.service.providers.settings import LanguageModelProvider
 from memlog.service.read_model import ReadModel
 
 MOUNTS = Path("/proc/self/mountinfo")
@@ -53,14 +54,16 @@ _OVER_A_NETWORK = re.compile(
 )
 
 
-def examine(read_model: ReadModel, *, fix: bool = False) -> list[Finding]:
+def examine(
+    read_model: ReadModel, language_model: LanguageModelProvider | None, *, fix: bool = False
+) -> list[Finding]:
     """Check everything. With `fix`, only disposable things change: the read model and the cache
     are made anew, and permissions are taken from others. What cannot be read is a problem.
     """
     checks: dict[str, Callable[[], Finding | list[Finding]]] = {
         "sqlite": _sqlite,
         "vectors": _vectors,
-        "model": lambda: examine_models(read_model),
+        "model": lambda: examine_models(read_model, language_model),
         "store": lambda: _store(read_model),
         "file system": lambda: _file_system(read_model.path),
         "owner": lambda: _owner(read_model.path, fix=fix),

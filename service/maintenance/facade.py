@@ -86,7 +86,7 @@ class Maintenance(OperationGroup):
         self._engine.record_sizes()
         read_model = self._engine.reads.maintenance
         with read_model.mutex:
-            return examine(read_model, fix=asked.fix)
+            return examine(read_model, self._engine.language_model, fix=asked.fix)
 
     @operation(SealLog, effect="maintain")
     def seal(self, asked: SealLog) -> "SealReport":

@@ -3,13 +3,15 @@
 from memlog.eventlog.errors import EmbeddingError, ProviderError
 from memlog.service.embedding_models import NoModel
 from memlog.service.maintenance.findings import Finding
+from memlog.service.providers.language_model import LanguageModel
+from memlog.service.providers.settings import LanguageModelProvider
 from memlog.service.read_model import ReadModel
 from memlog.service.searches import reranker_of
 
 
-def examine_models(read_model: ReadModel) -> list[Finding]:
-    """What is found of the embedding model, and of the provider that ranks, if any."""
-    return [_model(read_model), *_rerank(read_model)]
+def examine_models(read_model: ReadModel, language_model: LanguageModelProvider | None) -> list[Finding]:
+    """What is found of the embedding model, and of the provider that ranks and the language model, if any."""
+    return [_model(read_model), *_rerank(read_model), *_language(read_model, language_model)]
 
 
 def _model(read_model: ReadModel) -> Finding:
@@ -27,6 +29,17 @@ def _model(read_model: ReadModel) -> Finding:
         except EmbeddingError as error:
             return Finding("model", "warning", error.message, error.hint)
     return Finding("model", "ok", embedder.id)
+
+
+def _language(read_model: ReadModel, provider: LanguageModelProvider | None) -> list[Finding]:
+    """Ask the language model for next to nothing; [] without one."""
+    if provider is None:
+        return []
+    try:
+        LanguageModel(provider, read_model.path).complete_once("Answer with {}", "{}", {"type": "object"})
+    except ProviderError as error:
+        return [Finding("language model", "warning", error.message, error.hint)]
+    return [Finding("language model", "ok", f"{provider.name} answers")]
 
 
 def _rerank(read_model: ReadModel) -> list[Finding]:

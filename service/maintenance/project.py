@@ -10,6 +10,7 @@ import msgspec
 from memlog.eventlog.errors import EmbeddingError
 from memlog.projector.embedding.fill import Embedded
 from memlog.projector.embedding.models import Embedder, Kind
+from memlog.projector.embedding.set_aside import names_set_aside
 from memlog.projector.passages import index
 from memlog.projector.sqlite import count_rows
 from memlog.service.projection_notes import narrowed_scope
@@ -51,13 +52,17 @@ class ProjectReport(msgspec.Struct, kw_only=True):
 
 class EmbedReport(msgspec.Struct, kw_only=True):
     """What became of passages without a vector: how many the model `computed` one for, the cache had one for
-    (`cached`), are not sent to a provider (`withheld`), and still have none (`pending`).
+    (`cached`), get none (`withheld`), and still have none (`pending`).
+
+    withheld: they are not sent to a provider, or it could not embed them. set_aside: what it could not embed
+    today: words find it, and another day asks again.
     """
 
     computed: int
     cached: int
     withheld: int = 0
     pending: int
+    set_aside: list[str] = []
 
 
 class _BesideOthers:
@@ -126,9 +131,11 @@ def _embedded(read_model: ReadModel, asked: Embed) -> EmbedReport:
     read_model.check_writable()
     caught_up = read_model.noted(read_model.projector.catch_up(progress=asked.progress))
     done = read_model.projector.embed(embedder, batch=asked.batch, progress=asked.progress)
+    db = read_model.projector.live()
     return EmbedReport(
         computed=done.computed,
         cached=done.cached + caught_up.vectors_cached,
         withheld=done.withheld,
-        pending=index.count_pending(read_model.projector.live()),
+        pending=index.count_pending(db),
+        set_aside=names_set_aside(db, read_model.path) if embedder.is_remote else [],
     )

@@ -8,6 +8,7 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.streams import shown
 from memlog.projector import catchup, projection_id
+from memlog.projector.embedding.set_aside import names_set_aside
 from memlog.projector.passages import index, vectors
 from memlog.projector.sqlite import Connection, count_rows, described, vec_version, wrapped
 from memlog.query.conflicts import MOST_OPEN, open_conflicts
@@ -33,6 +34,7 @@ class Status(msgspec.Struct, kw_only=True):
     sqlite: the binding and its version, the first here that loads extensions where one does.
     sqlite_vec: the version of the extension; None where it does not work.
     model, dimension: of the embedding model that works here; None where none does.
+    vectors_set_aside: what a provider could not embed today: words find it, and another day asks again.
     providers: who is asked for vectors and ranks, and how they do.
     set_aside: what the language model is not asked about again before tomorrow, in UTC.
     memory_conflicts: that wait for a person; memory_conflicts_queued: more of them, which wait behind these.
@@ -55,6 +57,7 @@ class Status(msgspec.Struct, kw_only=True):
     memory_conflicts: int
     memory_conflicts_queued: int
     vectors_pending: int
+    vectors_set_aside: list[str]
     vector_model: str | None
     sqlite: str
     sqlite_vec: str | None
@@ -100,6 +103,7 @@ def status_of(language_model: "LanguageModelProvider | None", read_model: ReadMo
             memory_conflicts=min(unsettled, MOST_OPEN),
             memory_conflicts_queued=max(unsettled - MOST_OPEN, 0),
             vectors_pending=index.count_pending(db),
+            vectors_set_aside=names_set_aside(db, read_model.path),
             vector_model=vectors.model_of(db),
             sqlite=described(),
             sqlite_vec=vec_version(db),

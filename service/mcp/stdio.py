@@ -61,14 +61,17 @@ class OneStore:
             self._store.close()
 
 
-def serve_stdio(server: Server[Any]) -> None:
-    """Serve until the client closes stdin, or is gone. Whatever else is printed goes to stderr."""
-    anyio.run(_serve, server)
+def serve_stdio(server: Server[Any], parent: int) -> None:
+    """Serve until the client closes stdin, or is gone. Whatever else is printed goes to stderr.
+
+    parent: the process that started this one.
+    """
+    anyio.run(_serve, server, parent)
 
 
-async def _serve(server: Server[Any]) -> None:
+async def _serve(server: Server[Any], parent: int) -> None:
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_end_without_parent, os.getppid())
+        tasks.start_soon(_end_without_parent, parent)
         async with stdio_server(stdin=_whole_lines()) as (reads, writes):  # type: ignore[arg-type]
             await server.run(reads, writes, server.create_initialization_options())
         tasks.cancel_scope.cancel()

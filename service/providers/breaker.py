@@ -32,6 +32,8 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     dimension: of its vectors. failures: in a row; errors: all. failure, failed_at: of the last one, without
     what the provider said. error: by older versions, which had that in it: it is dropped.
     rests_until: seconds since 1970; nobody asks it before.
+    spent: tokens of questions and answers on the day spent_on, in UTC.
+    forms: of parameters, where it refused another one: `max_tokens`: `max_completion_tokens`.
     """
 
     dimension: int | None = None
@@ -41,6 +43,9 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     error: str | None = None
     failed_at: str | None = None
     rests_until: float = 0.0
+    forms: dict[str, str] = {}
+    spent_on: str | None = None
+    spent: int = 0
 
     @property
     def rests(self) -> bool:
@@ -80,7 +85,8 @@ class Breaker:
 
     def endpoint(self, url: str, **headers: Any) -> Endpoint:  # noqa: ANN401 - as `Endpoint` takes them
         """An address of the provider."""
-        return Endpoint(url, self._provider.api_key, self._store, **headers)
+        provider = self._provider
+        return Endpoint(url, provider.api_key, self._store, proxy=provider.proxy, **headers)
 
     def record(self) -> ProviderRecord:
         """What is known of the provider."""
@@ -115,12 +121,15 @@ class Breaker:
         rests: whether the provider rests.
         """
         known = self.record()
-        if error.is_local or (known.rests and rests):
-            return  # those that were asked at the same time have failed with it
+        if error.is_local:
+            return
+        if known.rests and rests:  # those that were asked at the same time have failed with it
+            self._write(replace(known, errors=known.errors + 1))
+            return
         rest = min(_LONGEST_REST, max(_FIRST_REST * 2 ** min(known.failures, 8), error.retry_after or 0.0))
         self._write(
-            ProviderRecord(
-                dimension=known.dimension,
+            replace(
+                known,
                 failures=known.failures + 1,
                 errors=known.errors + 1,
                 failure=error.message,
@@ -129,10 +138,27 @@ class Breaker:
             )
         )
 
+    def spent_today(self) -> int:
+        """Return the tokens that were spent today, as far as the cache knows."""
+        record = self.record()
+        return record.spent if record.spent_on == timestamps.today() else 0
+
+    def spend(self, tokens: int) -> None:
+        """Note that a question and its answer took tokens."""
+        spent = self.spent_today() + tokens
+        self._write(replace(self.record(), spent_on=timestamps.today(), spent=spent))
+
+    def learn(self, forms: dict[str, str]) -> None:
+        """Note in which forms the provider takes parameters."""
+        known = self.record()
+        self._write(replace(known, forms=known.forms | forms))
+
     def worked(self, dimension: int | None = None) -> None:
         """Note that the provider answered, and the dimension of its vectors."""
         known = self.record()
-        record = ProviderRecord(dimension=dimension or known.dimension, errors=known.errors)
+        dimension = dimension or known.dimension
+        rested = {"failures": 0, "failure": None, "failed_at": None, "rests_until": 0.0}
+        record = replace(known, dimension=dimension, **rested)
         if record != known:
             self._write(record)
 

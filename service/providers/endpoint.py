@@ -1,5 +1,6 @@
 """Requests to a provider: JSON there and back, within a time, and no more of it than a size."""
 
+import json
 import ssl
 import threading
 import time
@@ -10,6 +11,7 @@ from email.utils import parsedate_to_datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import httpx2
 import msgspec
@@ -30,12 +32,16 @@ _TOLD = 200
 
 _DIGITS = 16
 
+_LOOKED_AT = 20_000
+"""Bytes of a refusal in which parameters are looked for."""
+
 
 class Endpoint:
     """One address of a provider.
 
     url: where requests are posted. api_key: see `EmbeddingProvider`. store: whose key hashes what it says.
-    key_header: the header that has the key; None for a bearer token. headers: further ones.
+    proxy: through which it is reached. key_header: the header that has the key; None for a bearer token.
+    headers: further ones.
     """
 
     def __init__(
@@ -44,10 +50,11 @@ class Endpoint:
         api_key: ApiKey | None,
         store: Path,
         *,
+        proxy: str | None = None,
         key_header: str | None = None,
         headers: dict[str, str] | None = None,
     ) -> None:
-        self.url, self._api_key, self._store = url, api_key, store
+        self.url, self._api_key, self._store, self._proxy = url, api_key, store, proxy
         self._key_header, self._headers = key_header, headers or {}
 
     def post(self, body: Outgoing, into: type[T], seconds: float) -> T:
@@ -56,17 +63,47 @@ class Endpoint:
         Raises:
             ProviderError: it cannot be reached, refuses, is too slow, or answers with something else.
         """
+        return self._asked(body, seconds, lambda data: msgspec.json.decode(data, type=into))
+
+    def ask(self, body: Outgoing, seconds: float) -> Any:  # noqa: ANN401 - JSON
+        """Return the JSON that the provider answers with, also one with NaN; an error in it is a refusal.
+
+        Raises:
+            ProviderError: as `post` does.
+        """
+        answer = self._asked(body, seconds, _decoded)
+        error = answer.get("error") if isinstance(answer, dict) else None
+        if error:
+            raise self._error_of(answer, error)
+        return answer
+
+    def _asked(self, body: Outgoing, seconds: float, read: Callable[[bytes], T]) -> T:
         key = self._key()
         try:
-            data = _within(seconds, lambda: self._posted(body.content, key, seconds))
-            return msgspec.json.decode(data, type=into)
+            return read(_within(seconds, lambda: self._posted(body.content, key, seconds)))
         except (TimeoutError, httpx2.TimeoutException) as error:
             raise late(f"{self.url}: no answer within {seconds:.3g} s") from error
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            raise _away(*self._told("unreachable", _without(key, str(error)))) from None
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            # Of what it was sent, it may have crashed.
+            is_cut = isinstance(error, httpx2.ReadError | httpx2.RemoteProtocolError)
+            told = self._told("unreachable", _without(key, str(error)))
+            raise _away(*told, is_cut=is_cut) from None
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             message, said = self._told("the answer is not what was expected", _without(key, str(error)))
-            raise _saying(ProviderError(message), said) from None
+            raise _saying(_of_answer(message), said) from None
+
+    def _error_of(self, answer: dict[str, Any], error: Any) -> ProviderError:  # noqa: ANN401 - JSON
+        """The refusal that stands in an answer of HTTP 200, with the status that it names."""
+        key, words = self._key(), json.dumps(answer, ensure_ascii=False)
+        places = [error, answer] if isinstance(error, dict) else [answer]
+        codes = (str(place.get(name)) for place in places for name in ("code", "status"))
+        status = next((int(code) for code in codes if code.isdecimal() and 400 <= int(code) < 600), None)
+        if status is not None:
+            return self._refused(status, words, key, _HINTS.get(status, ""))
+        message, said = self._told("an error with HTTP 200", _without(key, words))
+        failure = _of_answer(message)
+        failure.words = words[:_LOOKED_AT]
+        return _saying(failure, said)
 
     def _told(self, what: str, words: str) -> tuple[str, str]:
         """The message of an error, with a hash of what the provider said, and that."""
@@ -90,16 +127,16 @@ class Endpoint:
         elif key is not None:
             headers["authorization"] = f"Bearer {key}"
         until = time.monotonic() + seconds
-        # No proxy and no redirect may see the key.
+        # No proxy but the one that is set, and no redirect may see the key.
         with (
-            httpx2.Client(timeout=seconds, trust_env=False, verify=_tls()) as client,
+            httpx2.Client(timeout=seconds, trust_env=False, verify=_tls(), proxy=self._proxy) as client,
             client.stream("POST", self.url, content=content, headers=headers) as answer,
         ):
             data = bytearray()
             for part in answer.iter_bytes():
                 data += part
                 if len(data) > _MOST_BYTES:
-                    raise ProviderError(f"{self.url}: the answer is longer than {_MOST_BYTES:,} bytes")
+                    raise _of_answer(f"{self.url}: the answer is longer than {_MOST_BYTES:,} bytes")
                 if time.monotonic() > until:  # nobody waits for it any more
                     raise late(f"{self.url}: no answer within {seconds:.3g} s")
             if answer.is_success:
@@ -107,16 +144,39 @@ class Endpoint:
             raise self._refusal(answer, bytes(data), key)
 
     def _refusal(self, answer: httpx2.Response, data: bytes, key: str | None) -> ProviderError:
-        words, hint = data.decode(errors="replace"), _HINTS.get(answer.status_code, "")
+        words, status = data.decode(errors="replace"), answer.status_code
+        hint = self._why_not_found(words) if status == 404 else _HINTS.get(status, "")
         if answer.is_redirect:
             words = f"it redirects to {answer.headers.get('location', 'nowhere')}"
             hint = "it redirects, which memlog does not follow: name the address itself"
-        status = answer.status_code
+        failure = self._refused(status, words, key, hint)
+        failure.retry_after = _seconds_of(answer.headers.get("retry-after", ""))
+        return failure
+
+    def _refused(self, status: int, words: str, key: str | None, hint: str) -> ProviderError:
         message, said = self._told(f"HTTP {status}", _without(key, words))
         failure = ProviderError(message, hint=hint, retryable=status in (408, 429) or status >= 500)
-        failure.status = status
-        failure.retry_after = _seconds_of(answer.headers.get("retry-after", ""))
+        failure.status, failure.words = status, words[:_LOOKED_AT]
         return _saying(failure, said)
+
+    def _why_not_found(self, words: str) -> str:
+        """What to do about a status of 404, of which Ollama has three causes."""
+        is_ollama = f":{_OLLAMA_PORT}/" in f"{self.url}/"
+        if "try pulling" in words or (is_ollama and "model" in words):
+            return "pull the model: ollama pull MODEL"
+        if not is_ollama and words.strip() != _NO_PATH:
+            return "check base_url and model"
+        path = urlsplit(self.url).path
+        if path.startswith("/v1/") and "/api/" not in path:
+            return f"this Ollama is older than {path}: update it; for vectors, set embedding.type to ollama"
+        return f"there is no {path}: base_url of type api ends in /v1, and of type ollama has no path"
+
+
+def _decoded(data: bytes) -> Any:  # noqa: ANN401 - JSON
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.MsgspecError:
+        return json.loads(data)  # which reads NaN
 
 
 def _seconds_of(retry_after: str) -> float | None:
@@ -153,9 +213,15 @@ def hash_of_words(store: Path, words: str) -> str:
     return ""
 
 
-def _away(message: str, said: str) -> ProviderError:
+def _of_answer(message: str) -> ProviderError:
+    failure = ProviderError(message)
+    failure.is_of_answer = True
+    return failure
+
+
+def _away(message: str, said: str, *, is_cut: bool) -> ProviderError:
     failure = ProviderError(message, hint="start the provider there, or name its address", retryable=True)
-    failure.is_away = True
+    failure.is_away, failure.is_cut = True, is_cut
     return _saying(failure, said)
 
 
@@ -166,10 +232,14 @@ def late(message: str) -> ProviderError:
     return failure
 
 
+_NO_PATH = "404 page not found"
+"""What servers in Go say, such as Ollama."""
+
+_OLLAMA_PORT = 11434
+
 _HINTS = {
     401: "check api_key",
     403: "check api_key",
-    404: "check base_url and model",
     429: "the provider limits how often it is asked",
 }
 

@@ -8,70 +8,22 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import msgspec
-
 from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.outgoing import outgoing
+from memlog.query.context.token_counters import tokens
 from memlog.service.providers.breaker import Breaker
+from memlog.service.providers.completions import Completion as Completion
+from memlog.service.providers.completions import read_chat, read_message
+from memlog.service.providers.parameters import LEFT_OUT, send_in_known_forms
 from memlog.service.providers.settings import LanguageModelProvider
 
 _WAITS = (1.0, 4.0, 15.0)
-"""Seconds before it is asked again after 429, a status from 500 on, or no answer."""
+"""Seconds before it is asked again after 429, a status from 502 on, or where it cannot be reached."""
 
 _LONGEST_WAIT = 60.0
 
 _OF_CONTENT = (400, 413, 422)
 """Statuses that refuse what is asked, and may answer to something else."""
-
-
-class Completion(msgspec.Struct, frozen=True):
-    """What a language model answered, and the tokens of the question and of the answer.
-
-    requests: how many it took.
-    """
-
-    text: str
-    tokens_in: int = 0
-    tokens_out: int = 0
-    requests: int = 1
-
-    def and_then(self, more: "Completion") -> "Completion":
-        """Return a later answer, with what both took."""
-        spent = (self.tokens_in + more.tokens_in, self.tokens_out + more.tokens_out)
-        return Completion(more.text, *spent, self.requests + more.requests)
-
-
-class _Reply(msgspec.Struct):
-    content: str | None = None
-
-
-class _Choice(msgspec.Struct):
-    message: _Reply
-
-
-class _ChatUsage(msgspec.Struct):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-
-class _ChatAnswer(msgspec.Struct):
-    choices: list[_Choice]
-    usage: _ChatUsage | None = None
-
-
-class _TextBlock(msgspec.Struct):
-    type: str
-    text: str = ""
-
-
-class _MessageUsage(msgspec.Struct):
-    input_tokens: int = 0
-    output_tokens: int = 0
-
-
-class _MessageAnswer(msgspec.Struct):
-    content: list[_TextBlock]
-    usage: _MessageUsage | None = None
 
 
 class LanguageModel:
@@ -96,6 +48,11 @@ class LanguageModel:
         return self._breaker.record().failures
 
     @property
+    def spent_today(self) -> int:
+        """The tokens that were spent today, in UTC, as far as the cache knows."""
+        return self._breaker.spent_today()
+
+    @property
     def name(self) -> str:
         """The name of the model; that of the dialect where the server has one model alone."""
         return self._provider.name
@@ -104,7 +61,8 @@ class LanguageModel:
         """What the model answers. schema: the JSON schema that the answer should have.
 
         Raises:
-            ProviderError: it cannot be reached, refuses, is too slow, or rests.
+            ProviderError: it cannot be reached, refuses, is too slow, or rests. Where `is_of_answer` is set,
+                it refuses this question or gives no completion: it does not rest, and may answer others.
         """
         self.check()
         waits = iter(_WAITS)
@@ -114,7 +72,8 @@ class LanguageModel:
             except ProviderError as error:
                 error.is_of_answer = error.is_of_answer or error.status in _OF_CONTENT
                 wait, asked_for = next(waits, None), error.retry_after or 0.0
-                is_worth_it = error.is_away or error.status == 429 or (error.status or 0) in _RETRIED
+                is_away = error.is_away and not error.is_cut
+                is_worth_it = is_away or error.status == 429 or (error.status or 0) in _RETRIED
                 if wait is None or not is_worth_it or asked_for > _LONGEST_WAIT:
                     self._breaker.failed(error, rests=not error.is_of_answer)
                     raise
@@ -139,50 +98,58 @@ class LanguageModel:
         """Note a failure, after which it rests."""
         self._breaker.failed(error)
 
-    def failed(self, why: str, *, rests: bool = True) -> ProviderError:
-        """The error of an answer that cannot be used. rests: whether the model rests as after any other."""
+    def failed(self, why: str, *, is_of_answer: bool = False) -> ProviderError:
+        """The error of an answer that cannot be used.
+
+        is_of_answer: whether the model may answer about something else, and so does not rest.
+        """
         error = ProviderError(
             f"{self._provider.base_url}: {why}", hint="try another model, or a greater max_tokens"
         )
-        error.is_of_answer = True
-        self._breaker.failed(error, rests=rests)
+        error.is_of_answer = is_of_answer
+        self._breaker.failed(error, rests=not is_of_answer)
         return error
 
     def _asked(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
         provider = self._provider
         url = (provider.base_url or "").rstrip("/")
-        has_path = bool(urlsplit(url).path.strip("/"))
+        version = "" if urlsplit(url).path.strip("/") else "/v1"
         body: dict[str, Any] = {"max_tokens": provider.max_tokens}
-        if provider.model is not None:
-            body["model"] = provider.model
+        body |= {} if provider.model is None else {"model": provider.model}
+        temperature = provider.temperature
+        forms: dict[str, str] = {}
         if provider.type == "anthropic":
             body |= {"system": system, "messages": [{"role": "user", "content": user}]}
             body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
-            endpoint = self._breaker.endpoint(
-                f"{url}/messages" if has_path else f"{url}/v1/messages",
-                key_header="x-api-key",
-                headers={"anthropic-version": "2023-06-01"},
-            )
-            said = endpoint.post(outgoing(body), _MessageAnswer, provider.timeout)
-            text = "".join(block.text for block in said.content if block.type == "text")
-            used = said.usage or _MessageUsage()
-            return Completion(text, _count(used.input_tokens), _count(used.output_tokens))
-        body["messages"] = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        named = {"name": "answer", "strict": True, "schema": schema}
-        body |= {"temperature": 0, "response_format": {"type": "json_schema", "json_schema": named}}
-        path = "/chat/completions" if has_path else "/v1/chat/completions"
-        answer = self._breaker.endpoint(url + path).post(outgoing(body), _ChatAnswer, provider.timeout)
-        if not answer.choices:
-            raise ProviderError(f"{url}: the answer has no choice")
-        usage = answer.usage or _ChatUsage()
-        text = answer.choices[0].message.content or ""
-        return Completion(text, _count(usage.prompt_tokens), _count(usage.completion_tokens))
+            is_held = provider.response_format == "json_schema"
+            forms["output_config"] = "json_schema" if is_held else LEFT_OUT
+            headers = {"key_header": "x-api-key", "headers": {"anthropic-version": "2023-06-01"}}
+            endpoint = self._breaker.endpoint(f"{url}{version}/messages", **headers)
+            read = read_message
+        else:
+            body["messages"] = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+            named = {"name": "answer", "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": named}
+            temperature = 0 if temperature is None else temperature
+            forms["max_tokens"] = provider.max_tokens_parameter
+            forms |= {"response_format": provider.response_format, "system_role": provider.system_role}
+            endpoint = self._breaker.endpoint(f"{url}{version}/chat/completions")
+            read = read_chat
+        if temperature not in (None, LEFT_OUT):
+            body["temperature"] = temperature
+            forms["temperature"] = "sent"
+        answer = send_in_known_forms(
+            self._breaker, body, forms, lambda sent: endpoint.ask(outgoing(sent), provider.timeout)
+        )
+        completion = read(answer, url)
+        # Some servers count none.
+        spent = completion.tokens_in + completion.tokens_out or sum(
+            tokens(text, "model") for text in (system, user, completion.text)
+        )
+        self._breaker.spend(spent)
+        return completion
 
 
-def _count(given: int) -> int:
-    """Tokens as an event can hold them, whatever a provider says."""
-    return min(max(given, 0), 2**53)
-
-
-_RETRIED = (500, 502, 503, 504, 529)
-"""Statuses of a server that is overloaded, or starts; 529 is Anthropic's."""
+_RETRIED = (502, 503, 504, 529)
+"""Statuses of a server that is overloaded, or starts; 529 is Anthropic's. With 500, or by hanging up, it
+fails at what it was sent."""

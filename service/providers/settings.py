@@ -1,7 +1,7 @@
 """Which providers a store asks: what `memlog.toml` and `memlog.open` choose."""
 
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 import msgspec
@@ -18,10 +18,16 @@ from memlog.eventlog.limits import (
     PROVIDER_TIMEOUT,
     QUIET_MINUTES,
     RERANKED,
+    TEMPERATURE,
+    TOKENS_PER_DAY,
     EmbeddingType,
+    EncodingFormat,
     LanguageModelType,
     Limit,
     RerankType,
+    ResponseFormat,
+    SystemRole,
+    TokenParameter,
 )
 from memlog.eventlog.secrets import masked
 
@@ -37,6 +43,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     timeout: float = PROVIDER_TIMEOUT.default
     api_key: ApiKey | None = None
+    proxy: str | None = None
 
     def __repr__(self) -> str:
         """Without the key."""
@@ -47,15 +54,22 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
         values = {name: getattr(self, name) for name in self.__struct_fields__}
         return values | {"api_key": None if self.api_key is None else "…"}
 
-    def _check(self, kind: object, kinds: tuple[str, ...], numbers: dict[str, Limit[Any]]) -> None:
-        if kind not in kinds:
-            raise BadInput(f"type is {shown_value(kind)}", hint=f"one of {', '.join(kinds)}")
+    def _check(
+        self, kind: object, kinds: tuple[str, ...], numbers: dict[str, Limit[Any]], **choices: object
+    ) -> None:
+        for name, given, allowed in (
+            ("type", kind, kinds),
+            *((name, getattr(self, name), get_args(choice)) for name, choice in choices.items()),
+        ):
+            if given not in allowed:
+                raise BadInput(f"{name} is {shown_value(given)}", hint=f"one of {', '.join(allowed)}")
         for name, limit in {"timeout": PROVIDER_TIMEOUT, **numbers}.items():
             value = getattr(self, name)
             if value is not None and not limit.allows(value):
                 raise BadInput(f"{name} is {shown_value(value)}", hint=f"a number {limit}")
-        if self.base_url is not None:
-            _check_url(self.base_url)
+        for name in ("base_url", "proxy"):
+            if getattr(self, name) is not None:
+                _check_url(name, getattr(self, name))
         if kind in ("api", "tei", "anthropic") and self.base_url is None:
             raise BadInput(f"type {kind} needs base_url", hint="such as https://api.example.com/v1")
 
@@ -73,6 +87,10 @@ class EmbeddingProvider(Provider, frozen=True, kw_only=True):
     timeout: seconds that a question waits for it at most.
     batch: texts in a request.
     api_key: sent as a bearer token; a text, or a function that returns it. It is never shown.
+    proxy: through which it is asked: http://127.0.0.1:3128; None for none.
+    query_prefix, passage_prefix: what stands before a question and a passage; None for what the model was
+        trained with, of those that memlog knows.
+    encoding_format: `none` to leave the parameter out, which some providers refuse.
 
     Raises:
         BadInput: a value is not of its type or out of bounds, or one is missing.
@@ -81,10 +99,16 @@ class EmbeddingProvider(Provider, frozen=True, kw_only=True):
     type: EmbeddingType = "onnx"
     dimension: int | None = None
     batch: int = EMBEDDING_BATCH.default
+    query_prefix: str | None = None
+    passage_prefix: str | None = None
+    encoding_format: EncodingFormat = "float"
 
     def __post_init__(self) -> None:
         numbers = {"dimension": EMBEDDING_DIMENSION, "batch": EMBEDDING_BATCH}
-        self._check(self.type, get_args(EmbeddingType), numbers)
+        self._check(self.type, get_args(EmbeddingType), numbers, encoding_format=EncodingFormat)
+        for name in ("query_prefix", "passage_prefix"):
+            if not isinstance(getattr(self, name), str | None):
+                raise BadInput(f"{name} is {shown_value(getattr(self, name))}", hint="a text")
         if self.type == "api" and self.model is None:
             raise BadInput("type api needs model", hint="the name that the provider has for it")
         if self.type == "onnx" and self.base_url is not None:
@@ -97,7 +121,7 @@ class RerankProvider(Provider, frozen=True, kw_only=True):
     type: `api`: `/v1/rerank` as Cohere, Jina, vLLM and llama.cpp have it; `tei`: `/rerank` of Hugging Face's
         text-embeddings-inference.
     top_n: how many of the best hits it ranks.
-    base_url, model, timeout, api_key: as of `EmbeddingProvider`.
+    base_url, model, timeout, api_key, proxy: as of `EmbeddingProvider`.
 
     Raises:
         BadInput: a value is not of its type or out of bounds, or one is missing.
@@ -116,7 +140,11 @@ class LanguageModelProvider(Provider, frozen=True, kw_only=True):
     type: `api`: OpenAI's `/v1/chat/completions` with a JSON schema, as OpenAI, Ollama, llama.cpp, vLLM and LM
         Studio serve it; `anthropic`: Anthropic's `/v1/messages`.
     max_tokens: of an answer.
-    base_url, model, timeout, api_key: as of `EmbeddingProvider`; nobody waits for this one.
+    max_tokens_parameter, temperature, response_format, system_role: in which forms these are sent at first;
+        `none`: not at all. A form that the provider refuses is replaced, and that is remembered.
+        temperature: None for 0 of an API, and none of Anthropic's. response_format: what holds the answer to
+        JSON; of Anthropic's API anything but `json_schema` is `none`.
+    base_url, model, timeout, api_key, proxy: as of `EmbeddingProvider`; nobody waits for this one.
 
     Raises:
         BadInput: a value is not of its type or out of bounds, or one is missing.
@@ -125,10 +153,23 @@ class LanguageModelProvider(Provider, frozen=True, kw_only=True):
     type: LanguageModelType = "api"
     timeout: float = LANGUAGE_MODEL_TIMEOUT.default
     max_tokens: int = ANSWER_TOKENS.default
+    max_tokens_parameter: TokenParameter = "max_tokens"
+    temperature: float | Literal["none"] | None = None
+    response_format: ResponseFormat = "json_schema"
+    system_role: SystemRole = "system"
 
     def __post_init__(self) -> None:
-        numbers = {"max_tokens": ANSWER_TOKENS}
-        self._check(self.type, get_args(LanguageModelType), numbers)
+        numbers = {"max_tokens": ANSWER_TOKENS} | (
+            {} if self.temperature == "none" else {"temperature": TEMPERATURE}
+        )
+        self._check(
+            self.type,
+            get_args(LanguageModelType),
+            numbers,
+            max_tokens_parameter=TokenParameter,
+            response_format=ResponseFormat,
+            system_role=SystemRole,
+        )
 
     @property
     def name(self) -> str:
@@ -146,6 +187,7 @@ class ExtractionRules(msgspec.Struct, frozen=True, kw_only=True):
 
     quiet_minutes: without a message, after which a chat is distilled. tokens: of its buffer, from which on it
         is distilled at once; also of the messages of one request.
+    max_tokens_per_day: of questions and answers on a day in UTC, of extraction and jobs together, at most.
     threshold: the least importance of a memory. max_per_session: memories of a session on a day at
         most.
 
@@ -157,6 +199,7 @@ class ExtractionRules(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int = BUFFER_TOKENS.default
     threshold: float = EXTRACTION_THRESHOLD.default
     max_per_session: int = MEMORIES_PER_SESSION.default
+    max_tokens_per_day: int = TOKENS_PER_DAY.default
 
     def __post_init__(self) -> None:
         limits: dict[str, Limit[Any]] = {
@@ -164,21 +207,22 @@ class ExtractionRules(msgspec.Struct, frozen=True, kw_only=True):
             "tokens": BUFFER_TOKENS,
             "threshold": EXTRACTION_THRESHOLD,
             "max_per_session": MEMORIES_PER_SESSION,
+            "max_tokens_per_day": TOKENS_PER_DAY,
         }
         for name, limit in limits.items():
             if not limit.allows(getattr(self, name)):
                 raise BadInput(f"{name} is {shown_value(getattr(self, name))}", hint=f"a number {limit}")
 
 
-def _check_url(url: str) -> None:
+def _check_url(name: str, url: str) -> None:
+    example = "https://api.example.com/v1" if name == "base_url" else "http://127.0.0.1:3128"
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(url if isinstance(url, str) else "")
         is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_usable = False
     if not is_usable or not url.isprintable() or " " in url:
-        raise BadInput(f"base_url is {masked(shown_value(url))}", hint="such as https://api.example.com/v1")
+        raise BadInput(f"{name} is {masked(shown_value(url))}", hint=f"such as {example}")
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise BadInput(
-            "base_url has a password, a query or a fragment", hint='give it as api_key = "${NAME}"'
-        )
+        hint = 'give it as api_key = "${NAME}"' if name == "base_url" else f"such as {example}"
+        raise BadInput(f"{name} has a password, a query or a fragment", hint=hint)

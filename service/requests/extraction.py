@@ -30,8 +30,9 @@ class DistilMessages(Request, frozen=True):
     chat: Annotated[ChatField | None, "Only of this conversation."] = None
     mode: Mode | None = None
     dry_run: Annotated[bool, "Send nothing: only tell what would be sent."] = False
-    retry: Retry = False
+    unbounded: Annotated[bool, "Do not ask, and send more than extraction.max_tokens_per_day."] = False
     progress: ProgressField = None
+    retry: Retry = False
 
 
 class DistilDays(Request, frozen=True):
@@ -46,8 +47,8 @@ class DistilDays(Request, frozen=True):
     """
 
     until: Annotated[Day | None, "The last day (2026-02-24); yesterday, in UTC, where not given."] = None
-    retry: Retry = False
     progress: ProgressField = None
+    retry: Retry = False
 
 
 class ListBuffers(Request, frozen=True):

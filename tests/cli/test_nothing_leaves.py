@@ -35,7 +35,7 @@ CALLS = {
     "append extraction_completed": ["--chat", "c:1", "--through-message-id", "m1"],
     "append memories_extracted": ["--chat", "c:1", "--message-id", "m1", "--model", "m", "--prompt", "p"],
     "append memories_merged": ["--event-id", "m1"],
-    "append request_failed": [
+    "append model_failed": [
         *("--task", "merge", "--event-id", "m1"),
         *("--provider", "p", "--model", "m", "--kind", "late"),
     ],

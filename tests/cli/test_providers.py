@@ -65,6 +65,32 @@ def test_the_sections_choose_providers_and_a_failure_shows(
     assert len(provider.requests) == asked
 
 
+def test_the_sections_choose_parameters_prefixes_and_a_proxy(
+    memlog: Run, store: Path, provider: Provider
+) -> None:
+    configured(
+        store,
+        f'[embedding]\ntype = "api"\nbase_url = "http://models.invalid/v1"\nmodel = "mini"\n'
+        f'proxy = "{provider.url}"\nquery_prefix = "ask: "\nencoding_format = "none"\ntimeout = 60\n'
+        f'[language_model]\nbase_url = "{provider.url}"\nmax_tokens_parameter = "max_completion_tokens"\n'
+        'temperature = 0.5\nresponse_format = "none"\nsystem_role = "developer"\n',
+    )
+    memlog(*SAID, "I like green tea")
+    assert memlog("embed", "--json").json["computed"] == 1
+    memlog("query", "a hot drink")
+    assert memlog("extract").code == 0
+    *_, embedded, asked = (body for path, body, _ in provider.requests if path.startswith("http:"))
+    assert "encoding_format" not in embedded
+    assert asked["input"] == ["ask: a hot drink"]
+    body = provider.requests[-1][1]
+    assert sorted(body) == ["max_completion_tokens", "messages", "temperature"]
+    assert (body["temperature"], body["messages"][0]["role"]) == (0.5, "developer")
+    shown = memlog("config").out.decode()
+    assert f"are sent to http://models.invalid/v1 through {provider.url}\n" in shown
+    for wrong in ("3", "warm"):
+        assert memlog("extract", env={"MEMLOG_LANGUAGE_MODEL_TEMPERATURE": wrong}).code == 65
+
+
 def test_a_key_in_the_file_is_refused_and_not_printed(memlog: Run, store: Path) -> None:
     configured(store, f'[embedding]\ntype = "api"\nbase_url = "http://127.0.0.1:1"\napi_key = "{KEY}"\n')
     done = memlog("query", "tea", "--json")

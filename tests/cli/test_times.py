@@ -47,6 +47,7 @@ def teas(memlog: Run, store: Path) -> Path:
         ({"TZ": "UTC"}, "[2016-12-31 23:59 UTC]", "[2026-06-24 20:59]"),
         (HELSINKI, "[2017-01-01 01:59 Europe/Helsinki]", "[2026-06-24 23:59]"),
         ({"TZ": "EST5EDT,M3.2.0,M11.1.0"}, "[2016-12-31 18:59 EST]", "[2026-06-24 16:59]"),
+        ({"TZ": "UTC+3"}, "[2016-12-31 20:59 UTC-03:00]", "[2026-06-24 17:59]"),  # POSIX: west of it
         (HELSINKI | {"MEMLOG_TIMEZONE": "Asia/Tokyo"}, "[2017-01-01 08:59 Asia/Tokyo]", "[2026-06-25 05:59]"),
     ],
 )

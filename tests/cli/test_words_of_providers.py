@@ -75,7 +75,7 @@ def files(store: Path) -> bytes:
     """Whatever lies outside the log, and what jobs wrote into it; the databases hold the texts themselves."""
     lines = [line for path in store.rglob("log/**/*.jsonl") for line in path.read_bytes().splitlines()]
     others = [path for path in store.rglob("*") if path.is_file() and path.suffix not in (".db", ".jsonl")]
-    by_jobs = [line for line in lines if b"job_completed" in line]
+    by_jobs = [line for line in lines if b"job_completed" in line or b"model_failed" in line]
     return b"\n".join([*by_jobs, *(path.read_bytes() for path in others)])
 
 
@@ -149,6 +149,7 @@ def test_what_an_older_version_kept_is_dropped(memlog: Run, filled: Path, provid
             "errors": 3,
             "error": f"HTTP 400: {SAID}",
             "failed_at": "2026-01-14T12:00:00.000Z",
+            "given_up": ["2026-01-14/m1"],
         }
         path = filled / "cache/providers.json"
         path.parent.mkdir(exist_ok=True)

@@ -103,7 +103,7 @@ memories = [
     ),
     event("change_undone", event_ids=st.lists(ids, min_size=1, max_size=3)),
     event(
-        "request_failed",
+        "model_failed",
         task=st.just("extract"),
         chat_id=st.just("cli:1"),
         event_ids=st.lists(ids, min_size=1, max_size=2),

@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from memlog.projector.embedding.models import load_embedder
 
@@ -19,7 +20,10 @@ T = TypeVar("T")
 
 class Provider(ThreadingHTTPServer):
     """`requests`: each path with its body and headers. `always`: a fault. `order`: of ranked texts.
-    `quotes`: how it quotes what it was sent, in an error."""
+    `quotes`: how it quotes what it was sent, in an error. `refuse`: the status and the words with which it
+    refuses a body. `reply`: what it answers in the place of its answer to a body, as JSON or as bytes. It is
+    a proxy, too. `vectors`: of texts, by the bundled model. `poison`: a fault, or a status, by a word of what
+    it is asked about."""
 
     daemon_threads = True
 
@@ -34,6 +38,10 @@ class Provider(ThreadingHTTPServer):
         self.longest = 1_000_000
         self.refused = "\0"
         self.quotes: str | None = None
+        self.refuse: Callable[[Any], tuple[int, Any] | None] = lambda _: None
+        self.reply: Callable[[Any, Any], Any] = lambda _, answer: answer
+        self.vectors: Callable[[list[str]], list[list[float]]] = _vectors
+        self.poison: dict[str, str] = {}
         self.over = threading.Event()
 
     @property
@@ -44,6 +52,10 @@ class Provider(ThreadingHTTPServer):
         """What its language model answers: by `answer`, else that nothing is worth it."""
         self.asked.append(asked)
         return self.answer(asked)
+
+    def asked_about(self, word: str) -> int:
+        """How many requests had a word."""
+        return sum(word in json.dumps(body) for _, body, _ in self.requests)
 
     def texts(self) -> list[str]:
         """All texts that it was sent."""
@@ -85,7 +97,15 @@ class _Handler(BaseHTTPRequestHandler):
         if self.server.quotes is not None:
             self._quote(f"cannot-read {json.dumps(body)}")
             return
-        answer = _ANSWERS.get(self.path)
+        if (refusal := self.server.refuse(body)) is not None:
+            self._send(refusal[0], _encoded(refusal[1]))
+            return
+        told = json.dumps(body)
+        fault = next((f for word, f in self.server.poison.items() if word in told), self.server.always)
+        if fault is not None and fault not in _FAULTS:
+            self._send(int(fault), b'{"error":{"message":"it is filtered"}}')
+            return
+        answer = _ANSWERS.get(urlsplit(self.path).path)
         if answer is None or (self.server.is_old_ollama and self.path == "/api/embed"):
             self._send(404, b"404 page not found", {"content-type": "text/plain"})
             return
@@ -97,7 +117,11 @@ class _Handler(BaseHTTPRequestHandler):
                 500, b'{"error":{"message":"input (900 tokens) is too large to process"}}'
             )  # llama.cpp
             return
-        _FAULTS[self.server.always](self, json.dumps(answer(self.server, body)).encode())
+        reply = self.server.reply(body, answer(self.server, body))
+        if reply is HANGS:
+            self._hang(b"")
+            return
+        _FAULTS[fault](self, _encoded(reply))
 
     def _send(self, status: int, data: bytes, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
@@ -199,6 +223,14 @@ _FAULTS: dict[str | None, Callable[[_Handler, bytes], None]] = {
 FAULTS = [name for name in _FAULTS if name]
 
 
+HANGS = object()
+"""A reply that never comes."""
+
+
+def _encoded(value: Any) -> bytes:
+    return value if isinstance(value, bytes) else json.dumps(value).encode()
+
+
 def _vectors(texts: list[str]) -> list[list[float]]:
     return [[float(number) for number in row] for row in load_embedder().embed(texts)]
 
@@ -207,8 +239,8 @@ def _listed(texts: str | list[str]) -> list[str]:
     return [texts] if isinstance(texts, str) else texts
 
 
-def _openai(_: Provider, body: dict[str, Any]) -> dict[str, Any]:
-    data = [{"index": n, "embedding": v} for n, v in enumerate(_vectors(_listed(body["input"])))]
+def _openai(server: Provider, body: dict[str, Any]) -> dict[str, Any]:
+    data = [{"index": n, "embedding": v} for n, v in enumerate(server.vectors(_listed(body["input"])))]
     # In an order of its own, as the protocol allows.
     return {"object": "list", "data": data[::-1], "model": body["model"], "usage": {"total_tokens": 1}}
 
@@ -229,26 +261,27 @@ def _tei(server: Provider, body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _chat(server: Provider, body: dict[str, Any]) -> dict[str, Any]:
-    assert body["response_format"]["json_schema"]["schema"]["type"] == "object"
+    form = body.get("response_format", {"type": "text"})
+    assert form["type"] != "json_schema" or form["json_schema"]["schema"]["type"] == "object"
     text = server.said(body["messages"][-1]["content"])
     choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
     return {"choices": [choice], "usage": {"prompt_tokens": 100, "completion_tokens": 10}}
 
 
 def _messages(server: Provider, body: dict[str, Any]) -> dict[str, Any]:
-    assert body["output_config"]["format"]["schema"]["type"] == "object"
+    assert "output_config" not in body or body["output_config"]["format"]["schema"]["type"] == "object"
     block = {"type": "text", "text": server.said(body["messages"][-1]["content"])}
     usage = {"input_tokens": 100, "output_tokens": 10}
     return {"type": "message", "content": [block], "stop_reason": "end_turn", "usage": usage}
 
 
-def _ollama(_: Provider, body: dict[str, Any]) -> dict[str, Any]:
-    return {"model": body["model"], "embeddings": _vectors(_listed(body["input"]))}
+def _ollama(server: Provider, body: dict[str, Any]) -> dict[str, Any]:
+    return {"model": body["model"], "embeddings": server.vectors(_listed(body["input"]))}
 
 
 _ANSWERS: dict[str, Callable[[Provider, dict[str, Any]], Any]] = {
     "/api/embed": _ollama,
-    "/api/embeddings": lambda _, body: {"embedding": _vectors([body["prompt"]])[0]},
+    "/api/embeddings": lambda server, body: {"embedding": server.vectors([body["prompt"]])[0]},
     "/v1/embeddings": _openai,
     "/v1/rerank": _rerank,
     "/rerank": _tei,

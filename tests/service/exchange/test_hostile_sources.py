@@ -53,6 +53,25 @@ def test_what_computes_its_values_is_not_read(tmp_path: Path, name: str) -> None
     )
 
 
+def test_rows_that_are_older_than_their_columns_are_read(tmp_path: Path) -> None:
+    more = [
+        f"ALTER TABLE memories ADD COLUMN more{n} TEXT NOT NULL DEFAULT 'by-the-old-version-of-the-program'"
+        for n in range(9)
+    ]
+    rows = [f"INSERT INTO memories (id, tier, content) VALUES ({n}, 2, 'row {n}')" for n in range(500)]
+    path = database(
+        tmp_path / "a.db",
+        "CREATE TABLE memories (id INTEGER, tier INTEGER, content TEXT)",
+        *rows,
+        *more,
+        "ALTER TABLE memories ADD COLUMN category TEXT NOT NULL DEFAULT 'not-named-by-the-old-version'",
+    )
+    with memlog.open(tmp_path / "store", create=True) as store:
+        report = store.exchange.import_from("tiered", [path])
+        assert report.problems == []
+        assert len(store.memories.list()) == 500
+
+
 def test_two_first_imports_at_once_write_nothing_twice(tmp_path: Path) -> None:
     rows = [
         f"INSERT INTO memories (id, tier, content, created_at) VALUES ({n}, 2, 'row {n}', '2026-01-01')"

@@ -2,7 +2,10 @@
 
 import base64
 import json
+import os
 import random
+import shutil
+import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +16,7 @@ import memlog
 from memlog.query.context.token_counters import tokens
 from tests.service.extraction.test_extraction import opened
 from tests.support.provider import Provider
+from tests.support.storm_workload import MEMLOG
 from tests.support.watched import Watch, until
 
 ROOM = 400
@@ -101,3 +105,54 @@ def message(role: str, content: str, chat: str = "1", ts: str | None = None) -> 
 
 def lines(text: str, between: str) -> str:
     return between.join(text[start : start + 76] for start in range(0, len(text), 76))
+
+
+def test_the_tokens_of_a_day_bound_a_history(tmp_path: Path, provider: Provider) -> None:
+    rules = {"tokens": ROOM, "max_tokens_per_day": 2500}
+    with opened(tmp_path, provider, **rules) as store:
+        for chat in "abcdefghij":
+            store.append([message("user", LONG["finnish"] * 20, chat=chat)])
+        *done, rest = store.extraction.run()
+        assert rest.messages == 10 - len(done) > 0
+        assert "max_tokens_per_day" in str(rest.set_aside)
+        assert sum(each.tokens_in + each.tokens_out for each in done) <= 2500
+    shutil.rmtree(tmp_path / "cache")
+    asked = len(provider.asked)
+    with opened(tmp_path, provider, **rules) as store:
+        assert [each.messages for each in store.extraction.run()] == [rest.messages]
+        weekly = {step.name: step.outcome for step in store.jobs.run("weekly")[0].steps}
+        assert (weekly["duplicates"], weekly["merge"], weekly["profile"]) == ("done", "skipped", "skipped")
+        assert len(provider.asked) == asked
+        assert len(store.extraction.run(unbounded=True)) == rest.messages
+
+
+def test_the_first_run_over_a_history_asks_on_a_terminal(tmp_path: Path, provider: Provider) -> None:
+    with memlog.open(tmp_path) as store:
+        for chat in "ab":
+            store.append([message("user", "I live in Turku", chat=chat)])
+    (tmp_path / "memlog.toml").write_text(f'[language_model]\nbase_url = "{provider.url}"\n')
+
+    def answered(words: bytes) -> str:
+        ours, its = os.openpty()
+        command = [MEMLOG, "--store", tmp_path, "extract"]
+        process = subprocess.Popen(command, stdin=its, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        os.close(its)
+        os.write(ours, words)
+        _, errors = process.communicate(timeout=60)
+        os.close(ours)
+        return errors.decode()
+
+    assert "2 messages, 2 requests" in answered(b"n\n")
+    assert provider.asked == []
+    assert "2 messages, 2 requests" in answered(b"y\n")
+    assert len(provider.asked) == 2
+
+
+def test_the_doctor_names_a_language_model_that_refuses_its_key(tmp_path: Path, provider: Provider) -> None:
+    with opened(tmp_path, provider) as store:
+        store.append([message("user", "I live in Turku")])
+        provider.always = "echo"
+        (found,) = [each for each in store.maintenance.examine() if each.check == "language model"]
+    assert found.state == "warning"
+    assert "HTTP 401" in found.finding
+    assert "api_key" in found.remedy

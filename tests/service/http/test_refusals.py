@@ -88,6 +88,15 @@ def test_a_head_that_does_not_end_is_refused(serve: Serve, tmp_path: Path) -> No
     assert server.ask("/healthz").status == 200
 
 
+def test_requests_without_end_are_refused(serve: Serve, tmp_path: Path) -> None:
+    server = serve(store=tmp_path / "store")
+    with socket.create_connection(("127.0.0.1", server.port), 60) as connected:
+        connected.sendall(f"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1:{server.port}\r\n\r\n".encode() * 1000)
+        answers = b"".join(iter(lambda: connected.recv(65536), b""))
+    assert b"400 Bad Request" in answers
+    assert server.ask("/healthz").status == 200
+
+
 def test_connections_that_send_nothing_keep_nobody_out(serve: Serve, tmp_path: Path) -> None:
     server = serve(store=tmp_path / "store")
     with ExitStack() as held:

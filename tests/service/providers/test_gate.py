@@ -156,7 +156,7 @@ SENDERS: dict[str, tuple[Callable[[memlog.Store, Secret], None], ...]] = {
     "service.providers.language_model.LanguageModel._asked": (),  # by those who ask it
     "service.extraction.extractor.Extractor._answered": (distil, distil_one_by_one, distil_days),
     "service.jobs.merging.Merger._compare": (weekly,),
-    "service.jobs.profile.Profile._refresh": (weekly,),
+    "service.jobs.profile.Profile._ask": (weekly,),
     "service.jobs.summaries.Summariser._summarise": (summaries,),
 }
 """Every function that makes a request to a provider, or asks a language model, with what makes it do so."""

@@ -1,0 +1,46 @@
+"""Passages whose text a provider could not embed today: words find them, and another day asks again."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.file_io import status_at
+from memlog.eventlog.layout import EMBEDDINGS
+from memlog.projector.catchup import Turn
+from memlog.projector.embedding.cache import VectorCache
+from memlog.projector.passages import index, vectors
+from memlog.projector.passages.index import Shelf
+from memlog.projector.passages.vectors import Pending
+from memlog.projector.sqlite import Connection
+
+
+def names_set_aside(db: Connection, store: Path) -> list[str]:
+    """What was set aside: `message 01a2160e-…`."""
+    model = vectors.model_of(db)
+    if model is None or not vectors.tables(db) or status_at(store / EMBEDDINGS) is None:
+        return []
+    with closing(VectorCache(store, model)) as cache:
+        found = _set_aside(db, cache) if cache.has_set_aside() else ()
+        names = (index.name_of_owner(db, shelf, each.chunk_no) for shelf, each, _ in found)
+        return list(dict.fromkeys(names))
+
+
+def take_back(db: Connection, store: Path, model: str, turn: Turn) -> None:
+    """Have the passages wait for a vector anew that were set aside before today."""
+    today = timestamps.today()
+    with closing(VectorCache(store, model)) as cache:
+        if not cache.has_set_aside(today):
+            return
+        found = [(shelf, each) for shelf, each, day in _set_aside(db, cache) if day < today]
+    with turn(), closing(VectorCache(store, model)) as cache:
+        for shelf, each in found:
+            index.queue_again(db, shelf, each)
+        cache.take_back(today)
+
+
+def _set_aside(db: Connection, cache: VectorCache) -> Iterator[tuple[Shelf, Pending, str]]:
+    for shelf in index.SHELVES:
+        passages = index.without_vector(db, shelf)
+        days = cache.days_aside(each.text for each in passages)
+        yield from ((shelf, each, days[each.text]) for each in passages if each.text in days)
