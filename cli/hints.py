@@ -38,8 +38,10 @@ COMMANDS = {
     "maintenance.seal": "seal",
     "maintenance.verify": "verify",
     "memories.conflicts": "memory conflicts",
+    "memories.history": "memory history",
     "memories.list": "memory list",
     "memories.save": "memory save",
+    "memories.unmerge": "memory unmerge",
     "search": "query",
 }
 """The methods of a store that hints, notes and findings name, each with its command."""

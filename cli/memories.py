@@ -25,6 +25,7 @@ from memlog.service.requests.memories import (
     SaveMemory,
     ShowHistory,
     TouchMemories,
+    UnmergeMemory,
     UpdateMemory,
 )
 from memlog.service.requests.scope import event_of
@@ -54,11 +55,15 @@ COLUMNS: Columns = {
 
 _CONFLICTS: Columns = {
     "state": lambda conflict: f"{conflict.state} {conflict.decided_by or ''}".rstrip(),
+    "relation": "relation",
     "found": lambda conflict: minute(conflict.ts),
     "id": "id",
     "holds": "memory_id",
     "memories": lambda conflict: " | ".join(
         f"{each.memory_id}: {one_line(each.content or '(forgotten)')}" for each in conflict.memories
+    ),
+    "proposed": lambda conflict: (
+        conflict.proposed and f"{conflict.proposed.memory_id}: {one_line(conflict.proposed.content)}"
     ),
 }
 
@@ -131,7 +136,12 @@ def history(store: Store, asked: ShowHistory) -> Answer:
     ListConflicts, group=memory, adds="\nWith --resolve and --keep it decides one, and shows that alone."
 )
 @click.option("--resolve", metavar="CONFLICT", help="Decide this conflict.")
-@click.option("--keep", metavar="ID", multiple=True, help="A memory that holds; the others are archived.")
+@click.option(
+    "--keep",
+    metavar="ID",
+    multiple=True,
+    help="A memory that holds, or what is proposed; the others are archived.",
+)
 def conflicts(store: Store, asked: ListConflicts, *, resolve: str | None, keep: tuple[str, ...]) -> Answer:
     if (resolve is None) != (not keep):
         raise click.UsageError("--resolve and --keep go together: which conflict, and what holds")
@@ -139,7 +149,7 @@ def conflicts(store: Store, asked: ListConflicts, *, resolve: str | None, keep: 
         found = store.memories.conflicts(asked)
     else:
         found = [store.memories.resolve(resolve, keep=list(keep))]
-    return list_answer("conflicts", found, _CONFLICTS, if_empty="no memories contradict each other")
+    return list_answer("conflicts", found, _CONFLICTS, if_empty="no memories are in conflict")
 
 
 @request_command(UpdateMemory, group=memory, arguments=["memory_id"], types=_TYPES)
@@ -155,6 +165,11 @@ def update(store: Store, asked: UpdateMemory, *, no_tags: bool) -> Done:
 @request_command(ArchiveMemory, group=memory, arguments=["memory_id"])
 def archive(store: Store, asked: ArchiveMemory) -> Done:
     return Done(store.memories.archive(asked), f"Archived the memory {asked.memory_id}.")
+
+
+@request_command(UnmergeMemory, group=memory, arguments=["memory_id"])
+def unmerge(store: Store, asked: UnmergeMemory) -> Answer:
+    return list_answer("memories", store.memories.unmerge(asked), COLUMNS)
 
 
 @request_command(DeleteMemory, group=memory, arguments=["memory_id"])

@@ -159,6 +159,16 @@ class MemoryArchived(Change, tag="memory_archived"):
     extraction: Extraction | None = None
 
 
+class ChangeUndone(Change, tag="change_undone"):
+    """Changes of memories were taken back. Written for a person: what they saved, updated, archived or
+    accessed counts no more. They stay in the log and in the history.
+
+    event_ids: of the changes.
+    """
+
+    event_ids: Ids
+
+
 class MemoryDeleted(Change, tag="memory_deleted"):
     """A memory was deleted. Written by agents and people; a later `memory_saved` restores it."""
 

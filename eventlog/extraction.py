@@ -27,19 +27,21 @@ class Extraction(msgspec.Struct, frozen=True, omit_defaults=True):
     chat_id: str | None = None
 
 
-class MergeDecision(msgspec.Struct, frozen=True):
+class MergeDecision(msgspec.Struct, frozen=True, omit_defaults=True):
     """What memories that mean the same have to do with each other.
 
     relation: `same`: they say the same; `update`: they say more of one thing; `contradiction`: not all can
-        hold; `different`: a person says that all do.
+        hold; `different`: a person says that all do; `accepted`: a person takes the text that was proposed.
     memory_ids: of them, the oldest first. event_ids: of the events with the contents that were compared.
     memory_id: of the one that stands for all; None where a person is to decide, or all hold.
+    proposal_id: of the memory with the text that the model proposes, where a person is to decide.
     """
 
-    relation: Literal["same", "update", "contradiction", "different"]
+    relation: Literal["same", "update", "contradiction", "different", "accepted"]
     memory_ids: list[Name]
     event_ids: list[Name]
     memory_id: Name | None = None
+    proposal_id: Name | None = None
 
 
 class JobStep(msgspec.Struct, frozen=True):

@@ -87,7 +87,7 @@ def chat_of_stream(stream: str) -> tuple[str, str] | None:
 _STREAMS = {
     "memory": "memory_saved memory_updated memory_archived memory_deleted memory_accessed context_given"
     " salience_decayed daily_event_recorded daily_events_compressed memories_extracted"
-    " model_failed memories_merged job_completed",
+    " model_failed memories_merged job_completed change_undone",
     "core": "core_memory_updated core_memory_deleted profile_refreshed",
     "facts": "fact_stored fact_removed",
     "documents": "source_registered source_removed document_indexed document_removed",

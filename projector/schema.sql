@@ -248,6 +248,7 @@ CREATE TABLE merge_decisions (
     memory_ids     TEXT NOT NULL,   -- a JSON list, the oldest first
     event_ids      TEXT NOT NULL,   -- a JSON list: of the events with the contents that were compared
     memory_id      TEXT,            -- of the one that stands for all; null where a person is to decide
+    proposal_id    TEXT,            -- of the memory with the text that a person is to accept or not
     ts             TEXT NOT NULL,
     PRIMARY KEY (stream, extraction_id, number)
 ) WITHOUT ROWID;
@@ -300,8 +301,7 @@ CREATE TABLE held_events (
     PRIMARY KEY (stream, extraction_id, id)
 ) WITHOUT ROWID;
 
--- A row per field of a memory that was ever set, with the newest event that set it. The field `saved` holds all
--- fields of a memory_saved.
+-- A row per field of a memory and event that set it. The field `saved` holds all fields of a memory_saved.
 CREATE TABLE versions (
     stream      TEXT NOT NULL,
     memory_id   TEXT NOT NULL,
@@ -310,8 +310,27 @@ CREATE TABLE versions (
     event_id    TEXT NOT NULL,
     ts          TEXT NOT NULL,
     precedence  TEXT NOT NULL,
-    PRIMARY KEY (stream, memory_id, field)
+    PRIMARY KEY (stream, memory_id, field, precedence)
 ) WITHOUT ROWID;
+
+-- A row per event that a change_undone takes back.
+CREATE TABLE undone_events (
+    stream      TEXT NOT NULL,
+    target_id   TEXT NOT NULL,     -- of what is taken back
+    id          TEXT NOT NULL,     -- of the change_undone
+    precedence  TEXT NOT NULL,
+    PRIMARY KEY (stream, target_id, id)
+) WITHOUT ROWID;
+
+-- A view with a row per field of a memory that holds: of the newest event that set it and was not taken back.
+CREATE VIEW current_versions AS
+SELECT * FROM versions v
+WHERE NOT EXISTS (SELECT 1 FROM undone_events u WHERE (u.stream, u.target_id) = (v.stream, v.event_id))
+AND NOT EXISTS (
+    SELECT 1 FROM versions n
+    WHERE (n.stream, n.memory_id, n.field) = (v.stream, v.memory_id, v.field) AND n.precedence > v.precedence
+    AND NOT EXISTS (SELECT 1 FROM undone_events u WHERE (u.stream, u.target_id) = (n.stream, n.event_id))
+);
 
 -- A row per thing that was ever deleted, with the newest event that did it: nothing older is kept.
 -- thing: in `memory` a memory_id; in `core` and `facts` the key as a JSON list, with null for "all of them";
@@ -343,6 +362,29 @@ CREATE TABLE memory_events (
     chat_id        TEXT,               -- channel:chat_id, of which it was distilled
     PRIMARY KEY (memory_id, stream, event_id)
 ) WITHOUT ROWID;
+
+-- A view with a row per event that a merge made of its memories. Older versions named no extraction where no
+-- model was asked: they are the lines of the append that the line of the merge ends.
+CREATE VIEW merge_events AS
+SELECT d.stream, d.extraction_id, d.number, t.memory_id, t.event_id, t.precedence, e.type
+FROM merge_decisions d
+JOIN events c ON (c.stream, c.id) = (d.stream, d.extraction_id)
+JOIN memory_events t ON t.stream = d.stream AND t.memory_id IN (
+    SELECT value FROM json_each(d.memory_ids) UNION SELECT d.memory_id
+)
+JOIN events e ON (e.stream, e.id) = (t.stream, t.event_id)
+WHERE t.extraction_id = d.extraction_id OR (
+    t.extraction_id IS NULL AND e.type IN ('memory_archived', 'memory_updated') AND e.line < c.line
+    AND (e.at, e.day, e.number, e.writer) = (c.at, c.day, c.number, c.writer)
+);
+
+-- A view with a row per decision of a memories_merged, and whether it was taken back.
+CREATE VIEW decisions AS
+SELECT d.*, EXISTS (SELECT 1 FROM undone_events) AND EXISTS (
+    SELECT 1 FROM merge_events m JOIN undone_events u ON (u.stream, u.target_id) = (m.stream, m.event_id)
+    WHERE (m.stream, m.extraction_id, m.number) = (d.stream, d.extraction_id, d.number)
+) AS is_undone
+FROM merge_decisions d;
 
 -- A row per context_given.
 CREATE TABLE contexts_given (

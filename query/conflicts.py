@@ -19,47 +19,65 @@ class ConflictingMemory(msgspec.Struct, kw_only=True):
 
 
 class MemoryConflict(msgspec.Struct, kw_only=True):
-    """Memories that contradict each other.
+    """Memories of which a person is to say what holds, or that a model found to contradict each other.
 
-    state: `waiting` for a person; `decided`, by a `model` or a `person`; `settled`: one of them has changed,
-        or is archived, since.
+    relation: `contradiction`: not all can hold; `same`, `update`: a model would put one text in the place of
+        what somebody saved.
+    state: `waiting` for a person; `queued`: it waits once one of those before it is decided; `decided`, by a
+        `model` or a `person`; `settled`: one of them has changed, or is archived, since.
     memory_id: of the one that holds; None where none was chosen, or all hold. memories: the oldest first.
+    proposed: a memory with the text that the model proposes, which takes their place if it is kept.
     """
 
     id: str
     ts: str
-    state: Literal["waiting", "decided", "settled"]
+    relation: Literal["same", "update", "contradiction"]
+    state: Literal["waiting", "queued", "decided", "settled"]
     decided_by: Literal["model", "person"] | None
     memory_id: str | None
     memories: list[ConflictingMemory]
+    proposed: ConflictingMemory | None = None
 
+
+MOST_OPEN = 20
+"""Conflicts that wait for a person at once; the others are queued."""
 
 # A person's decision is a row of its own, with the same events; the id stays that of the model's.
 _CONFLICTS = """
-SELECT d.extraction_id || '.' || d.number, d.ts, d.memory_ids, d.event_ids, p.relation,
-    coalesce(p.memory_id, d.memory_id),
+SELECT d.extraction_id || '.' || d.number AS id, d.ts, d.relation, d.memory_ids, d.event_ids, d.proposal_id,
+    p.relation AS by_person, iif(d.is_undone, NULL, coalesce(p.memory_id, d.memory_id)) AS memory_id,
+    d.extraction_id, d.number,
     d.memory_id IS NULL AND p.relation IS NULL AND NOT EXISTS (
         SELECT 1 FROM json_each(d.event_ids) v
         WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.event_id = v.value AND m.archived_at IS NULL)
-    ) AS is_waiting
-FROM merge_decisions d JOIN closed_extractions c ON (c.stream, c.id) = (d.stream, d.extraction_id)
+    ) AS is_open
+FROM decisions d JOIN closed_extractions c ON (c.stream, c.id) = (d.stream, d.extraction_id)
 LEFT JOIN (
-    SELECT x.event_ids, x.relation, x.memory_id FROM merge_decisions x
+    SELECT x.event_ids, x.relation, x.memory_id FROM decisions x
     JOIN closed_extractions y ON (y.stream, y.id) = (x.stream, x.extraction_id)
-    WHERE y.model IS NULL AND x.relation IN ('contradiction', 'different')
+    WHERE y.model IS NULL AND x.relation IN ('contradiction', 'different', 'accepted') AND NOT x.is_undone
     GROUP BY x.event_ids HAVING max(x.ts) IS NOT NULL
 ) p ON p.event_ids = d.event_ids
-WHERE d.relation = 'contradiction' AND c.model IS NOT NULL
-ORDER BY is_waiting DESC, d.ts DESC, d.extraction_id DESC, d.number
+WHERE (d.relation = 'contradiction' OR d.memory_id IS NULL) AND c.model IS NOT NULL
+"""
+
+# The oldest of those that are open wait.
+_LISTED = f"""
+SELECT id, ts, relation, memory_ids, event_ids, proposal_id, by_person, memory_id,
+    is_open AND row_number() OVER (PARTITION BY is_open ORDER BY ts, extraction_id, number) <= {MOST_OPEN}
+    AS is_waiting, is_open
+FROM ({_CONFLICTS})
+ORDER BY is_waiting DESC, is_open DESC, ts DESC, extraction_id DESC, number
 """
 
 
 def conflicts(db: Connection, log: Path) -> list[MemoryConflict]:
-    """All conflicts: those that wait first, then the newest."""
+    """All conflicts: those that wait first, then those that are queued, then the newest."""
     found = []
-    for name, ts, memory_ids, event_ids, by_person, memory_id, is_waiting in db.execute(
-        _CONFLICTS
-    ).fetchall():
+    for row in db.execute(_LISTED).fetchall():
+        name, ts, relation, memory_ids, event_ids, proposal_id, by_person, memory_id, is_waiting, is_open = (
+            row
+        )
         by: Literal["model", "person"] | None = "model" if memory_id is not None else None
         if by_person is not None:
             by = "person"
@@ -67,23 +85,46 @@ def conflicts(db: Connection, log: Path) -> list[MemoryConflict]:
             ConflictingMemory(memory_id=memory, event_id=event, content=_content(db, log, event))
             for memory, event in zip(json.loads(memory_ids), json.loads(event_ids), strict=False)
         ]
+        closed: Literal["decided", "settled"] = "settled" if by is None else "decided"
         found.append(
             MemoryConflict(
                 id=name,
                 ts=ts,
-                state="waiting" if is_waiting else "settled" if by is None else "decided",
+                relation=relation,
+                state="waiting" if is_waiting else "queued" if is_open else closed,
                 decided_by=by,
                 memory_id=memory_id,
                 memories=texts,
+                proposed=_proposed(db, proposal_id),
             )
         )
     return found
 
 
+def open_conflicts(db: Connection) -> int:
+    """Return how many conflicts wait for a person, or are queued."""
+    (count,) = db.execute(f"SELECT count(*) FROM ({_CONFLICTS}) WHERE is_open").fetchone()
+    return int(count)
+
+
 def contested_memories(db: Connection) -> set[str]:
-    """The memories of conflicts that wait for a person."""
-    rows = db.execute(f"SELECT memory_ids FROM ({_CONFLICTS}) WHERE is_waiting")
-    return {name for (names,) in rows for name in json.loads(names)}
+    """Return the memories of contradictions that wait for a person or are queued, and what is proposed."""
+    rows = db.execute(
+        f"SELECT relation, memory_ids, proposal_id FROM ({_CONFLICTS}) WHERE is_open"
+    ).fetchall()
+    sides = {name for relation, names, _ in rows if relation == "contradiction" for name in json.loads(names)}
+    return sides | {proposal for _, _, proposal in rows if proposal is not None}
+
+
+def proposed_memories(db: Connection) -> set[str]:
+    """Return the memories with texts that models propose, and nobody has decided about."""
+    rows = db.execute(f"SELECT proposal_id FROM ({_CONFLICTS}) WHERE is_open AND proposal_id IS NOT NULL")
+    return {name for (name,) in rows}
+
+
+def _proposed(db: Connection, memory_id: str | None) -> ConflictingMemory | None:
+    row = db.execute("SELECT event_id, content FROM memories WHERE memory_id = ?", (memory_id,)).fetchone()
+    return row and ConflictingMemory(memory_id=str(memory_id), event_id=row[0], content=row[1])
 
 
 def _content(db: Connection, log: Path, event_id: str) -> str | None:

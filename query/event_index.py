@@ -78,16 +78,42 @@ def events_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
 
 
 def merged_into(db: Connection, memory_id: str) -> list[str]:
-    """A memory, and all that it was ever merged from; not what a person decided against."""
+    """A memory, and all that it was ever merged from; not what a person decided against, or took back."""
     rows = db.execute(
         "WITH RECURSIVE sources(id) AS (VALUES (?) UNION SELECT v.value FROM sources s"
-        " JOIN merge_decisions d ON d.memory_id = s.id"
+        " JOIN decisions d ON d.memory_id = s.id AND NOT d.is_undone"
         " JOIN closed_extractions c ON (c.stream, c.id) = (d.stream, d.extraction_id),"
-        " json_each(d.memory_ids) v WHERE d.relation IN ('same', 'update') OR c.model IS NOT NULL)"
+        " json_each(d.memory_ids) v"
+        " WHERE d.relation IN ('same', 'update', 'accepted') OR c.model IS NOT NULL)"
         " SELECT id FROM sources",
         (memory_id,),
     )
     return [name for (name,) in rows]
+
+
+def proposed_for(db: Connection, memory_ids: Iterable[str]) -> list[str]:
+    """The memories with texts that models proposed in the place of any of these, and nobody accepted."""
+    rows = db.execute(
+        "SELECT d.proposal_id FROM merge_decisions d, json_each(d.memory_ids) v"
+        " WHERE d.proposal_id IS NOT NULL AND v.value IN (SELECT value FROM json_each(?))"
+        " AND NOT EXISTS (SELECT 1 FROM decisions a"
+        " WHERE a.relation = 'accepted' AND a.memory_id = d.proposal_id AND NOT a.is_undone)",
+        (as_list(list(memory_ids)),),
+    )
+    return [name for (name,) in rows]
+
+
+def undone_texts_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
+    """The events with texts that were made of any of these memories, and taken back."""
+    rows = db.execute(
+        "SELECT m.stream, m.event_id FROM decisions d"
+        " JOIN merge_events m USING (stream, extraction_id, number)"
+        " WHERE d.is_undone AND m.type IN ('memory_saved', 'memory_updated') AND EXISTS"
+        " (SELECT 1 FROM json_each(d.memory_ids) v JOIN json_each(?) g ON g.value = v.value)"
+        " AND EXISTS (SELECT 1 FROM undone_events u WHERE (u.stream, u.target_id) = (m.stream, m.event_id))",
+        (as_list(list(memory_ids)),),
+    )
+    return {(stream, event_id) for stream, event_id in rows}
 
 
 def held_of(db: Connection, memory_id: str) -> set[Key]:

@@ -130,11 +130,12 @@ def faded(db: Connection, *, categories: Iterable[str], at_most: float) -> list[
 
 
 def history(db: Connection, log: Path, memory_id: str) -> list[StoredEvent]:
-    """The events that touched a memory, also a deleted one, by precedence."""
+    """The events that touched a memory, also a deleted one, and those that took them back, by precedence."""
     rows = db.execute(
-        f"SELECT {EVENT_COLUMNS} FROM memory_events t"
-        " JOIN events e ON e.stream = t.stream AND e.id = t.event_id"
-        " WHERE t.memory_id = ? ORDER BY t.precedence",
+        "WITH touched AS (SELECT stream, event_id, precedence FROM memory_events WHERE memory_id = ?)"
+        f" SELECT {EVENT_COLUMNS} FROM (SELECT * FROM touched UNION SELECT u.stream, u.id, u.precedence"
+        " FROM touched JOIN undone_events u ON (u.stream, u.target_id) = (touched.stream, event_id)) t"
+        " JOIN events e ON e.stream = t.stream AND e.id = t.event_id ORDER BY t.precedence",
         (memory_id,),
     ).fetchall()
     return [event_at(log, row) for row in rows]

@@ -34,6 +34,7 @@ class AsyncMemories(Awaitable):
     history = awaited(Memories.history)
     conflicts = awaited(Memories.conflicts)
     resolve = awaited(Memories.resolve)
+    unmerge = awaited(Memories.unmerge)
     update = awaited(Memories.update)
     archive = awaited(Memories.archive)
     archive_all = awaited(Memories.archive_all)

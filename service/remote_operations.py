@@ -34,6 +34,7 @@ class RemoteMemories(Remote):
     history = remote(Memories.history)
     conflicts = remote(Memories.conflicts)
     resolve = remote(Memories.resolve)
+    unmerge = remote(Memories.unmerge)
     update = remote(Memories.update)
     archive = remote(Memories.archive)
     archive_all = remote(Memories.archive_all)

@@ -54,6 +54,7 @@ TABLE = {
     "memories_merged": Told("--event-id tea1", "closed_extractions compared_contents"),
     "job_completed": Told("--job daily --period 2026-11-26", "job_runs"),
     "memory_archived": Told("--memory-id tea", "versions memory_events memories memory_chunks"),
+    "change_undone": Told("--event-id v1", "undone_events memories memory_chunks"),
     "memory_deleted": Told("--memory-id tea", "versions tombstones memory_events memories memory_chunks"),
     "memory_accessed": Told("--memory-id tea", "memory_events memories"),
     "context_given": Told(

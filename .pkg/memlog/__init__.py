@@ -23,7 +23,7 @@ _NAMES = {
     "eventlog.errors": "BadInput Busy DatabaseError EmbeddingError LogError MemlogError NotFound ProviderError",
     "eventlog.envelope": "Event",
     "eventlog.events": (
-        "ContextGiven CoreMemoryDeleted CoreMemoryUpdated DailyEventRecorded DailyEventsCompressed DocumentIndexed "
+        "ChangeUndone ContextGiven CoreMemoryDeleted CoreMemoryUpdated DailyEventRecorded DailyEventsCompressed DocumentIndexed "
         "DocumentRemoved ExtractionCompleted FactRemoved FactStored MemoryAccessed "
         "JobCompleted MemoriesExtracted MemoriesMerged MemoryArchived MemoryDeleted MemorySaved MemoryUpdated Message ProfileRefreshed Redacted ModelFailed SalienceDecayed "
         "SessionBreak SourceRegistered SourceRemoved SummaryWritten"

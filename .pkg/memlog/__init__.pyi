@@ -19,6 +19,7 @@ from memlog.eventlog.errors import (
     ProviderError as ProviderError,
 )
 from memlog.eventlog.events import (
+    ChangeUndone as ChangeUndone,
     ContextGiven as ContextGiven,
     CoreMemoryDeleted as CoreMemoryDeleted,
     CoreMemoryUpdated as CoreMemoryUpdated,

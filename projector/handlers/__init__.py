@@ -29,7 +29,7 @@ from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.rows import delete, insert
 from memlog.projector.sqlite import Connection
 
-VERSION = 15
+VERSION = 16
 """Changes with any change to the rows that a handler makes; part of the projection id."""
 
 Handler = Callable[[Connection, Sequence[Placed], ChunkSizes], None]
@@ -45,6 +45,7 @@ _HANDLERS: dict[Handler, tuple[type[Event], ...]] = {
         ev.MemoryDeleted,
         ev.MemoryAccessed,
         ev.SalienceDecayed,
+        ev.ChangeUndone,
     ),
     contexts.add: (ev.ContextGiven,),
     extractions.close: (ev.MemoriesExtracted, ev.MemoriesMerged, ev.ProfileRefreshed),

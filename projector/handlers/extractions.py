@@ -68,13 +68,13 @@ def close(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None: 
         compared += [(stream, event_id, name) for event_id in dict.fromkeys(said.event_ids)]
         if isinstance(said, MemoriesMerged):
             for number, each in enumerate(said.decisions):
-                of_one = (each.relation, as_json(each.memory_ids), as_json(each.event_ids), each.memory_id)
-                decided.append((stream, name, number, *of_one, ts))
+                of_one = (each.relation, as_json(each.memory_ids), as_json(each.event_ids))
+                decided.append((stream, name, number, *of_one, each.memory_id, each.proposal_id, ts))
     columns = "stream, id, type, chat_id, model, prompt, tokens_in, tokens_out, refused, ts"
     insert(db, "closed_extractions", columns, rows)
     insert(db, "extracted_messages", "chat_id, message_id, stream, extraction_id", covered)
     insert(db, "compared_contents", "stream, event_id, extraction_id", compared)
-    columns = "stream, extraction_id, number, relation, memory_ids, event_ids, memory_id, ts"
+    columns = "stream, extraction_id, number, relation, memory_ids, event_ids, memory_id, proposal_id, ts"
     insert(db, "merge_decisions", columns, decided)
 
 

@@ -1,7 +1,7 @@
 """Memories: what they say, which of them exist, how often they were used, how far they have faded.
 
-A memory's row is made anew from `versions`, `tombstones`, `decays` and `memory_events` whenever one of them
-changes, so that it does not matter in which order events arrive.
+A memory's row is made anew from `versions`, `tombstones`, `decays`, `memory_events` and `undone_events`
+whenever one of them changes, so that it does not matter in which order events arrive.
 """
 
 from bisect import bisect_right
@@ -19,7 +19,7 @@ from memlog.projector.handlers.accepted import Placed, as_json, buried, bury
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import Whole
-from memlog.projector.rows import Row, delete, insert, update, upsert
+from memlog.projector.rows import Row, as_list, delete, insert, update, upsert
 from memlog.projector.sqlite import Connection, required_row
 from memlog.projector.text.analyzer import memory_label
 from memlog.projector.text.holding import holds
@@ -30,13 +30,15 @@ _FIELDS = ("content", "title", "category", "kind", "importance", "source", "topi
 
 _TOUCHES = (
     "FROM memory_events t JOIN events e ON e.stream = t.stream AND e.id = t.event_id"
-    " WHERE t.memory_id = ? AND t.precedence > ? AND e.type = ?"
+    " WHERE t.memory_id = ? AND t.precedence > ? AND e.type = ? AND NOT EXISTS"
+    " (SELECT 1 FROM undone_events u WHERE (u.stream, u.target_id) = (t.stream, t.event_id))"
 )
 
 
 def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
-    """Save, change, archive, delete, count and fade memories."""
+    """Save, change, archive, delete, count and fade memories, and take changes back."""
     touched = dict.fromkeys(memory_id for placed in events for memory_id in _record(db, placed))
+    touched |= dict.fromkeys(_undone(db, events))
     decays = _Decays(db)
     for memory_id in touched:
         _refresh(db, memory_id, decays, sizes)
@@ -71,11 +73,33 @@ def _record(db: Connection, placed: Placed) -> Iterable[str]:
             memory_ids = []
             row = (placed.stream, placed.id, as_json(rates_by_category(event.rates)), placed.precedence)
             insert(db, "decays", "stream, id, rates, precedence", [row])
+        case ev.ChangeUndone():
+            memory_ids = []
+            rows = [(placed.stream, each, placed.id, placed.precedence) for each in {*event.event_ids}]
+            insert(db, "undone_events", "stream, target_id, id, precedence", rows)
     extraction = getattr(event, "extraction", None)
     origin = (None, None) if extraction is None else (extraction.id, extraction.chat_id)
     touches = [(memory_id, placed.stream, placed.id, placed.precedence, *origin) for memory_id in memory_ids]
     insert(db, "memory_events", "memory_id, stream, event_id, precedence, extraction_id, chat_id", touches)
     return memory_ids
+
+
+def _undone(db: Connection, events: Sequence[Placed]) -> list[str]:
+    """Return the memories with changes that events take back. One look for all: it reads every change."""
+    undone = {
+        each
+        for placed in events
+        if isinstance(placed.event, ev.ChangeUndone)
+        for each in placed.event.event_ids
+    }
+    if not undone:
+        return []
+    rows = db.execute(
+        "SELECT DISTINCT memory_id FROM memory_events"
+        " WHERE stream = ? AND event_id IN (SELECT value FROM json_each(?)) ORDER BY memory_id",
+        (STREAM, as_list([*undone])),
+    )
+    return [memory_id for (memory_id,) in rows]
 
 
 def _said(event: ev.MemorySaved | ev.MemoryUpdated) -> dict[str, Any]:
@@ -85,12 +109,12 @@ def _said(event: ev.MemorySaved | ev.MemoryUpdated) -> dict[str, Any]:
 
 
 def _set(db: Connection, memory_id: str, placed: Placed, **fields: Any) -> None:  # noqa: ANN401
-    """Keep the fields that an event sets, unless a newer one set them or deleted the memory."""
+    """Keep the fields that an event sets, unless a newer one deleted the memory."""
     if placed.precedence < buried(db, placed.stream, memory_id):
         return
-    for field, value in fields.items():
-        row = placed.row(memory_id=memory_id, field=field, value=as_json(value), ts=placed.ts)
-        upsert(db, "versions", ("stream", "memory_id", "field"), row, newer_by="precedence")
+    of_event = (placed.stream, memory_id, placed.id, placed.ts, placed.precedence)
+    rows = [(*of_event, field, as_json(value)) for field, value in fields.items()]
+    insert(db, "versions", "stream, memory_id, event_id, ts, precedence, field, value", rows)
 
 
 class _Version(NamedTuple):
@@ -150,7 +174,8 @@ def _cut_from(db: Connection, memory_id: str) -> tuple[Any, ...] | None:
 
 def _versions(db: Connection, memory_id: str) -> dict[str, _Version]:
     rows = db.execute(
-        "SELECT field, precedence, ts, event_id, value FROM versions WHERE stream = ? AND memory_id = ?",
+        "SELECT field, precedence, ts, event_id, value FROM current_versions"
+        " WHERE stream = ? AND memory_id = ?",
         (STREAM, memory_id),
     )
     return {

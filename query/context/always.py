@@ -49,7 +49,8 @@ WITH RECURSIVE origins (memory_id, said_as) AS (
     SELECT value, value FROM json_each(?1)
     UNION
     SELECT o.memory_id, v.value FROM origins o
-    JOIN merge_decisions d ON d.memory_id = o.said_as AND d.relation IN ('same', 'update')
+    JOIN decisions d ON d.memory_id = o.said_as AND d.relation IN ('same', 'update', 'accepted')
+        AND NOT d.is_undone
     JOIN json_each(d.memory_ids) v
 ),
 made (memory_id, precedence) AS (

@@ -20,7 +20,7 @@ _KNOWN = "SELECT memory_id FROM memories WHERE memory_id IN (SELECT value FROM j
 
 _OF_MEMORIES = """
 SELECT v.memory_id, v.memory_id, v.stream, v.event_id FROM json_each(?1) j
-JOIN versions v ON (v.stream, v.memory_id) = ('memory', j.value)
+JOIN current_versions v ON (v.stream, v.memory_id) = ('memory', j.value)
 """
 """The events that set a field of some memories."""
 

@@ -168,7 +168,9 @@ def _of_event(db: Connection, log: Path, event_id: str, stream: str | None) -> _
 def _of_memory(db: Connection, log: Path, memory_id: str) -> _Selection:
     """Every event that touched a memory or those that it was merged from, and what it gave the profile."""
     names = event_index.merged_into(db, memory_id)
+    names += event_index.proposed_for(db, names)
     events = event_index.events_of(db, names) | event_index.held_of(db, memory_id)
+    events |= event_index.undone_texts_of(db, names)
     events |= _of_profile(log, names) | event_index.contexts_with(db, names)
     if not events:
         raise NotFound(f"no memory {memory_id!r}", hint="store.memories.list()", code="memory_not_found")

@@ -1,6 +1,6 @@
 """What a language model may find of memories, and the events that follow from it."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -13,13 +13,9 @@ from memlog.eventlog.events import MemoryArchived, MemorySaved, MemoryUpdated
 from memlog.eventlog.extraction import Extraction, MergeDecision
 from memlog.eventlog.secrets import kinds_in
 from memlog.query.memories import Memory
+from memlog.query.merges import MERGED
 from memlog.service.extraction.answers import Listed, listed, usable_text
-
-SOURCE = "merge"
-"""The source of memories that were merged of what a model distilled."""
-
-_DISTILLED = ("extraction", SOURCE)
-"""Sources of memories that nobody has saved: a model may overrule them."""
+from memlog.service.jobs.losses import loss
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -44,12 +40,13 @@ SCHEMA: dict[str, Any] = {
 
 
 Made = MemorySaved | MemoryUpdated | MemoryArchived
+Relation = Literal["same", "update", "contradiction"]
 
 
 class MergeGroup(msgspec.Struct):
     """Memories that the model has found, by their numbers in the question."""
 
-    relation: Literal["same", "update", "contradiction"]
+    relation: Relation
     numbers: list[int]
     content: str = ""
 
@@ -64,98 +61,161 @@ def read_groups(text: str) -> Listed[MergeGroup] | None:
     return listed(text, member="groups", kind=MergeGroup)
 
 
+class MergeFindings(msgspec.Struct):
+    """What a comparison gives. refused: why, for each group that is left as it is."""
+
+    events: list[Made] = []
+    decisions: list[MergeDecision] = []
+    refused: list[str] = []
+
+
 def decided(
     groups: list[MergeGroup],
     batch: list[Memory],
     shown: list[Memory],
     chat: str | None,
     origin: Extraction,
-) -> tuple[list[Made], list[MergeDecision]]:
+    *,
+    own: Container[str],
+    room: int,
+    apart: Sequence[frozenset[str]],
+) -> MergeFindings:
     """Return what the usable groups give. A memory is in one group, and each group has a new one.
 
-    chat: that of all of them.
+    chat: that of all of them. own: the memories that somebody saved: a model does not overrule them.
+    room: for conflicts; the text of a further one is a memory until it is one.
+    apart: the events with the contents of memories that a person has parted again.
     """
     new = {memory.memory_id for memory in batch}
     left = dict(enumerate(shown, 1))
-    events: list[Made] = []
-    decisions: list[MergeDecision] = []
+    found = MergeFindings()
     for group in groups:
         numbers = sorted({*group.numbers})
         members = [left[number] for number in numbers if number in left]
-        is_group = len(members) == len(numbers) > 1 and any(each.memory_id in new for each in members)
-        made = _made(group, members, chat, origin) if is_group else None
-        if made is not None:
-            events += made[0]
-            decisions.append(made[1])
-            for number in numbers:
-                del left[number]
-    return events, decisions
+        if not (len(members) == len(numbers) > 1 and any(each.memory_id in new for each in members)):
+            found.refused.append("no group")
+            continue
+        said = {memory.event_id for memory in members}
+        if any(len(said & each) > 1 for each in apart):
+            found.refused.append("what was parted")
+            continue
+        made = _made(group, members, chat, origin, own, has_room=room > 0)
+        if isinstance(made, str):
+            found.refused.append(made)
+            continue
+        events, decision = made
+        found.events += events
+        found.decisions.append(decision)
+        room -= decision.memory_id is None
+        for number in numbers:
+            del left[number]
+    return found
 
 
 def _made(
-    group: MergeGroup, members: list[Memory], chat: str | None, origin: Extraction
-) -> tuple[list[Made], MergeDecision] | None:
-    """The events that a group gives, and the decision; None where its text cannot be used."""
+    group: MergeGroup,
+    members: list[Memory],
+    chat: str | None,
+    origin: Extraction,
+    own: Container[str],
+    *,
+    has_room: bool,
+) -> tuple[list[Made], MergeDecision] | str:
+    """The events that a group gives, and the decision; or why it is refused."""
     origin = replace(origin, memory_ids=[memory.memory_id for memory in members])
     content = usable_text(group.content)
     if content is not None and kinds_in(content):  # the model was given none, and may make one up
         content = None
-    made: list[Made] = []
-    if group.relation == "contradiction":
-        if content is None or any(map(is_of_somebody, members[:-1])):
-            return [], decision_of("contradiction", members, None)
-        if is_of_somebody(members[-1]):  # what somebody said last holds as it is
-            kept = members[-1].memory_id
-        else:
-            kept = members[0].memory_id
-            made.append(
-                MemoryUpdated(id=new_id(), memory_id=kept, content=content, title="", extraction=origin)
-            )
-    elif content is None:
-        return None
-    else:
-        same = (memory.memory_id for memory in members if folded(memory.content) == folded(content))
-        kept = next(same, "")
-        if not kept:
-            # No id of the text: another memory may have it, and say something else by now.
-            kept = new_id()
-            made.append(_merged(kept, content, members, chat, origin))
+    if group.relation != "contradiction":
+        if content is None:
+            return "no text"
+        if what := loss(_texts(members), content):
+            return what
+    kept, made = _standing(group.relation, members, content, chat, origin, own)
+    if kept is None:
+        proposed = content if content is not None and _naming(members, content) is None else None
+        made = [] if proposed is None else [_merged(new_id(), None, proposed, members, chat, origin)]
     try:
         for event in made:
             draft(event)
     except BadInput:
-        return None
-    for memory in members:
-        if memory.memory_id != kept:
-            made.append(MemoryArchived(memory_id=memory.memory_id, extraction=origin))
-    return made, decision_of(group.relation, members, kept)
+        return "no text"
+    if kept is not None:
+        others = (memory.memory_id for memory in members if memory.memory_id != kept)
+        made += [MemoryArchived(memory_id=name, extraction=origin) for name in others]
+        return made, decision_of(group.relation, members, kept)
+    proposal = next((event.memory_id for event in made), None)
+    if proposal is not None and has_room:
+        made.append(MemoryArchived(memory_id=proposal, extraction=origin))
+    return made, decision_of(group.relation, members, None, proposal)
+
+
+def _standing(
+    relation: Relation,
+    members: list[Memory],
+    content: str | None,
+    chat: str | None,
+    origin: Extraction,
+    own: Container[str],
+) -> tuple[str | None, list[Made]]:
+    """The memory that stands for all, with what makes it; None where one that somebody saved would change."""
+    said = [memory for memory in members if memory.memory_id in own]
+    if relation == "contradiction":
+        if content is None or any(memory is not members[-1] for memory in said):
+            return None, []
+        if said:  # what somebody said last holds as it is
+            return members[-1].memory_id, []
+        kept = members[0].memory_id
+        return kept, [
+            MemoryUpdated(id=new_id(), memory_id=kept, content=content, title="", extraction=origin)
+        ]
+    assert content is not None
+    same = _naming(said or members, content)
+    if said and same is None and relation == "same" and loss(_texts(members), said[0].content) is None:
+        same = said[0].memory_id
+    if len(said) > 1 or (said and same is None):
+        return None, []
+    if same is not None:
+        return same, []
+    # No id of the text: another memory may have it, and say something else by now.
+    name = new_id()
+    return name, [_merged(name, members[-1].updated_at, content, members, chat, origin)]
+
+
+def _naming(members: list[Memory], content: str) -> str | None:
+    """The id of the memory that has this text."""
+    same = (memory.memory_id for memory in members if folded(memory.content) == folded(content))
+    return next(same, None)
+
+
+def _texts(members: list[Memory]) -> list[str]:
+    return [memory.content for memory in members]
 
 
 def _merged(
-    name: str, content: str, members: list[Memory], chat: str | None, origin: Extraction
+    name: str,
+    ts: str | None,
+    content: str,
+    members: list[Memory],
+    chat: str | None,
+    origin: Extraction,
 ) -> MemorySaved:
-    """The memory that replaces `members`. It has the time of the newest one."""
+    """A memory in the place of `members`. ts: of the newest one, which it replaces; None for now."""
     weightiest = max(members, key=lambda memory: memory.importance)
-    said_by = (memory.source for memory in members if is_of_somebody(memory))
     return MemorySaved(
         id=name,
-        ts=members[-1].updated_at,
+        ts=ts,
         memory_id=name,
         content=content,
         category=weightiest.category,
         kind=weightiest.kind,
         importance=weightiest.importance,
-        source=next(said_by, SOURCE),
+        source=MERGED,
         topic=weightiest.topic,
         chat_id=chat,
         tags=tags_of(members) or None,
         extraction=origin,
     )
-
-
-def is_of_somebody(memory: Memory) -> bool:
-    """Whether a person or an agent has saved a memory: a model does not overrule it."""
-    return memory.source not in _DISTILLED
 
 
 def tags_of(members: Sequence[Memory]) -> list[str]:
@@ -164,8 +224,10 @@ def tags_of(members: Sequence[Memory]) -> list[str]:
 
 
 def decision_of(
-    relation: Literal["same", "update", "contradiction"], members: Sequence[Memory], kept: str | None
+    relation: Relation, members: Sequence[Memory], kept: str | None, proposal: str | None = None
 ) -> MergeDecision:
-    """The decision about some memories. kept: the one that stands for all."""
+    """The decision about some memories. kept: the one that stands for all; None: a person is to decide.
+    proposal: of the memory with the text that the model proposes.
+    """
     ids = [memory.memory_id for memory in members]
-    return MergeDecision(relation, ids, [memory.event_id for memory in members], kept)
+    return MergeDecision(relation, ids, [memory.event_id for memory in members], kept, proposal)

@@ -6,8 +6,8 @@ from several chats is of no partition.
 A comparison is one append: the merged memory, the archived ones, and last the line that closes it.
 """
 
-from collections import defaultdict
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container
 from functools import partial
 from itertools import chain
 from typing import NamedTuple
@@ -21,10 +21,11 @@ from memlog.eventlog.events import MemoriesMerged, MemoryArchived, MemoryUpdated
 from memlog.eventlog.extraction import Extraction
 from memlog.eventlog.outgoing import is_private
 from memlog.projector.sqlite import Connection
-from memlog.query.conflicts import compared
+from memlog.query.conflicts import MOST_OPEN, compared, open_conflicts, proposed_memories
 from memlog.query.context.scope import automatic_scope
 from memlog.query.context.sources import chats_of
 from memlog.query.memories import Memory, memories
+from memlog.query.merges import parted, worded_by_somebody
 from memlog.query.search.alike import alike
 from memlog.query.sendable import masked_memories
 from memlog.service.engine import Engine
@@ -36,7 +37,6 @@ from memlog.service.jobs.merge_groups import (
     SCHEMA,
     decided,
     decision_of,
-    is_of_somebody,
     read_groups,
     shown_memory,
     tags_of,
@@ -64,37 +64,48 @@ class Merger:
         self._engine, self._questions, self._room = engine, questions, room - FRAME
         self._sizes: dict[str, int] = {}
         """Tokens by the event with the content."""
+        self._refused: list[str] = []
+        """Why groups were refused in this run."""
 
     def merge_exact(self) -> Outcome:
         """Archive memories whose texts differ in white space, case and compatible forms alone. Of each the
         oldest stays that somebody saved, with the greatest importance and the tags of all."""
         archived = 0
+        apart = {event_id for each in self._engine.decide(parted) for event_id in each}
         for partition, found in self._engine.decide(self._partitions).items():
             by_text: defaultdict[str, list[Memory]] = defaultdict(list)
             for memory in found:
-                by_text[folded(memory.content)].append(memory)
+                if memory.event_id not in apart:
+                    by_text[folded(memory.content)].append(memory)
             groups = [group for group in by_text.values() if len(group) > 1]
             if groups:
                 archived += self._close_exact(partition, groups)
         return Outcome(archived)
 
     def _close_exact(self, partition: _Partition, groups: list[list[Memory]]) -> int:
+        own = self._engine.decide(worded_by_somebody)
         events: list[Event] = []
         archived: list[Memory] = []
+        origin = Extraction(new_id(), "memlog", "duplicates")
         for group in groups:
-            kept = _kept(group)
+            kept = _kept(group, own)
             others = [memory for memory in group if memory is not kept]
             importance, tags = max(each.importance for each in (kept, *others)), tags_of([kept, *others])
             if (importance, tags) != (kept.importance, kept.tags):
-                events.append(MemoryUpdated(memory_id=kept.memory_id, importance=importance, tags=tags))
+                events.append(
+                    MemoryUpdated(
+                        memory_id=kept.memory_id, importance=importance, tags=tags, extraction=origin
+                    )
+                )
             archived += others
-        events += [MemoryArchived(memory_id=memory.memory_id) for memory in archived]
+        events += [MemoryArchived(memory_id=memory.memory_id, extraction=origin) for memory in archived]
         closing = MemoriesMerged(
+            id=origin.id,
             chat_id=partition.chat,
             topic=partition.topic,
             category=partition.category,
             event_ids=[memory.event_id for memory in archived],
-            decisions=[decision_of("same", group, _kept(group).memory_id) for group in groups],
+            decisions=[decision_of("same", group, _kept(group, own).memory_id) for group in groups],
         )
         self._engine.append([*events, closing])
         return len(archived)
@@ -110,6 +121,7 @@ class Merger:
         assert self._questions is not None
         known = self._engine.decide(lambda db: compared(db, "memory"))
         items = self._questions.begin("merge")
+        self._refused.clear()
         closed: list[MemoriesMerged] = []
         for partition, members in self._engine.decide(self._partitions).items():
             if is_private(partition.category):
@@ -133,22 +145,29 @@ class Merger:
         decisions = [decision for closing in closed for decision in closing.decisions]
         waiting = sum(decision.memory_id is None for decision in decisions)
         refused = sum(closing.refused for closing in closed)
-        notes = [f"contradictions that wait for a person: {waiting}"] if waiting else []
-        notes += [f"groups refused: {refused}"] if refused else []
+        whys = ", ".join(f"{why} {count}" for why, count in sorted(Counter(self._refused).items()))
+        notes = [f"conflicts that wait for a person: {waiting}"] if waiting else []
+        notes += (
+            [f"groups refused: {refused}" + (f" (lost or made up: {whys})" if whys else "")]
+            if refused
+            else []
+        )
         notes += [set_aside] if set_aside is not None else []
         return Outcome(len(decisions) - waiting, "; ".join(notes) or None)
 
     def _partitions(self, db: Connection) -> dict[_Partition, list[Memory]]:
         """Return the active memories by partition, those that changed last at the end; without long ones."""
-        known = [memory for memory in memories(db) if len(memory.content) <= LONGEST]
+        proposed = proposed_memories(db)
+        found = (memory for memory in memories(db) if memory.memory_id not in proposed)
+        known = [memory for memory in found if len(memory.content) <= LONGEST]
         is_shared = automatic_scope(db, self._engine.read_model.people).scope == "store"
         sources = {} if is_shared else chats_of(db, [memory.memory_id for memory in known])
-        found: defaultdict[_Partition, list[Memory]] = defaultdict(list)
+        by_partition: defaultdict[_Partition, list[Memory]] = defaultdict(list)
         for memory in sorted(known, key=lambda memory: (memory.updated_at, memory.memory_id)):
             chats = [*sources.get(memory.memory_id, ())] or [memory.chat]
             if len(chats) == 1:
-                found[_Partition(chats[0], memory.topic, memory.category)].append(memory)
-        return found
+                by_partition[_Partition(chats[0], memory.topic, memory.category)].append(memory)
+        return by_partition
 
     def _partition(self, db: Connection, partition: _Partition) -> list[Memory]:
         """Return the memories of one partition, as `_partitions` has them."""
@@ -210,27 +229,30 @@ class Merger:
             # One of them was changed or forgotten meanwhile: the next run compares them.
             return MemoriesMerged(event_ids=[memory.event_id for memory in shown])
         origin = Extraction(new_id(), self._questions.model, used.id)
-        events, decisions = decided(answer.entries, batch, shown, partition.chat, origin)
-        made = [str(event.id) for event in events if not isinstance(event, MemoryArchived)]
+        room = MOST_OPEN - self._engine.decide(open_conflicts)
+        own, apart = self._engine.decide(lambda db: (worded_by_somebody(db), parted(db)))
+        found = decided(answer.entries, batch, shown, partition.chat, origin, own=own, room=room, apart=apart)
+        self._refused += found.refused
+        made = [str(event.id) for event in found.events if not isinstance(event, MemoryArchived)]
         closing = MemoriesMerged(
             id=origin.id,
             chat_id=partition.chat,
             topic=partition.topic,
             category=partition.category,
             event_ids=[*(memory.event_id for memory in batch), *made],
-            decisions=decisions,
+            decisions=found.decisions,
             model=origin.model,
             prompt=origin.prompt,
             tokens_in=took.tokens_in,
             tokens_out=took.tokens_out,
-            refused=answer.refused + len(answer.entries) - len(decisions),
+            refused=answer.refused + len(found.refused),
         )
-        self._questions.append([*events, closing])
+        self._questions.append([*found.events, closing])
         return closing
 
 
-def _kept(group: list[Memory]) -> Memory:
-    return next(filter(is_of_somebody, group), group[0])
+def _kept(group: list[Memory], own: Container[str]) -> Memory:
+    return next((memory for memory in group if memory.memory_id in own), group[0])
 
 
 def _not_set_aside(items: Items, partition: _Partition, members: list[Memory]) -> list[Memory]:

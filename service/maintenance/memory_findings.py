@@ -4,7 +4,7 @@ from pathlib import Path
 
 from memlog.eventlog.streams import shown
 from memlog.projector.sqlite import Connection
-from memlog.query.conflicts import contested_memories
+from memlog.query.conflicts import open_conflicts
 from memlog.service.exchange.notes_beside import notes_beside
 from memlog.service.maintenance.findings import Finding
 
@@ -20,7 +20,7 @@ def notes(store: Path) -> list[Finding]:
 
 def contradictions(db: Connection) -> list[Finding]:
     """Memories of which a person is to say which hold; [] without any."""
-    count = len(contested_memories(db))
-    text = f"{count} memories contradict each other, and wait for a person"
+    count = open_conflicts(db)
+    text = f"{count} conflicts of memories wait for a person"
     remedy = "say which hold: store.memories.conflicts() lists them"
     return [Finding("contradictions", "warning", text, remedy)] if count else []

@@ -11,6 +11,7 @@ from memlog.projector import catchup, projection_id
 from memlog.projector.embedding.set_aside import names_set_aside
 from memlog.projector.passages import index, vectors
 from memlog.projector.sqlite import Connection, count_rows, described, vec_version, wrapped
+from memlog.query.conflicts import MOST_OPEN, open_conflicts
 from memlog.query.jobs import why_clock_is_doubted
 from memlog.query.set_aside import SetAside, failures_of_today
 from memlog.service.memories.fading import PRUNED
@@ -36,6 +37,7 @@ class Status(msgspec.Struct, kw_only=True):
     vectors_set_aside: what a provider could not embed today: words find it, and another day asks again.
     providers: who is asked for vectors and ranks, and how they do.
     set_aside: what the language model is not asked about again before tomorrow, in UTC.
+    memory_conflicts: that wait for a person; memory_conflicts_queued: more of them, which wait behind these.
     silent: what would not take part in a search, or in a job, and why: `vector`, `pending`, `prune`.
     """
 
@@ -52,6 +54,8 @@ class Status(msgspec.Struct, kw_only=True):
     plain_texts: int
     duplicates: int
     conflicts: int
+    memory_conflicts: int
+    memory_conflicts_queued: int
     vectors_pending: int
     vectors_set_aside: list[str]
     vector_model: str | None
@@ -81,6 +85,7 @@ def status_of(language_model: "LanguageModelProvider | None", read_model: ReadMo
                 silent["vector"] = reason
         if doubt := why_clock_is_doubted(db, timestamps.now(), PRUNED):
             silent["prune"] = doubt
+        unsettled = open_conflicts(db)
         return Status(
             store=shown(read_model.path),
             generation=current.name if current else None,
@@ -95,6 +100,8 @@ def status_of(language_model: "LanguageModelProvider | None", read_model: ReadMo
             plain_texts=count_rows(db, "plain_texts"),
             duplicates=count_rows(db, "duplicates"),
             conflicts=count_rows(db, "conflicts"),
+            memory_conflicts=min(unsettled, MOST_OPEN),
+            memory_conflicts_queued=max(unsettled - MOST_OPEN, 0),
             vectors_pending=index.count_pending(db),
             vectors_set_aside=names_set_aside(db, read_model.path),
             vector_model=vectors.model_of(db),

@@ -102,7 +102,7 @@ class Text:
         # In capitals, names look like other words.
         is_shouted = self._content.isupper()
         found: list[Token] = []
-        for text, begins, is_fixed in _cut(self._content):
+        for text, begins, is_fixed in cut(self._content):
             word = text.lower().replace("ё", "е").replace("’", "'")
             is_name = (
                 not is_shouted
@@ -138,8 +138,8 @@ def is_known(word: str) -> bool:
     return word in _dictionary() or any(len(b) >= _SHORTEST_STEM and b in _dictionary() for b in bare)
 
 
-def _cut(text: str) -> Iterator[tuple[str, bool, bool]]:
-    """The pieces to make tokens of, whether each begins a sentence, and whether it is code."""
+def cut(text: str) -> Iterator[tuple[str, bool, bool]]:
+    """Yield the pieces to make tokens of, whether each begins a sentence, and whether it is code."""
     for line in text.split("\n"):
         is_code = _CODE.search(line) is not None
         end, begins = 0, True

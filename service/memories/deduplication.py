@@ -22,6 +22,7 @@ from memlog.eventlog.secrets import masked
 from memlog.projector.sqlite import Connection
 from memlog.query import memories, provenance
 from memlog.query.memories import Memory
+from memlog.query.merges import DISTILLED, worded_by_somebody
 from memlog.query.provenance import StoredEvent
 from memlog.query.search.duplicate_candidates import likely_memories
 from memlog.service.memories.compared_text import Text
@@ -100,11 +101,17 @@ def _of_others(db: Connection, event: MemorySaved, own: Memory | None, any_chat:
         if own is not None and memory.memory_id == own.memory_id and says_all(text, new):
             return _known(memory, event)
     alike = [
-        (found, memory)
+        (found, memory, text)
         for memory, text in texts
         if _may_become(memory, event) and (found := similarity(text, new)) is not None
     ]
-    return _merged(max(alike, key=itemgetter(0))[1], event) if alike else None
+    if not alike:
+        return None
+    _, memory, text = max(alike, key=itemgetter(0))
+    if event.source in DISTILLED and memory.memory_id in worded_by_somebody(db):
+        # A model words nothing anew that somebody saved.
+        return _known(memory, event) if says_all(text, new) else None
+    return _merged(memory, event)
 
 
 def _candidates(db: Connection, event: MemorySaved, own: Memory | None, any_chat: bool) -> list[Memory]:

@@ -17,6 +17,7 @@ from memlog.service.memories.conflicts import resolve
 from memlog.service.memories.deduplication import save_once
 from memlog.service.memories.fading import DecayReport, PruneReport
 from memlog.service.memories.save import SaveReport, save
+from memlog.service.memories.unmerging import unmerge
 from memlog.service.missing import not_found
 from memlog.service.operations import operation
 from memlog.service.requests.fading import DecayMemories, PruneMemories
@@ -31,6 +32,7 @@ from memlog.service.requests.memories import (
     SaveMemory,
     ShowHistory,
     TouchMemories,
+    UnmergeMemory,
     UpdateMemory,
 )
 from memlog.service.requests.scope import event_of
@@ -68,6 +70,10 @@ class Memories(OperationGroup):
     @operation(ResolveConflict, effect="append")
     def resolve(self, asked: ResolveConflict) -> MemoryConflict:
         return resolve(self._append, self._decide, self._engine.log_path, asked.conflict, [*asked.keep])
+
+    @operation(UnmergeMemory, effect="append")
+    def unmerge(self, asked: UnmergeMemory) -> _Memories:
+        return unmerge(self._append, self._decide, asked.memory_id)
 
     @operation(UpdateMemory, effect="append")
     def update(self, asked: UpdateMemory) -> Position:

@@ -135,15 +135,18 @@ class DeleteMemory(_OfMemory, frozen=True):
 
 
 class ListConflicts(Request, frozen=True):
-    """List memories that contradict each other: those that wait for a person first, then what was decided.
+    """List memories of which a person is to say what holds: those that wait first, then what was decided.
 
-    The weekly job compares memories. Where a model had distilled all but the latest, the latest holds, and
-    the history of the memory has both texts. Where somebody had saved one of the others, a person decides.
+    The weekly job compares memories. A model changes nothing that somebody saved: where it would, a person
+    decides. 20 conflicts wait at a time; more are queued. Of contradicting memories that a model had
+    distilled, the latest holds, and the history of the memory has both texts.
     """
 
 
 class ResolveConflict(Request, frozen=True):
     """Decide a conflict: the memories that are kept hold, the others are archived.
+
+    To keep what the model proposes, alone, puts its text in the place of the others.
 
     Raises:
         NotFound: no such conflict waits.
@@ -151,7 +154,19 @@ class ResolveConflict(Request, frozen=True):
     """
 
     conflict: Annotated[str, "The conflict's id."]
-    keep: Annotated[Sequence[str], Meta(title="ID"), "The memories that hold."]
+    keep: Annotated[Sequence[str], Meta(title="ID"), "The memories that hold; or what is proposed."]
+
+
+class UnmergeMemory(_OfMemory, frozen=True):
+    """Take the newest merge into a memory back: those that it was made of are as they were before.
+
+    What the merge made is gone, unless it was changed since: then it stays beside them. The history keeps
+    all. No later merge puts them together again by itself.
+
+    Raises:
+        NotFound: no memory has this id.
+        BadInput: it is no merge, or was merged into another one; or as `Store.append`, as Busy and LogError.
+    """
 
 
 class TouchMemories(Request, frozen=True):

@@ -58,6 +58,7 @@ OTHERS = {
         "jobs list",
         "memory history",
         "memory show",
+        "memory unmerge",
         "project",
         *("projects list", "projects remove", "projects show"),
         "scrub",

@@ -273,8 +273,8 @@ def test_status(memlog: Run, append: Run, store: Path, without_model: dict[str, 
     status = memlog("status", "--json", env=without_model).json
     assert list(status) == [
         *("store", "generation", "projection_id", "unread_bytes", "events", "messages", "memories"),
-        *("streams", "quarantined", "nul_runs", "plain_texts", "duplicates", "conflicts", "vectors_pending"),
-        "vectors_set_aside",
+        *("streams", "quarantined", "nul_runs", "plain_texts", "duplicates", "conflicts"),
+        *("memory_conflicts", "memory_conflicts_queued", "vectors_pending", "vectors_set_aside"),
         *("vector_model", "sqlite", "sqlite_vec", "model", "dimension", "providers", "set_aside", "silent"),
     ]
     assert status["store"] == str(store)

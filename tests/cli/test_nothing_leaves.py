@@ -44,6 +44,7 @@ CALLS = {
     "append memory_saved": ["--memory-id", "k1", "--content", "Green tea"],
     "append memory_updated": ["--memory-id", "k1", "--title", "Tea"],
     "append memory_archived": ["--memory-id", "k1"],
+    "append change_undone": ["--event-id", "k1"],
     "append memory_deleted": ["--memory-id", "k9"],
     "append memory_accessed": ["--memory-id", "k1"],
     "append context_given": ["--message-id", "m1"],
@@ -109,6 +110,7 @@ CALLS = {
     "memory show": ["k2"],
     "memory history": ["k2"],
     "memory touch": ["k2"],
+    "memory unmerge": ["k2"],
     "memory update": ["k2", "--title", "Master"],
     "memory archive": ["k2"],
     "memory delete": ["k2"],
@@ -138,9 +140,9 @@ CALLS = {
 }
 """Every command, in an order in which each has something to do."""
 
-REFUSED = {"projects show", "projects remove", "serve", "extract", "daily distil"}
+REFUSED = {"projects show", "projects remove", "serve", "extract", "daily distil", "memory unmerge"}
 """The first two name a project that does not exist; the server refuses an address that others reach; no
-language model is configured."""
+language model is configured; nothing was merged."""
 
 _ALL_OF_THEM = """
 import json, sys

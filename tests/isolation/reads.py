@@ -77,6 +77,7 @@ WRITES = {
             "jobs.log",
             "memories.conflicts",
             "memories.resolve",
+            "memories.unmerge",
         ),
     ),
     *("documents.add", "documents.add_all", "documents.refresh", "documents.remove"),

@@ -66,7 +66,7 @@ OTHERS = {
     *("core set", "core delete", "core import", "daily record", "daily compress", "daily distil"),
     *("import", "export sqlite", "jobs list", "jobs run", "jobs log", "jobs schedule", "memory conflicts"),
     *("docs add", "docs refresh", "docs remove", "fact set", "fact remove", "fact extract"),
-    *("memory save", "memory update", "memory archive", "memory delete", "memory touch"),
+    *("memory save", "memory update", "memory archive", "memory delete", "memory touch", "memory unmerge"),
     *(
         "projects show",
         "projects remove",

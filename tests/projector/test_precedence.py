@@ -110,8 +110,8 @@ def test_the_digest_of_content_is_the_same_in_other_segments_of_another_writer(t
     assert content == other_content
 
 
-def test_a_store_of_one_message_with_its_vectors_is_below_half_a_megabyte(tmp_path):
+def test_a_store_of_one_message_with_its_vectors_is_below_600_kilobytes(tmp_path):
     with memlog.open(tmp_path) as store:
         store.append(EVENTS[:1])
         assert store.search("tea", mode="vector").hits
-    assert sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()) < 500_000
+    assert sum(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()) < 600_000

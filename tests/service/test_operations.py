@@ -149,6 +149,7 @@ GIVEN: dict[str, Any] = {
 """What requests of the walk below give, by field."""
 
 TEAS = ("green", "black")
+WHITES = ("white", "white-too")
 
 OF_OPERATION: dict[str, dict[str, Any]] = {
     "context": {"text": "tea"},
@@ -157,6 +158,7 @@ OF_OPERATION: dict[str, dict[str, Any]] = {
     "exchange.export_sqlite": {"replace": True},
     "extraction.prompt": {"name": "extract-1"},
     "maintenance.watch": {"once": True},
+    "memories.unmerge": {"memory_id": "white"},
     "memories.update": {"content": "likes oolong tea"},
     "projects.get": {"name": "store"},
     "projects.remove": {"name": "store", "dry_run": True},
@@ -197,11 +199,17 @@ def filled(tmp_path: Path) -> Iterator[Store]:
         store.core.set("user", "name", "Ann")
         store.memories.save("likes tea", memory_id="likes")
         tea = [memlog.MemorySaved(id=name, memory_id=name, content=f"{name} tea is best") for name in TEAS]
-        decision = memlog.MergeDecision("contradiction", [*TEAS], [*TEAS])
+        whites = [memlog.MemorySaved(id=name, memory_id=name, content="White tea") for name in WHITES]
+        origin = memlog.Extraction("merge", "m", "p")
+        decisions = [
+            memlog.MergeDecision("contradiction", [*TEAS], [*TEAS]),
+            memlog.MergeDecision("same", [*WHITES], [*WHITES], WHITES[0]),
+        ]
         merged = memlog.MemoriesMerged(
-            id="merge", event_ids=[*TEAS], decisions=[decision], model="m", prompt="p"
+            id="merge", event_ids=[*TEAS, *WHITES], decisions=decisions, model="m", prompt="p"
         )
-        store.append([*tea, merged])
+        archived = memlog.MemoryArchived(memory_id=WHITES[1], extraction=origin)
+        store.append([*tea, *whites, archived, merged])
         store.daily.record("a walk", event_id="walk")
         store.facts.set("city", "Oulu", single=True)
         store.documents.add(tmp_path / "notes")

@@ -101,6 +101,7 @@ memories = [
         model=st.just("small"),
         prompt=st.just("extract-1"),
     ),
+    event("change_undone", event_ids=st.lists(ids, min_size=1, max_size=3)),
     event(
         "model_failed",
         task=st.just("extract"),

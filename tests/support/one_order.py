@@ -19,6 +19,9 @@ _FIELDS = ("content", "title", "category", "kind", "importance", "source", "topi
 _DEFAULTS = {"category": "other", "kind": "fact", "importance": 0.5, "source": "manual"}
 
 
+_TAKEN_BACK = ("memory_saved", "memory_updated", "memory_archived", "memory_accessed")
+
+
 def events_of(contents):
     """The accepted events of each stream, in their one order, as dicts; how many lines repeat or contradict.
 
@@ -127,8 +130,10 @@ def that_count(events):
 def memories(events):
     """Each memory that stands, by its id."""
     records = defaultdict(_blank)
+    undone = {name for event in events if event["type"] == "change_undone" for name in event["event_ids"]}
     for event in events:
-        _tell(records, event)
+        if event["id"] not in undone or event["type"] not in _TAKEN_BACK:
+            _tell(records, event)
     return {name: _standing(record) for name, record in records.items() if record["saved"]}
 
 

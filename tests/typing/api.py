@@ -172,6 +172,7 @@ def memories(store: memlog.Store) -> None:
     assert_type(store.memories.archive("m"), memlog.Position)
     assert_type(store.memories.delete("m"), memlog.Position | Literal[False])
     assert_type(store.memories.touch("m", "n"), memlog.Position)
+    assert_type(store.memories.unmerge("m"), list[memlog.Memory])
     assert_type(store.memories.decay({"context": 0.9}), memlog.DecayReport)
     assert_type(store.memories.decay().position, memlog.Position | None)
     pruned = store.memories.prune(categories=["temp"], threshold=0.01, dry_run=True)

@@ -67,8 +67,11 @@ CASES = {
             ("fact", "Anna works at the harbour office in Helsinki as a senior planner!", 0.7),
             ("rumour", "Anna will be promoted.", 0.8),
         ),
-        {"Anna works at the harbour office in Helsinki as a senior planner."},
-        (0, 1, 1, 0, 1),
+        {
+            "Anna works at the harbour office in Helsinki as a planner.",
+            "Anna works at the harbour office in Helsinki as a senior planner.",
+        },
+        (1, 0, 1, 0, 1),
         before=("Anna works at the harbour office in Helsinki as a planner.",),
     ),
 }

@@ -39,6 +39,7 @@ def scripted(groups: list[tuple[str, tuple[str, ...], str]] = [], profile: dict[
 
 
 TURKU, TAMPERE, HOME = "Anna lives in Turku.", "Anna has moved to Tampere.", "Anna lives in Tampere."
+MOVED = "Anna has moved from Turku to Tampere."
 
 
 def saved(store: memlog.Store, *texts: str, source: str = "extraction") -> None:
@@ -99,11 +100,11 @@ def test_what_somebody_saved_waits_for_a_person(tmp_path: Path, provider: Provid
 def test_to_forget_a_merged_memory_takes_what_it_was_merged_from_and_what_it_told_of_the_user(
     tmp_path: Path, provider: Provider
 ) -> None:
-    provider.answer = scripted([("update", (TURKU, TAMPERE), HOME)], {"city": "Tampere"})
+    provider.answer = scripted([("update", (TURKU, TAMPERE), MOVED)], {"city": "Tampere"})
     with opened(tmp_path, provider) as store:
         saved(store, TURKU, TAMPERE)
         store.jobs.run("weekly")
-        assert (contents(store), store.core.get("user")) == ([HOME], {"city": "Tampere"})
+        assert (contents(store), store.core.get("user")) == ([MOVED], {"city": "Tampere"})
         (memory,) = store.memories.list()
         store.erasure.forget(memory=memory.memory_id)
         store.erasure.scrub()
@@ -141,7 +142,8 @@ def test_a_new_memory_is_compared_with_those_that_mean_the_same_in_a_large_parti
 ) -> None:
     old, new = "The dog is afraid of fireworks.", "Rockets and firecrackers scare our dog."
     others = [f"The {what} was painted in year {1990 + n}." for n, what in enumerate(["barn"] * 60)]
-    provider.answer = scripted([("same", (old, new), new)])
+    both = "Fireworks, rockets and firecrackers scare our dog: the dog is afraid of them."
+    provider.answer = scripted([("same", (old, new), both)])
     with opened(tmp_path, provider, tokens=300) as store:
         saved(store, *[old])
         for text in others:
@@ -195,10 +197,10 @@ def test_while_the_model_is_away_the_run_stays_due_and_its_other_steps_are_done(
 ) -> None:
     monkeypatch.setattr("memlog.service.providers.language_model._WAITS", ())
     provider.always = "500"
-    provider.answer = scripted([("same", (TURKU, TAMPERE), HOME)])
+    provider.answer = scripted([("same", (TURKU, TAMPERE), MOVED)])
     with opened(tmp_path, provider) as store:
         saved(store, TURKU, TAMPERE)
-        store.memories.save(TURKU, memory_id="double")
+        store.memories.save(TURKU, memory_id="double", source="extraction")
         store.memories.save("Scrap", category="temp", importance=0.001)
         with pytest.raises(memlog.ProviderError):
             store.jobs.run("weekly")
@@ -206,7 +208,7 @@ def test_while_the_model_is_away_the_run_stays_due_and_its_other_steps_are_done(
         assert store.jobs.log() == []
         provider.always = None
         store.jobs.run("weekly")
-        assert contents(store) == [HOME]
+        assert contents(store) == [MOVED]
         assert len(store.jobs.log()) == 1
 
 
@@ -264,17 +266,17 @@ def test_what_a_person_sets_while_the_model_works_holds(tmp_path: Path, provider
 
 def test_a_merge_leaves_every_memory_that_is_not_of_its_group(tmp_path: Path, provider: Provider) -> None:
     allergy = "Anna is allergic to penicillin."
-    provider.answer = scripted([("update", (TURKU, TAMPERE), HOME)])
+    provider.answer = scripted([("update", (TURKU, TAMPERE), MOVED)])
     with opened(tmp_path, provider) as store:
-        report = store.memories.save(HOME)
+        report = store.memories.save(MOVED)
         store.memories.update(report.memory_id, content=allergy)
         saved(store, TURKU, TAMPERE)
         store.jobs.run("weekly")
-        assert contents(store) == sorted([HOME, allergy])
+        assert contents(store) == sorted([MOVED, allergy])
 
 
 def test_a_forgotten_closing_line_makes_no_memory_vanish(tmp_path: Path, provider: Provider) -> None:
-    provider.answer = scripted([("update", (TURKU, TAMPERE), HOME)])
+    provider.answer = scripted([("update", (TURKU, TAMPERE), MOVED)])
     with opened(tmp_path, provider) as store:
         saved(store, TURKU, TAMPERE)
         store.jobs.run("weekly")
@@ -285,7 +287,7 @@ def test_a_forgotten_closing_line_makes_no_memory_vanish(tmp_path: Path, provide
             if each["type"] == "memories_merged"
         ]
         store.erasure.forget(event_id=closing)
-        assert contents(store) == [HOME]
+        assert contents(store) == [MOVED]
 
 
 def test_an_answer_of_no_use_is_paid_for_once_a_day_and_the_run_ends(

@@ -366,3 +366,20 @@ def test_two_processes_that_save_one_text_at_once_end_with_one_memory(spawning, 
     standing = [memory.content for memory in store.memories.list()]
     assert sum(content.startswith("Parcel") for content in standing) == ROUNDS
     assert store.maintenance.verify().ok
+
+
+@pytest.mark.parametrize(
+    ("distilled", "left"),
+    [
+        ("Anna really drinks tea in the morning", ["Anna drinks tea in the morning"]),
+        (
+            "Anna drinks green tea in the morning",
+            ["Anna drinks green tea in the morning", "Anna drinks tea in the morning"],
+        ),
+    ],
+)
+def test_a_model_words_nothing_anew_that_somebody_saved(tmp_path, distilled, left):
+    with memlog.open(tmp_path) as store:
+        store.memories.save("Anna drinks tea in the morning")
+        store.memories.save(distilled, source="extraction")
+        assert sorted(each.content for each in store.memories.list()) == left

@@ -1,0 +1,241 @@
+"""What a model may do to memories: never to those that somebody saved, and nothing that loses a part."""
+
+from pathlib import Path
+
+import pytest
+
+import memlog
+from tests.service.jobs.test_steps import contents, opened, saved, scripted
+from tests.support.provider import Provider
+
+ALLERGY, DOG, PORK = (
+    "Anna is allergic to penicillin.",
+    "Anna has a dog called Rex.",
+    "Anna does not eat pork.",
+)
+
+DESTRUCTIVE = [
+    pytest.param((ALLERGY, DOG), "Anna has no allergies and has a dog called Rex.", id="another-fact"),
+    pytest.param(
+        (ALLERGY, DOG), "Anna is not allergic to penicillin, and has a dog called Rex.", id="denied"
+    ),
+    pytest.param((ALLERGY, DOG), "Anna has a dog called Rex.", id="sentence"),
+    pytest.param((ALLERGY, DOG), "Anna is allergic to penicillin and has a dog.", id="name"),
+    pytest.param(
+        ("Anna is allergic to penicillin.", "Boris is allergic to penicillin."), ALLERGY, id="subject"
+    ),
+    pytest.param((PORK, "Anna eats beef."), "Anna eats pork and beef.", id="negation"),
+    pytest.param(
+        ("The gym costs €30.", "The gym opens at 7."), "The gym costs $30 and opens at 7.", id="currency"
+    ),
+    pytest.param(
+        ("The rent is 1,200 euros.", "The rent is due on Monday."),
+        "The rent is 1,100 euros, due on Monday.",
+        id="price",
+    ),
+    pytest.param(
+        ("Anna flies on 2026-03-14.", "Anna flies to Oslo."), "Anna flies to Oslo on 2026-03-15.", id="date"
+    ),
+    pytest.param(
+        ("Anna's class is at 10 on Tuesday.", "Anna's dentist is at 3 on Friday."),
+        "Anna's class is at 3 on Tuesday and her dentist at 10 on Friday.",
+        id="exchanged",
+    ),
+    pytest.param(
+        ("The budget is at most $500.", "The trip is in June."),
+        "The budget is $500 for the trip in June.",
+        id="limit",
+    ),
+    pytest.param(("Анна не ест мясо.", "Анна любит рыбу."), "Анна ест мясо и любит рыбу.", id="russian"),
+    pytest.param(("安娜不吃猪肉。", "安娜喜欢牛肉。"), "安娜吃猪肉，喜欢牛肉。", id="chinese"),
+    pytest.param(
+        ("Anna ei syö lihaa.", "Anna maksaa vuokran maanantaina."),
+        "Anna ei syö lihaa, ja maksaa vuokran.",
+        id="finnish",
+    ),
+]
+
+HARMLESS = [
+    (("Anna lives in Turku.", "Anna has moved to Tampere."), "Anna has moved from Turku to Tampere."),
+    (("Anna likes tea.", "Anna drinks tea every morning."), "Anna likes tea and drinks it every morning."),
+    (("The rent is 1,200 €.", "The rent is due on the 3rd."), "The rent of 1200 euros is due on the 3rd."),
+    ((PORK, "Anna eats no shellfish."), "Anna does not eat pork or shellfish."),
+    (("Анна живёт в Туле.", "Анна живёт в Туле с 2019 года."), "С 2019 года Анна живёт в Туле."),
+    (
+        ("Anna asuu Oulussa.", "Anna asuu Oulussa ja opettaa."),
+        "Anna asuu Oulussa ja opettaa.",
+    ),
+    (("安娜住在上海。", "安娜在上海做医生。"), "安娜住在上海，做医生。"),
+]
+
+RELATIONS = ("same", "update", "contradiction")
+
+
+def state_of(store: memlog.Store) -> list[tuple[str, str, str, str, str | None]]:
+    """What the memories say and where they are, without what only counts."""
+    found = [*store.memories.list(), *store.memories.list(archived=True)]
+    return sorted((each.memory_id, each.content, each.title, each.source, each.archived_at) for each in found)
+
+
+def note_of(store: memlog.Store) -> str:
+    (step,) = [each for each in store.jobs.log(limit=1)[0].steps if each.name == "merge"]
+    return step.why or ""
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize(("texts", "answer"), DESTRUCTIVE)
+def test_no_answer_of_a_model_takes_what_somebody_saved(
+    tmp_path: Path, provider: Provider, texts: tuple[str, str], answer: str, relation: str
+) -> None:
+    provider.answer = scripted([(relation, texts, answer)])
+    with opened(tmp_path, provider) as store:
+        saved(store, *texts, source="manual")
+        before = state_of(store)
+        store.jobs.run("weekly")
+        assert contents(store) == sorted(texts)
+        assert [each for each in state_of(store) if each[1] in texts] == before
+        waiting = [each.state for each in store.memories.conflicts()]
+        assert waiting == (["waiting"] if relation == "contradiction" else [])
+        said = "conflicts that wait for a person: 1" if waiting else "groups refused: 1"
+        assert said in note_of(store)
+        assert not any(text in note_of(store) for text in texts), "the log of runs outlives what is forgotten"
+        asked = len(provider.asked)
+        store.jobs.run("weekly")
+        assert len([each for each in provider.asked[asked:] if each.startswith("[")]) == 0, "not sent again"
+
+
+@pytest.mark.parametrize(("texts", "answer"), DESTRUCTIVE)
+def test_a_merge_that_loses_something_leaves_distilled_memories_as_they_are(
+    tmp_path: Path, provider: Provider, texts: tuple[str, str], answer: str
+) -> None:
+    provider.answer = scripted([("update", texts, answer)])
+    with opened(tmp_path, provider) as store:
+        saved(store, *texts)
+        store.jobs.run("weekly")
+        assert contents(store) == sorted(texts)
+        assert "groups refused: 1" in note_of(store)
+
+
+@pytest.mark.parametrize(("texts", "answer"), HARMLESS)
+def test_a_merge_that_says_everything_is_made(
+    tmp_path: Path, provider: Provider, texts: tuple[str, str], answer: str
+) -> None:
+    provider.answer = scripted([("update", texts, answer)])
+    with opened(tmp_path, provider) as store:
+        saved(store, *texts)
+        store.jobs.run("weekly")
+        assert contents(store) == [answer]
+
+
+def test_a_memory_that_somebody_saved_stands_for_what_a_model_had_distilled_of_it(
+    tmp_path: Path, provider: Provider
+) -> None:
+    said, distilled = "Anna is allergic to penicillin and nuts!", "Anna is allergic to penicillin."
+    provider.answer = scripted([("same", (said, distilled), "Anna is allergic to nuts and penicillin.")])
+    with opened(tmp_path, provider) as store:
+        store.memories.save(said, ts="2026-01-01T00:00:00Z")
+        store.memories.save(distilled, source="extraction", dedup=False, ts="2026-01-02T00:00:00Z")
+        store.jobs.run("weekly")
+        assert contents(store) == [said], "word for word"
+        assert store.memories.conflicts() == []
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_what_somebody_has_worded_otherwise_is_theirs(
+    tmp_path: Path, provider: Provider, relation: str
+) -> None:
+    mine, other = "Anna likes tea.", "Anna drinks tea every morning."
+    provider.answer = scripted([(relation, (mine, other), HARMLESS[1][1])])
+    with opened(tmp_path, provider) as store:
+        name = store.memories.save(
+            "Anna likes coffee.", source="extraction", ts="2026-01-01T00:00:00Z"
+        ).memory_id
+        store.memories.update(name, content=mine, ts="2026-01-02T00:00:00Z")
+        store.memories.save(other, source="extraction", ts="2026-01-03T00:00:00Z")
+        store.jobs.run("weekly")
+        assert contents(store) == sorted([mine, other])
+        assert [each.state for each in store.memories.conflicts()] == ["waiting"]
+
+
+@pytest.mark.parametrize("relation", ["same", "update"])
+@pytest.mark.parametrize("keep", ["proposed", "all", "first"])
+def test_a_person_accepts_what_a_model_proposes_or_not(
+    tmp_path: Path, provider: Provider, relation: str, keep: str
+) -> None:
+    texts, proposal = HARMLESS[1]
+    provider.answer = scripted([(relation, texts, proposal)])
+    with opened(tmp_path, provider) as store:
+        saved(store, *texts, source="manual")
+        store.jobs.run("weekly")
+        (conflict,) = store.memories.conflicts()
+        assert conflict.proposed is not None
+        assert (conflict.state, conflict.relation, conflict.proposed.content) == (
+            "waiting",
+            relation,
+            proposal,
+        )
+        assert contents(store) == sorted(texts)
+        ids = [each.memory_id for each in conflict.memories]
+        kept = {"proposed": [conflict.proposed.memory_id], "all": ids, "first": ids[:1]}[keep]
+        with pytest.raises(memlog.BadInput):
+            store.memories.resolve(conflict.id, keep=[conflict.proposed.memory_id, ids[0]])
+        store.memories.resolve(conflict.id, keep=kept)
+        assert contents(store) == {"proposed": [proposal], "all": sorted(texts), "first": [texts[0]]}[keep]
+        if keep == "proposed":
+            assert store.memories.list()[0].source == "manual"
+        assert [each.state for each in store.memories.conflicts()] == ["decided"]
+        store.jobs.run("weekly")
+        assert [each.state for each in store.memories.conflicts()] == ["decided"]
+
+
+def test_twenty_conflicts_wait_and_more_are_queued_with_their_texts_as_memories(
+    tmp_path: Path, provider: Provider
+) -> None:
+    pairs = [(f"Friend {n} is allergic to nuts.", f"Friend {n} has a cat.") for n in range(25)]
+    merged = [f"Friend {n} is allergic to nuts and has a cat." for n in range(25)]
+    provider.answer = scripted([("update", pair, text) for pair, text in zip(pairs, merged, strict=True)])
+
+    def counted(store: memlog.Store) -> tuple[int, int, list[str]]:
+        states = [each.state for each in store.memories.conflicts()]
+        status = store.maintenance.status()
+        return status.memory_conflicts, status.memory_conflicts_queued, states
+
+    with opened(tmp_path, provider) as store:
+        for pair in pairs:
+            saved(store, *pair, source="manual")
+        store.jobs.run("weekly")
+        assert counted(store) == (20, 5, ["waiting"] * 20 + ["queued"] * 5)
+        texts = {text for pair in pairs for text in pair}
+        queued = {each.proposed.content for each in store.memories.conflicts()[20:] if each.proposed}
+        assert len(queued) == 5
+        assert {*contents(store)} == texts | queued
+        always = {
+            each.content for each in store.context("Hello", record=False).entries if each.part == "always"
+        }
+        assert always.isdisjoint(merged)
+        assert always
+        first, *_, last = store.memories.conflicts()
+        store.memories.resolve(first.id, keep=[each.memory_id for each in first.memories])
+        assert counted(store) == (20, 4, ["waiting"] * 20 + ["queued"] * 4 + ["decided"])
+        assert last.proposed is not None
+        store.memories.resolve(last.id, keep=[last.proposed.memory_id])
+        assert texts - {*contents(store)} == {each.content for each in last.memories}
+        digest = store.maintenance.digest()
+        store.maintenance.project(from_scratch=True)
+        assert store.maintenance.digest() == digest
+
+
+@pytest.mark.parametrize("forgotten", [0, 1])
+def test_to_forget_a_memory_takes_what_was_proposed_in_its_place(
+    tmp_path: Path, provider: Provider, forgotten: int
+) -> None:
+    texts, proposal = HARMLESS[1]
+    provider.answer = scripted([("update", texts, proposal)])
+    with opened(tmp_path, provider) as store:
+        saved(store, *texts, source="manual")
+        store.jobs.run("weekly")
+        (conflict,) = store.memories.conflicts()
+        store.erasure.forget(memory=conflict.memories[forgotten].memory_id)
+        store.erasure.scrub()
+        assert contents(store) == [texts[1 - forgotten]]
+        assert store.erasure.prove(proposal).found == []
