@@ -15,6 +15,7 @@ from memlog.eventlog.event_fields import MemoryKind
 from memlog.eventlog.secrets import kinds_in
 from memlog.service.extraction.importance import importance_of, scale_of
 from memlog.service.extraction.json_in_text import values_in
+from memlog.service.extraction.placeholders import is_placeholder, says_nothing
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -85,7 +86,7 @@ class _Entry(msgspec.Struct):
 
 
 class ModelAnswer(msgspec.Struct):
-    """What is usable of an answer. refused: entries that are none, by their form."""
+    """What is usable of an answer. refused: entries that are none, by their form, and placeholders."""
 
     memories: list[Distilled]
     summary: str = ""
@@ -100,7 +101,7 @@ def read_answer(text: str) -> ModelAnswer | None:
     found = None
     for entries, summary in _lists(text, "memories"):
         answer = _answer(entries, summary)
-        found = answer if answer.memories or not entries else found
+        found = answer if answer.memories or all(map(_is_of_nothing, entries)) else found
     return found
 
 
@@ -137,12 +138,15 @@ def _answer(entries: list[Any], summary: object) -> ModelAnswer:
     return ModelAnswer(memories, text or "", refused)
 
 
+def _is_of_nothing(given: Any) -> bool:  # noqa: ANN401 - what a model said
+    """Whether an entry says that there is none: "No memories."."""
+    entry = _read(given)
+    return entry is not None and says_nothing(entry.content)
+
+
 def _entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - what a model said
-    if isinstance(given, str):
-        given = {"content": given}
-    try:
-        entry = _converted(given, _Entry)
-    except msgspec.ValidationError:
+    entry = _read(given)
+    if entry is None:
         return None
     content, importance = usable_text(entry.content), importance_of(entry.importance, scale)
     if content is None or importance is None:
@@ -162,6 +166,13 @@ def _topic(given: object) -> str | None:
     topic = " ".join(text.casefold().split()) if text else ""
     is_topic = bool(re.search(r"\w", topic)) and topic not in _NO_TOPIC and len(topic) <= _LONGEST_TOPIC
     return topic if is_topic and not kinds_in(topic) else None
+
+
+def _read(given: Any) -> _Entry | None:  # noqa: ANN401 - what a model said
+    try:
+        return _converted({"content": given} if isinstance(given, str) else given, _Entry)
+    except msgspec.ValidationError:
+        return None
 
 
 def _converted(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - what a model said
@@ -186,7 +197,7 @@ def _word(said: str, words: tuple[str, ...]) -> str:
 
 def usable_text(given: Any) -> str | None:  # noqa: ANN401 - what a model said
     """A text that an event can hold; None for anything else, such as the `…` of an example."""
-    if not isinstance(given, str) or len(given) > LONGEST or not any(map(str.isalnum, given)):
+    if not isinstance(given, str) or len(given) > LONGEST or is_placeholder(given):
         return None
     # JSON may escape half of a pair of surrogates, which is no character.
     is_unicode = given.encode(errors="ignore").decode() == given

@@ -19,7 +19,7 @@ COMPRESS = "compress-2"
 MERGE = "merge-1"
 """The prompt that compares memories."""
 
-PROFILE = "profile-1"
+PROFILE = "profile-2"
 """The prompt that makes core memory of memories."""
 
 SUMMARISE = "summarise-1"

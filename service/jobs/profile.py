@@ -29,11 +29,13 @@ from memlog.query.sendable import masked_memories
 from memlog.service.engine import Engine
 from memlog.service.extraction.answers import Listed, listed
 from memlog.service.extraction.fitting import size_of
+from memlog.service.extraction.placeholders import is_denial, is_placeholder
 from memlog.service.extraction.prompts import PROFILE as PROMPT
 from memlog.service.extraction.prompts import prompt
 from memlog.service.extraction.questions import Items, Questions
 from memlog.service.jobs.merge_groups import shown_memory
 from memlog.service.jobs.outcome import Outcome, set_aside_note
+from memlog.service.memories.meaning_words import negates
 
 _Change = CoreMemoryUpdated | CoreMemoryDeleted
 
@@ -41,6 +43,9 @@ _SECTION: Literal["user"] = "user"
 _LONGEST_KEY, _LONGEST_VALUE = 64, 500
 _MOST = 40
 """Values of the profile: every context contains all of them."""
+
+_STEM = 5
+"""Letters by which a word of a key is known in a memory: allergies, allergic."""
 
 _SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -220,7 +225,7 @@ class Profile:
             value, there = entry.value.strip(), values.get(key)
             if there is not None and (there.source != PROFILE or (there.value == value and key not in stale)):
                 continue  # somebody has set or removed it, or it is there
-            cited = [shown[number - 1].memory_id for number in entry.numbers if 0 < number <= len(shown)]
+            cited = [shown[number - 1] for number in entry.numbers if 0 < number <= len(shown)]
             event = CoreMemoryUpdated(
                 id=new_id(),
                 section=_SECTION,
@@ -228,10 +233,11 @@ class Profile:
                 value=value,
                 source=PROFILE,
                 chat_id=group.chat,
-                extraction=replace(origin, memory_ids=[*dict.fromkeys(cited)]),
+                extraction=replace(origin, memory_ids=[*dict.fromkeys(each.memory_id for each in cited)]),
             )
             is_new = there is None and key not in made
-            if not cited or not _is_usable(event) or (is_new and room <= 0):
+            is_said = bool(cited) and _is_said(key, value, cited)
+            if not is_said or not _is_usable(event) or (is_new and room <= 0):
                 refused += 1
                 continue
             room -= is_new
@@ -248,6 +254,18 @@ def _is_of(group: ChatGroup, chats: set[str] | None) -> bool:
 
 def _removed(chat: str | None, key: str) -> CoreMemoryDeleted:
     return CoreMemoryDeleted(id=new_id(), section=_SECTION, key=key, source=PROFILE, chat_id=chat)
+
+
+def _is_said(key: str, value: str, cited: list[Memory]) -> bool:
+    """Whether a value says something. A bare `none` does so where a memory denies what the key is about: what
+    a model does not know, and what a person does not have, are not the same."""
+    return not is_placeholder(value) or (is_denial(value) and any(_denies(each, key) for each in cited))
+
+
+def _denies(memory: Memory, key: str) -> bool:
+    words = re.findall(r"\w+(?:['’]\w+)?", memory.content.casefold())
+    stems = {word[:_STEM] for word in key.split("_") if len(word) >= _STEM}
+    return any(map(negates, words)) and not stems.isdisjoint(word[:_STEM] for word in words)
 
 
 def _is_usable(event: CoreMemoryUpdated) -> bool:

@@ -1,0 +1,183 @@
+"""What a model writes where it has nothing to say is stored nowhere; what merely contains such a word is."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import memlog
+from tests.support.provider import Provider
+
+PLACEHOLDERS = [
+    *(
+        "…",
+        "...",
+        "—",
+        "string",
+        "String.",
+        "N/A",
+        "n / a",
+        "none",
+        "“None.”",
+        " UNKNOWN ",
+        "`null`",
+        "(undefined)",
+    ),
+    *("<content>", "[content]", "{content}", "<the user's name>", "{{name}}", "Your memory here", "memory 1"),
+    *(
+        "No memories.",
+        "There are no memories to store.",
+        "Nothing to remember",
+        "Nothing happened.",
+        "an empty text",
+    ),
+    *("Not specified", "Not mentioned in the conversation", "None. Unknown.", "example", "Example memory 2"),
+    *("Summary: none", '"content": "string"', "User name: unknown"),
+    *("нет данных", "Неизвестно.", "«Не указано»", "нет", "Информация отсутствует", "пример"),
+    *("无", "未知。", "没有需要记住的信息", "暂无", "示例内容"),
+    *("ei tiedossa", "Ei mitään muistettavaa.", "Tuntematon", "ei", "esimerkki"),
+    "An empty list of memories is a good answer where nothing is worth it.",
+    "`fact`: what is true of the people, their lives, their work, what they own, plan, decided or agreed on.",
+    "Do not invent anything.",
+]
+SAID = [
+    *("Anna's string quartet", "Status unknown until Friday, says Anna", "Bo has no allergies"),
+    *(
+        "No memories of the war remain, says Grandma",
+        "None of the children eats meat",
+        "Example Ltd. employs Carl",
+    ),
+    *(
+        "Неизвестно, когда Андрей вернётся",
+        "安娜没有过敏",
+        "Osoite ei ole tiedossa ennen maanantaita, sanoo Tuuli",
+    ),
+    *(
+        "[Dora moved to Turku]",
+        "Name: Emil",
+        "Nothing beats green tea",
+        "The film “Unknown” is Fred's favourite",
+    ),
+]
+
+
+def opened(path: Path, provider: Provider) -> memlog.Store:
+    model = memlog.LanguageModelProvider(base_url=provider.url, model="m")
+    rules = memlog.ExtractionRules(max_per_session=100)
+    return memlog.open(path, language_model=model, extraction=rules)
+
+
+def of(*texts: str, summary: str = "") -> str:
+    entries = [{"type": "fact", "content": text, "importance": 0.8} for text in texts]
+    return json.dumps({"memories": entries, "summary": summary})
+
+
+def message(text: str, chat: str = "1") -> memlog.Message:
+    return memlog.Message(channel="cli", chat_id=chat, role="user", content=text)
+
+
+def contents(store: memlog.Store) -> set[str]:
+    return {memory.content for memory in store.memories.list()}
+
+
+def a_conversation(store: memlog.Store) -> list[memlog.ExtractionReport]:
+    store.append([message("Hello")])
+    return list(store.extraction.run())
+
+
+def a_day(store: memlog.Store) -> list[memlog.ExtractionReport]:
+    store.append([memlog.DailyEventRecorded(event_date="2026-01-02", summary="It rained.")])
+    return list(store.extraction.days())
+
+
+@pytest.mark.parametrize("distil", [a_conversation, a_day])
+def test_no_memory_is_a_placeholder(
+    tmp_path: Path, provider: Provider, distil: Callable[[memlog.Store], list[memlog.ExtractionReport]]
+) -> None:
+    provider.answer = lambda _: of(*PLACEHOLDERS, *SAID)
+    with opened(tmp_path, provider) as store:
+        (report,) = distil(store)
+        assert contents(store) == {*SAID}
+        assert report.refused == len(PLACEHOLDERS)
+
+
+def test_an_answer_that_there_is_nothing_is_one(tmp_path: Path, provider: Provider) -> None:
+    provider.answer = lambda _: of("No memories.", summary="Nothing happened.")
+    with opened(tmp_path, provider) as store:
+        (report,) = a_conversation(store)
+        assert (contents(store), report.summary, store.daily.list()) == (set(), None, [])
+        assert (store.extraction.buffer(), len(provider.asked)) == ([], 1)
+
+
+def test_no_summary_is_a_placeholder(tmp_path: Path, provider: Provider) -> None:
+    texts = [*PLACEHOLDERS, *SAID]
+
+    def answer(asked: str) -> str:
+        found = re.search(r'"content":"(\d+) word', asked)
+        return json.dumps({"summary": texts[int(found[1])]}) if found else of()
+
+    provider.answer = answer
+    with opened(tmp_path, provider) as store:
+        for number, _ in enumerate(texts):
+            chat = str(number)
+            store.append([message(f"{number} {'word ' * 600}", chat)])
+            store.append([memlog.SessionBreak(channel="cli", chat_id=chat)])
+        store.jobs.run("summaries")
+        assert {each.content for each in store.conversations.summaries()} == {*SAID}
+
+
+def test_no_merged_memory_is_a_placeholder(tmp_path: Path, provider: Provider) -> None:
+    def answer(asked: str) -> str:
+        shown = json.loads(asked)
+        if not isinstance(shown, list):
+            return '{"entries": []}'
+        numbers = {each["text"]: each["number"] for each in shown}
+        groups = [
+            {
+                "relation": "same",
+                "numbers": [numbers[f"Cat {n} purrs"], numbers[f"A purring cat {n}"]],
+                "content": text,
+            }
+            for n, text in enumerate([*PLACEHOLDERS, SAID[0]])
+        ]
+        return json.dumps({"groups": groups})
+
+    provider.answer = answer
+    with opened(tmp_path, provider) as store:
+        for number in range(len(PLACEHOLDERS) + 1):
+            for text in (f"Cat {number} purrs", f"A purring cat {number}"):
+                store.memories.save(text, source="extraction", dedup=False)
+        before, last = contents(store), len(PLACEHOLDERS)
+        store.jobs.run("weekly")
+        assert contents(store) == before - {f"Cat {last} purrs", f"A purring cat {last}"} | {SAID[0]}
+
+
+DENIALS = {
+    ("allergies", "none", "Anna has no allergies."): True,
+    ("smoker", "no", "Anna has never been a smoker."): True,
+    ("allergies", "none", "Anna never drinks coffee."): False,
+    ("allergies", "none", "Anna has allergies."): False,
+    ("allergies", "unknown", "Anna has no allergies."): False,
+    ("smoker", "yes", "Anna smokes."): True,
+    ("allergies", "Anna has no allergies", "Anna has no allergies."): True,
+    ("music", "Anna's string quartet", "Anna plays in a quartet."): True,
+    ("…", "Anna", "Her name is Anna."): False,
+}
+
+
+@pytest.mark.parametrize(("key", "value", "memory"), DENIALS)
+def test_a_bare_denial_needs_a_memory_that_denies_what_the_key_asks(
+    tmp_path: Path, provider: Provider, key: str, value: str, memory: str
+) -> None:
+    entries = [
+        {"key": f"key_{number}", "value": each, "numbers": [1]} for number, each in enumerate(PLACEHOLDERS)
+    ]
+    provider.answer = lambda _: json.dumps(
+        {"entries": [{"key": key, "value": value, "numbers": [1]}, *entries]}
+    )
+    with opened(tmp_path, provider) as store:
+        store.memories.save(memory)
+        store.jobs.run("weekly")
+        assert store.core.get("user") == ({key: value} if DENIALS[key, value, memory] else {})
