@@ -14,6 +14,9 @@ from memlog.projector.passages.index import Shelf
 from memlog.projector.passages.vectors import Pending
 from memlog.projector.sqlite import Connection
 
+_MARK, _EVER = "9999-12-31", "99999"
+"""The day of a row that a cache has from its first use on."""
+
 
 def names_set_aside(db: Connection, store: Path) -> list[str]:
     """What was set aside: `message 01a2160e-…`."""
@@ -30,13 +33,18 @@ def take_back(db: Connection, store: Path, model: str, turn: Turn) -> None:
     """Have the passages wait for a vector anew that were set aside before today."""
     today = timestamps.today()
     with closing(VectorCache(store, model)) as cache:
-        if not cache.has_set_aside(today):
+        is_lost = not cache.has_set_aside(_EVER)  # with the cache: what was set aside is not known
+        if not is_lost and not cache.has_set_aside(today):
             return
-        found = [(shelf, each) for shelf, each, day in _set_aside(db, cache) if day < today]
+        if is_lost:
+            found = [(shelf, each) for shelf in index.SHELVES for each in index.without_vector(db, shelf)]
+        else:
+            found = [(shelf, each) for shelf, each, day in _set_aside(db, cache) if day < today]
     with turn(), closing(VectorCache(store, model)) as cache:
         for shelf, each in found:
             index.queue_again(db, shelf, each)
         cache.take_back(today)
+        cache.set_aside([""], _MARK)
 
 
 def _set_aside(db: Connection, cache: VectorCache) -> Iterator[tuple[Shelf, Pending, str]]:

@@ -39,6 +39,9 @@ _UNTYPED: MemoryKind = "fact"
 CATEGORIES_OF_MODELS = [name for name in CATEGORIES if name not in ("credential", "summaries", "debug")]
 """What a model may file a memory under: it is shown no credentials, and writes summaries apart."""
 
+_WRAPPINGS = 4
+"""Objects and lists around an answer: {"result": {"answer": {…}}}."""
+
 _LONGEST_TOPIC = 60
 """Characters of a topic: one to three words."""
 
@@ -113,14 +116,30 @@ def _lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
     for value in values_in(text):
         if isinstance(value, list):
             alone.append(value)
-            continue
-        for each in (value, *(inner for inner in value.values() if isinstance(inner, dict))):
-            given = each.get(member, ...)
+        for each in _objects_in(value):
+            members = {str(name).strip().lower(): inner for name, inner in each.items()}
+            given = members.get(member, ...)
+            if isinstance(given, dict):  # one entry
+                given = [given]
             if isinstance(given, list) or given is None:
                 is_found = True
-                yield given or [], each.get("summary")
+                yield given or [], members.get("summary")
     if not is_found:
         yield from ((value, None) for value in alone if value and all(map(_may_be_entry, value)))
+
+
+def _objects_in(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - what a model said
+    """The objects in a value, from outside to inside, as deep as models wrap an answer."""
+    level = [value]
+    for _ in range(_WRAPPINGS):
+        objects = [each for each in level if isinstance(each, dict)]
+        yield from objects
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
 
 
 def _may_be_entry(given: Any) -> bool:  # noqa: ANN401 - what a model said

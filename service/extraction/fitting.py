@@ -15,8 +15,14 @@ _HEAD, _TAIL = 1000, 500
 _LEAST_DATA = 256
 """Characters of encoded data that are left out; a hash or a token of an address is shorter."""
 
-_DATA = re.compile(r"(?:[A-Za-z0-9+/=_-]{40,}+(?:\s|\\[nr])*+)+")
-"""Base64, hexadecimal and such, in lines of 64 or 76 characters, too."""
+_DATA = re.compile(
+    r"(?:[A-Za-z0-9+/=_-]{24,}+(?:[\s>|]|\\[nr])*+)+"
+    r"|(?:\b(?:0x)?[0-9A-Fa-f]{1,8}\b(?:[\s,;:.>\[\]]|\\[nr]|\|[^|\n]{0,40}\|)*+){100,}+"
+)
+"""Base64 and such in lines of any length, quoted, too; a hundred bytes or numbers one after another."""
+
+_FENCED = re.compile(r"(```[^\n]*\n)(.*?)(\n```)", re.DOTALL)
+"""What stands in a message as it is: code, a log, the output of a tool."""
 
 
 _LEAST_TEXT = 64
@@ -27,10 +33,16 @@ FRAME = 4
 
 
 def shortened(role: str, text: str) -> str:
-    """Return a message without encoded data, and of the output of a tool its beginning and its end."""
+    """Return a message without encoded data, and of what a tool wrote, or what stands in a fence, its
+    beginning and its end."""
     text = _DATA.sub(_without_data, text)
+    text = _FENCED.sub(lambda found: f"{found[1]}{_ends_of(found[2])}{found[3]}", text)
+    return _ends_of(text) if role == "tool" else text
+
+
+def _ends_of(text: str) -> str:
     left_out = len(text) - _HEAD - _TAIL
-    if role != "tool" or left_out <= 0:
+    if left_out <= 0:
         return text
     return f"{text[:_HEAD]}\n[{left_out:,} characters left out]\n{text[-_TAIL:]}"
 

@@ -168,13 +168,17 @@ class Questions:
     def _kind_of(self, error: ProviderError) -> FailureKind | None:
         if error.is_of_answer:
             return "unusable" if error.status is None else "refused"
-        if not error.is_late and not error.is_cut and (error.status or 0) < 500:
+        # A filter may refuse with any status, which elsewhere is of the key or the address.
+        is_of_provider = error.status == 429 or (error.is_away and not error.is_cut)
+        if is_of_provider or not (error.is_late or error.is_cut or error.status):
             return None
         try:
             self._greet()
         except ProviderError:
             return None
-        return "late" if error.is_late else "failed"
+        if error.is_late:
+            return "late"
+        return "refused" if error.status is not None and error.status < 500 else "failed"
 
     def _complete(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
         self._sent.append(Completion(""))

@@ -31,6 +31,15 @@ class Completion(msgspec.Struct, frozen=True):
         return Completion(more.text, *spent, self.requests + more.requests)
 
 
+def tokens_of(answer: Any) -> tuple[int, int]:  # noqa: ANN401 - JSON
+    """Return the tokens of a question and of its answer, whatever the answer is; 0 for what is not told."""
+    usage = _member(answer, "usage")
+    return (
+        _count(_member(usage, "prompt_tokens"), _member(usage, "input_tokens")),
+        _count(_member(usage, "completion_tokens"), _member(usage, "output_tokens")),
+    )
+
+
 def read_chat(answer: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
     """Read a chat completion.
 
@@ -61,12 +70,7 @@ def _completion(answer: Any, content: Any, url: str) -> Completion:  # noqa: ANN
     text = _text(content)
     if not text.strip():
         raise _unusable(url, "the answer has no text")
-    usage = _member(answer, "usage")
-    return Completion(
-        text,
-        _count(_member(usage, "prompt_tokens"), _member(usage, "input_tokens")),
-        _count(_member(usage, "completion_tokens"), _member(usage, "output_tokens")),
-    )
+    return Completion(text, *tokens_of(answer))
 
 
 def _text(content: Any) -> str:  # noqa: ANN401 - JSON

@@ -15,8 +15,8 @@ CONTROL = "dimension"
 """What a provider embeds if it works: another text that fails is at fault itself."""
 
 _REFUSES_A_TEXT = (400, 413, 422)
-_MAY_FAIL_ON_A_TEXT = (500, 502, 504)
-"""Statuses that may be of one text, where the provider embeds others."""
+_OF_PROVIDER = (401, 429)
+"""Statuses that are of no text. Any other may be, where the provider embeds others: a filter has its own."""
 
 _TOO_LONG = re.compile(
     r"too (?:large|long|many)|context|exceed|maximum|less than|longer than|token limit", re.IGNORECASE
@@ -125,7 +125,8 @@ class EmbeddingRun:
     def _may_be_of_texts(self, error: ProviderError) -> bool:
         if error.is_of_answer or error.status in _REFUSES_A_TEXT or _says_too_long(error):
             return True
-        return not self._is_brief and (error.is_late or error.is_away or error.status in _MAY_FAIL_ON_A_TEXT)
+        has_status = error.status is not None and error.status not in _OF_PROVIDER
+        return not self._is_brief and (error.is_late or error.is_away or has_status)
 
     def _check_provider(self, error: ProviderError, *, is_first: bool) -> None:
         """Have the control embedded, unless it was. is_first: whether the provider may be down since then."""

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import msgspec
+
 from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.outgoing import outgoing
 from memlog.query.context.token_counters import tokens
 from memlog.service.providers.breaker import Breaker
 from memlog.service.providers.completions import Completion as Completion
-from memlog.service.providers.completions import read_chat, read_message
+from memlog.service.providers.completions import read_chat, read_message, tokens_of
 from memlog.service.providers.parameters import LEFT_OUT, send_in_known_forms
 from memlog.service.providers.settings import LanguageModelProvider
 
@@ -146,13 +148,12 @@ class LanguageModel:
         answer = send_in_known_forms(
             self._breaker, body, forms, lambda sent: endpoint.ask(outgoing(sent), provider.timeout)
         )
-        completion = read(answer, url)
-        # Some servers count none.
-        spent = completion.tokens_in + completion.tokens_out or sum(
-            tokens(text, "model") for text in (system, user, completion.text)
+        # Whatever it is, it was paid for. Some servers count none.
+        spent = sum(tokens_of(answer)) or sum(
+            tokens(text, "model") for text in (system, user, msgspec.json.encode(answer).decode())
         )
         self._breaker.spend(spent)
-        return completion
+        return read(answer, url)
 
 
 _RETRIED = (502, 503, 504, 529)

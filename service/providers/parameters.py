@@ -19,8 +19,9 @@ Body = dict[str, Any]
 LEFT_OUT = "none"
 """The form of a parameter that is not sent."""
 
-_REFUSES_A_PARAMETER = (None, 400, 422, 500, 501)
-"""Statuses; None of an error in an answer of HTTP 200. llama.cpp and Ollama say so with 500, too."""
+_REFUSES_A_PARAMETER = (None, 400, 404, 422, 500, 501)
+"""Statuses; None of an error in an answer of HTTP 200. llama.cpp and Ollama say so with 500, too; with 404
+OpenRouter, which then has no server that knows the parameter."""
 
 _QUOTED = 24
 """Letters and digits of a text that a refusal repeats if it quotes the request."""
@@ -73,11 +74,14 @@ _PARAMETERS = {
         r"max_(?:completion_|output_|new_)?tokens",
         ("max_tokens", "max_completion_tokens", LEFT_OUT),
         _rename,
-        unless=r"context|at least|input tokens|prompt",  # the messages are too long for the model
+        # The messages are too long for the model.
+        unless=r"^(?!.*max_\w*tokens\W.{0,60}(?:too large|not support|unsupported|unknown|unrecogni))"
+        r".*(?:context|at least|input tokens|prompt)",
     ),
     "temperature": _Parameter("temperature", ("sent", LEFT_OUT), _leave_out("temperature")),
     "response_format": _Parameter(
-        r"response.?format|json.?(?:schema|object|mode)|structured.?output|grammar",
+        r"response.?(?:format|schema|mime)|json.?(?:schema|object|mode)|structured.?output|grammar"
+        r"|guided.?(?:decoding|json)|schema produces",
         ("json_schema", "json_object", LEFT_OUT),
         _ask_for,
     ),
@@ -88,7 +92,8 @@ _PARAMETERS = {
     ),
     "system_role": _Parameter(
         r"(?:system|developer).{0,3} (?:role|message|prompt|instruction)|messages?\W{1,3}\d+\W{1,3}role"
-        r"|roles?\W.{0,30}(?:system|developer)|variant \W?(?:system|developer)"
+        r"|roles?\W.{0,30}(?:system|developer)|(?:unsupported|invalid|unknown) (?:message )?role"
+        r"|variant \W?(?:system|developer)"
         r"|only user.{1,8}(?:assistant|model) roles|roles must alternate",
         ("developer", "system", "user"),
         _put_system,
@@ -157,7 +162,7 @@ def _matching(told: str, words: str, names: Iterable[str]) -> set[str]:
         name
         for name, each in parameters.items()
         if re.search(each.named, told, re.IGNORECASE | re.DOTALL)
-        and not re.search(each.unless, words, re.IGNORECASE)
+        and not re.search(each.unless, words, re.IGNORECASE | re.DOTALL)
     }
 
 
@@ -169,10 +174,13 @@ def _told(words: str) -> str:
         error = answer.get("error") if isinstance(answer, dict) else None
         if isinstance(error, dict) and isinstance(error.get("param"), str):
             told.append(error["param"])
-        details = answer.get("detail") if isinstance(answer, dict) else None
-        for detail in details if isinstance(details, list) else ():
-            if isinstance(detail, dict) and isinstance(detail.get("loc"), list):
-                told.append(".".join(map(str, detail["loc"])))
+        waiting = [answer]
+        while waiting:  # at any depth: Mistral has them in a message
+            value = waiting.pop()
+            if isinstance(value, dict) and isinstance(value.get("loc"), list):
+                told.append(".".join(map(str, value["loc"])))
+            elif isinstance(value, dict | list):
+                waiting += value.values() if isinstance(value, dict) else value
     return " ".join(told)
 
 

@@ -109,7 +109,7 @@ class Vectors(Worker):
             was_due = True
             embedder, silent = model.embedder_or_why()
             if embedder is None:
-                self._notes.append(f"no vectors: {silent['vector']}")
+                self._notes += [f"no vectors: {why}" for why in silent.values()]
                 break
             started = time.perf_counter()
             done = projector.embed(embedder, limit=_EMBED_STEP, batch=_EMBED_STEP, progress=self._progress)

@@ -7,7 +7,7 @@ import random
 import shutil
 import subprocess
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -61,6 +61,13 @@ BULKY: dict[str, Callable[[], memlog.Message]] = {
     "base64": lambda: message("user", f"begins {DATA} ends"),
     "base64 in lines": lambda: message("user", "begins " + lines(DATA, "\n") + " ends"),
     "base64 in JSON": lambda: message("assistant", "begins " + lines(DATA, "\\n") + " ends"),
+    "base64 in short lines": lambda: message("user", "begins " + lines(DATA, "\n", 32) + " ends"),
+    "base64 that is quoted": lambda: message("user", "begins " + lines(DATA, "\n> ") + " ends"),
+    "a hex dump": lambda: message(
+        "user", "begins\n" + lines(DATA.encode().hex(" ")[:300_000], "\n00000010  ", 48) + "\nends"
+    ),
+    "numbers": lambda: message("user", f"begins {[number % 256 for number in range(50_000)]} ends"),
+    "a fence": lambda: message("assistant", "```\nbegins\n" + "a line of a build\n" * 20_000 + "ends\n```"),
     "an address with data": lambda: message("user", f"begins data:image/png;base64,{DATA} ends"),
     "hexadecimal": lambda: message("user", "begins " + lines(DATA.encode().hex(), "\n") + " ends"),
 }
@@ -94,7 +101,8 @@ def test_a_watch_says_a_line_for_each_request(tmp_path: Path, provider: Provider
     with memlog.open(tmp_path) as store:
         for chat in ("1", "2", "3"):
             store.append([message("user", "I live in Turku", chat=chat, ts="2026-01-14T12:00:00Z")])
-    (tmp_path / "memlog.toml").write_text(f'[language_model]\nbase_url = "{provider.url}"\n')
+    sections = f'[embedding]\nenabled = false\n[language_model]\nbase_url = "{provider.url}"\n'
+    (tmp_path / "memlog.toml").write_text(sections)
     with closing(Watch(tmp_path)) as watch:
         until(lambda: len([note for note in watch.notes() if "distilled 1 of cli:" in note]) == 3)
 
@@ -103,8 +111,8 @@ def message(role: str, content: str, chat: str = "1", ts: str | None = None) -> 
     return memlog.Message(channel="cli", chat_id=chat, role=role, content=content, ts=ts)  # type: ignore[arg-type]
 
 
-def lines(text: str, between: str) -> str:
-    return between.join(text[start : start + 76] for start in range(0, len(text), 76))
+def lines(text: str, between: str, width: int = 76) -> str:
+    return between.join(text[start : start + width] for start in range(0, len(text), width))
 
 
 def test_the_tokens_of_a_day_bound_a_history(tmp_path: Path, provider: Provider) -> None:
@@ -124,6 +132,21 @@ def test_the_tokens_of_a_day_bound_a_history(tmp_path: Path, provider: Provider)
         assert (weekly["duplicates"], weekly["merge"], weekly["profile"]) == ("done", "skipped", "skipped")
         assert len(provider.asked) == asked
         assert len(store.extraction.run(unbounded=True)) == rest.messages
+
+
+def test_an_answer_without_a_text_was_paid_for(tmp_path: Path, provider: Provider) -> None:
+    provider.reply = lambda _, answer: (
+        answer
+        | {
+            "choices": [{"message": {"content": ""}, "finish_reason": "length"}],
+            "usage": {"prompt_tokens": 450, "completion_tokens": 4000},
+        }
+    )
+    with opened(tmp_path, provider, max_tokens_per_day=30_000) as store:
+        store.append([message("user", "I live in Turku", chat=str(n)) for n in range(20)])
+        with suppress(memlog.ProviderError):
+            store.extraction.run()
+    assert len(provider.asked) * 4450 <= 30_000
 
 
 def test_the_first_run_over_a_history_asks_on_a_terminal(tmp_path: Path, provider: Provider) -> None:

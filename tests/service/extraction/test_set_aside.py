@@ -83,7 +83,7 @@ TASKS = {
     "merge": Task(_two_people, "weekly", "merge"),
     "profile": Task(_two_people, "weekly", "profile"),
 }
-KINDS = {"400": 1, "413": 1, "422": 1, "unusable": 2, "500": 2, "hang": 2}
+KINDS = {"400": 1, "403": 1, "413": 1, "422": 1, "unusable": 2, "500": 2, "hang": 2}
 """How an item fails, and the requests that it takes on a day."""
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import shutil
 import struct
 from collections import Counter
 from collections.abc import Callable
@@ -88,6 +89,8 @@ FAULTS: dict[str, Any] = {
     "400": failing(400),
     "413": failing(413),
     "500": failing(500),
+    "403": failing(403),
+    "424": failing(424),
 }
 
 
@@ -222,3 +225,19 @@ def test_vectors_are_read_in_any_form(tmp_path: Path, provider: Provider, name: 
         assert store.maintenance.embed().computed == 3
         assert store.search("a hot drink", mode="vector").hits[0].content == "I like green tea"
         assert store.search("an animal", mode="vector").hits[0].content == "The dog is ill"
+
+
+def test_what_was_set_aside_is_asked_about_again_where_the_cache_is_lost(
+    tmp_path: Path, provider: Provider
+) -> None:
+    provider.vectors, provider.refuse = quick, failing(400)
+    with opened(tmp_path, provider) as store:
+        store.append(said(*TEXTS))
+        store.maintenance.embed()
+    shutil.rmtree(tmp_path / "cache")
+    with opened(tmp_path, provider) as store:
+        assert len(store.maintenance.embed().set_aside) == 3
+        assert len(store.maintenance.status().vectors_set_aside) == 3
+        asked = len(provider.requests)
+        store.maintenance.embed()
+        assert len(provider.requests) == asked

@@ -65,6 +65,41 @@ REFUSALS = {
         ),
         lambda body: body["max_completion_tokens"] == 4000,
     ),
+    "vLLM, a small context": Refusal(
+        lambda body: {"max_tokens", "max_completion_tokens"} & {*body},
+        openai(
+            "'max_tokens' or 'max_completion_tokens' is too large: 4000. This model's maximum context length"
+            " is 4096 tokens and your request has 500 input tokens."
+        ),
+        lambda body: not {"max_tokens", "max_completion_tokens"} & {*body},
+    ),
+    "Gemini": Refusal(
+        lambda body: of_type(body) == "json_schema",
+        [openai('Invalid value at generation_config.response_schema: Unknown name "responseSchema"')],
+        lambda body: of_type(body) == "json_object",
+    ),
+    "vLLM, guided": Refusal(
+        lambda body: of_type(body) == "json_schema",
+        openai("Guided decoding is not supported"),
+        lambda body: of_type(body) == "json_object",
+    ),
+    "Mistral": Refusal(
+        lambda body: of_type(body) == "json_schema",
+        {"message": {"detail": [{"loc": ["body", "response_format", "json_schema"], "input": "…"}]}},
+        lambda body: of_type(body) == "json_object",
+        422,
+    ),
+    "a role": Refusal(
+        lambda body: "system" in roles(body),
+        openai("Unsupported message role at index 0"),
+        lambda body: roles(body) == ["user"],
+    ),
+    "OpenRouter": Refusal(
+        lambda body: "response_format" in body,
+        openai("No endpoints found that support the requested parameters: response_format"),
+        lambda body: "response_format" not in body,
+        404,
+    ),
     "no limit at all": Refusal(
         lambda body: {"max_tokens", "max_completion_tokens"} & {*body},
         {"detail": [{"type": "extra_forbidden", "loc": ["body", "max_tokens"], "msg": "Extra inputs"}]},
@@ -149,7 +184,7 @@ def test_what_is_refused_is_sent_otherwise_and_remembered(
     [
         openai("the text is filtered"),
         "no JSON",
-        openai("'max_tokens' is too large: 4000. This model's context has 4096 tokens", param="max_tokens"),
+        openai("This model's maximum context length is 4096 tokens: your messages and max_tokens exceed it"),
         None,  # quotes what it was sent, with each parameter
     ],
 )
