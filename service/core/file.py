@@ -9,7 +9,7 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.quarantine import MAX_LINE
 from memlog.eventlog.streams import shown
 from memlog.query.core_memory import CoreMemory
-from memlog.service.core.markdown import parse
+from memlog.service.core.markdown import is_of_project, parse
 
 _SHAPE_HINT = 'the shape is {"user":{"key":"value"},"agent":{}}'
 _TEXT_SUFFIXES = (".md", ".markdown", ".txt")
@@ -70,7 +70,7 @@ def sections_of_text(data: bytes, path: Path) -> tuple[CoreMemory, int]:
     Raises:
         BadInput: it is not UTF-8.
     """
-    return parse(_text(data, path))
+    return parse(_text(data, path), of_project=is_of_project(path.stem))
 
 
 def _text(data: bytes, path: Path) -> str:

@@ -11,14 +11,24 @@ import msgspec
 
 from memlog.eventlog.text import nfkc
 from memlog.query.core_memory import CoreMemory
+from memlog.service.core.user_sections import Headings, is_programming_language, without_front_matter
 
 USER_KEYS = ("name", "location", "occupation", "preferences", "current_projects")
 AGENT_KEYS = ("personality_notes", "learned_rules")
 _KNOWN = USER_KEYS + AGENT_KEYS
+_OF_A_PERSON = frozenset(_KNOWN) - {"name", "location"}
+"""Keys that no project has."""
+
+_OF_PROJECTS = frozenset(
+    ("agents", "claude", "claude.local", "contributing", "conventions", "copilot-instructions", "gemini")
+    + ("memory", "readme")
+)
+"""Files about a project, by their names in lower case: of the user they say only what they name so."""
+
 _JOINT = "; "
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r" {0,3}#{1,6}(?=\s|$)")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
 _ITEM = re.compile(r"(\s*)(?:[-*+]|\d{1,9}[.)])\s+(.*)$")
 _RULE = re.compile(r"\s*([-*_=])(?:\s*\1)*\s*$")
 # `**Name:** Anna`, `**Name**: Anna`, `Name: Anna`, `姓名：安娜`: a few words, and a space behind the colon.
@@ -26,10 +36,18 @@ _BOLD_PAIR = re.compile(r"(\*\*|__)([^*_:：]{1,60})(?:[:：]\1|\1\s*[:：])\s*(
 _PAIR = re.compile(r"([^\W\d][\w'’/&-]*(?: [\w'’/&-]+){0,4})\s*(?::(?:\s+|$)|：\s*)(.*)$")
 
 
-def parse(text: str) -> tuple[CoreMemory, int]:
-    """What `text` says, and how many of its lines say nothing that was understood."""
-    reader = _MarkdownReader()
-    for line in _lines(text):
+def is_of_project(name: str) -> bool:
+    """Whether a file without its suffix, such as CLAUDE, is about a project."""
+    return name.casefold() in _OF_PROJECTS
+
+
+def parse(text: str, *, of_project: bool = False) -> tuple[CoreMemory, int]:
+    """What `text` says, and how many of its lines say nothing that was understood.
+
+    of_project: whether it says so only below headings about the user, and with `User name: …`.
+    """
+    reader = _MarkdownReader(of_project)
+    for line in _lines(without_front_matter(text)):
         reader.read(line)
     return reader.memory(), reader.skipped
 
@@ -52,8 +70,10 @@ class _Label(msgspec.Struct):
 class _MarkdownReader:
     """Takes lines in their order."""
 
-    def __init__(self) -> None:
+    def __init__(self, of_project: bool) -> None:
         self.skipped = 0
+        self._of_project = of_project
+        self._headings = Headings()
         self._values: dict[str, list[list[str]]] = {}  # by key, each of its lines
         self._heading = _Label("", -1)
         self._label = self._heading
@@ -65,7 +85,7 @@ class _MarkdownReader:
         if not line.strip():
             self._is_in_item = False
         elif heading := _HEADING.match(line):
-            self._open(line[heading.end() :].strip())
+            self._open(len(heading[1]), line[heading.end() :].strip())
         elif item := _ITEM.match(line):
             self._read_item(len(item[1].expandtabs(4)), item[2].strip())
         elif self._is_in_item and (line[0].isspace() or _pair(line) is None):
@@ -85,7 +105,9 @@ class _MarkdownReader:
             agent={key: value for key, value in values.items() if key in AGENT_KEYS},
         )
 
-    def _open(self, title: str) -> None:
+    def _open(self, level: int, title: str) -> None:
+        self._headings.add(level, title)
+        self._of_project |= level == 1 and self._headings.are_of_project
         self._heading = self._label = _Label(key_of(title), -1)
         self._is_in_item = False
 
@@ -114,11 +136,18 @@ class _MarkdownReader:
 
     def _add(self, key: str, value: str) -> None:
         """Take a value; the lines that follow it without a blank one go on with it."""
+        key = key if self._is_of_user(key, value) else ""
         self._last, self._is_in_item = key, bool(key)
         if key:
             self._values.setdefault(key, []).append([value])
         else:
             self.skipped += 1
+
+    def _is_of_user(self, key: str, value: str) -> bool:
+        """Whether a value is none of a project."""
+        if self._headings.are_of_project or is_programming_language(key, value):
+            return False
+        return not self._of_project or key in _OF_A_PERSON or self._headings.are_below_user
 
 
 def _pair(text: str) -> tuple[str, str] | None:

@@ -6,20 +6,17 @@ from collections.abc import Iterator
 
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.events import CoreMemoryUpdated, DailyEventRecorded, MemorySaved
-from memlog.service.importers import ForeignData, Record, Unreadable, Used
+from memlog.service.importers import ForeignData, Record, Skipped, Unreadable, Used
 
 _SOURCE = "migration"
 _DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})")
-_HEADING = re.compile(r" {0,3}#{1,6}\s+(.*)$")
+_HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*)$")
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s+(.*)$")
 _KEY = r"(?:\*\*|__)?([^\W\d][\w'’ -]{0,40}?)(?:\*\*|__)?\s*"
 _PAIR = re.compile(_KEY + r"(?::(?:\*\*|__)?\s+|：(?:\*\*|__)?\s*)(\S.*)$")
-_OF_THE_USER = re.compile(
-    r"\b(?:user|profile|about|me|human)\b|профиль|пользовател|обо мне|用户|我|käyttäjä", re.IGNORECASE
-)
+_RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*")
 _END = "# "
 
 
@@ -28,12 +25,12 @@ def read(source: ForeignData) -> Iterator[Record]:
     `key: value` below a heading about the user is core memory. In `2026-02-24.md` it is a daily event.
     """
     for path in source.files("**/*.md"):
-        text, name = source.text(path), source.name(path).removesuffix(".md")
+        text, name = source.notes(path), source.name(path).removesuffix(".md")
         day = _DAY.match(path.stem)
         if isinstance(text, Unreadable):
             yield text
         elif day is None:
-            yield from _memories(text, name, source.changed(path))
+            yield from _memories(source, text, name, source.changed(path))
         else:
             yield from _days(text, name, day[0])
 
@@ -42,19 +39,24 @@ def _days(text: str, file: str, day: str) -> Iterator[Record]:
     for number, (_, block) in enumerate(_blocks(text), 1):
         name = f"memory-folder/{file}/{number}"
         event = DailyEventRecorded(id=name, ts=f"{day}T12:00:00Z", event_date=day, summary=block)
-        yield Used([event], group=file, is_telling=False)
+        is_rule = _RULE.fullmatch(block) is not None
+        yield Skipped("structure") if is_rule else Used([event], group=file, is_telling=False)
 
 
-def _memories(text: str, file: str, ts: str) -> Iterator[Record]:
+def _memories(source: ForeignData, text: str, file: str, ts: str) -> Iterator[Record]:
     places: Counter[str] = Counter()
-    for heading, block in _blocks(text):
+    for headings, block in _blocks(text):
+        heading = headings[-1][1] if headings else ""
         places[heading] += 1
         name = f"memory-folder/{file}/{heading}/{places[heading]}"
-        pair = _PAIR.fullmatch(block) if _OF_THE_USER.search(heading) else None
+        if _RULE.fullmatch(block) is not None:
+            yield Skipped("structure")
+            continue
+        pair = _PAIR.fullmatch(block)
+        key = "" if pair is None else re.sub(r"\W+", "_", pair[1].strip().lower()).strip("_")
+        value = "" if pair is None else pair[2].strip()
         event: Event
-        if pair is not None:
-            key = re.sub(r"\W+", "_", pair[1].strip().lower()).strip("_")
-            value = pair[2].strip()
+        if pair is not None and source.is_of_user(headings, key, value):
             event = CoreMemoryUpdated(id=name, ts=ts, section="user", key=key, value=value, source=_SOURCE)
         else:
             topic = heading or None
@@ -62,12 +64,13 @@ def _memories(text: str, file: str, ts: str) -> Iterator[Record]:
         yield Used([event], group=file, is_telling=False)
 
 
-def _blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Each item with what is indented below it, and each paragraph, with the heading above it. Fenced code
-    stays unchanged, and belongs to the lines directly above it."""
-    heading, fence, is_item = "", "", False
+def _blocks(text: str) -> Iterator[tuple[list[tuple[int, str]], str]]:
+    """Each item with what is indented below it, and each paragraph; with the headings above it by level, the
+    nearest last. Fenced code stays unchanged, and belongs to the lines directly above it."""
+    headings: list[tuple[int, str]] = []
+    fence, is_item = "", False
     block: list[str] = []
-    whole = _FRONT_MATTER.sub("", text.replace("\r\n", "\n"))
+    whole = text.replace("\r\n", "\n")
     end = whole.rfind("-->") + len("-->")  # behind it, each <!-- would look for its end in vain
     plain = _COMMENT.sub("", whole[:end]) + whole[end:]
     for line in [*plain.split("\n"), _END]:
@@ -79,15 +82,18 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
             continue
         title, item, is_blank = _HEADING.match(line), _ITEM.match(line), not line.strip()
         goes_on = is_item and (is_blank or line[0].isspace())
-        if title or item or (is_blank and not goes_on) or (block[-1:] == [""] and not goes_on):
+        ends = is_item and _RULE.fullmatch(line) is not None
+        if title or item or ends or (is_blank and not goes_on) or (block[-1:] == [""] and not goes_on):
             if said := "\n".join(block).strip():
-                yield heading, said
+                yield headings, said
             block, is_item = [], item is not None
         if title:
-            heading = title[1].rstrip().rstrip("#").rstrip()
+            level = len(title[1])
+            headings = [each for each in headings if each[0] < level]
+            headings.append((level, title[2].rstrip().rstrip("#").rstrip()))
         elif item:
             block = [item[1]]
-        elif block or not is_blank:
+        elif not ends and (block or not is_blank):
             block.append(line)
     if fence and (said := "\n".join(block[:-1]).strip()):  # it was never closed
-        yield heading, said
+        yield headings, said
