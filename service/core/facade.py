@@ -99,7 +99,11 @@ class Core(OperationGroup):
     @operation(SetCoreValue, effect="append")
     def set(self, asked: SetCoreValue) -> Position:
         # A key of ASCII has one form: it needs no read.
-        key = asked.key if asked.key.isascii() else _as_stored(self._of_all(asked.section), asked.key)
+        key = (
+            asked.key
+            if asked.key.isascii()
+            else _as_stored(self._of_all(asked.section, creates=True), asked.key)
+        )
         return self._append_one(CoreMemoryUpdated(section=asked.section, key=key, value=asked.value))
 
     @operation(DeleteCoreValue, effect="append", missing="core_key_not_found")
@@ -111,9 +115,12 @@ class Core(OperationGroup):
             return False
         return self._append_one(CoreMemoryDeleted(section=asked.section, key=key))
 
-    def _of_all(self, section: Section) -> dict[str, str]:
-        """Return the values of a section, also those that some chats alone are shown."""
-        rows = self._read(lambda db: core_rows(db, None)).shown
+    def _of_all(self, section: Section, *, creates: bool = False) -> dict[str, str]:
+        """Return the values of a section, also those that some chats alone are shown.
+
+        creates: whether a store may be made.
+        """
+        rows = self._decide(lambda db: core_rows(db, None), creates=creates).shown
         return {row.key: row.value for row in rows if row.section == section}
 
     @operation(ImportCoreMemory, effect="append", reads_paths=True)

@@ -45,7 +45,7 @@ _PROJECT = re.compile(
     r"|(?:tech(?:nology)? )?stack|frameworks?|front-?end|back-?end|infrastructure|deploy(?:ment|ing)?"
     r"|ci(?:/cd)?|pipelines?|builds?|conventions?|codebase|code style|style guide|repo(?:sitory)?"
     r"|lint(?:ing)?|tests|testing|dependencies|packages?|modules?|components?|interfaces?|ui|ux|cli"
-    r"|commands?|scripts?|environment variables|config(?:uration)?|project|directory structure"
+    r"|commands?|scripts?|env vars?|config(?:uration)?|project|directory structure"
     r"|users? (?:stor(?:y|ies)|management|roles?|permissions?|accounts?|sessions?|registration|flows?"
     r"|guide|manual|models?|settings|research|input|agents?))\b"
     "|аутентификаци|авторизаци|архитектур|сборк|стек|баз[аы] данных|интерфейс|зависимост"
@@ -68,6 +68,9 @@ _PROGRAMMING = frozenset(
     " objective-c ocaml perl php powershell prolog python r racket ruby rust scala scheme shell sh"
     " solidity sql swift tcl ts typescript vb vba zig".split()
 )
+_LONGEST_LABEL = 200
+"""Characters of a heading, or of a list of languages, that are looked at."""
+
 _VERSION = re.compile(r"[ (]*v?\d[\d.x+]*\)?")
 
 
@@ -79,7 +82,7 @@ class Headings:
 
     def add(self, level: int, title: str) -> None:
         """Take a heading: it ends those of its level and below."""
-        folded = re.sub(r"[`*_\"“”]|^[\W\d]+|[\s:：#]+$", "", nfkc(title).casefold())
+        folded = re.sub(r"[`*_\"“”]|^[\W\d]+|[\s:：#]+$", "", nfkc(title[:_LONGEST_LABEL]).casefold())
         self._open = [each for each in self._open if each[0] < level]
         self._open.append((level, re.sub(r"\s+", " ", folded)))
 
@@ -119,7 +122,7 @@ def _is_of_project(title: str) -> bool:
 
 def is_programming_language(key: str, value: str) -> bool:
     """Whether a value says which language a program is in, where a person's says what they speak."""
-    said = re.split(r"\s*(?:,|/|&|\+(?!\+)|;|\band\b)\s*", value.casefold().strip(" .`*_"))
+    said = re.split(r"\s*(?:,|/|&|\+(?!\+)|;|\band\b)\s*", value[:_LONGEST_LABEL].casefold().strip(" .`*_"))
     return key == "language" and all(_VERSION.sub("", each).strip() in _PROGRAMMING for each in said)
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +12,7 @@ from memlog.eventlog.streams import shown
 from memlog.query.foreign_tables import TablePage
 from memlog.service.bounded_process.client import BoundedProcess
 from memlog.service.bounded_process.protocol import MoreRows, ReaderFailed, ReadTable
+from memlog.service.core.user_sections import Headings, is_programming_language, without_front_matter
 from memlog.service.importers import Unreadable
 
 _LONGEST = 64 * 2**20
@@ -102,6 +103,18 @@ class ForeignFiles:
         except UnicodeDecodeError as error:
             why = f"neither UTF-8 nor UTF-16 with its mark (at byte {error.start})"
             return Unreadable(self.name(path), why)
+
+    def notes(self, path: Path) -> str | Unreadable:
+        """The text of a Markdown file without its front matter."""
+        text = self.text(path)
+        return text if isinstance(text, Unreadable) else without_front_matter(text)
+
+    def is_of_user(self, headings: Sequence[tuple[int, str]], key: str, value: str) -> bool:
+        """Whether a value below headings, each with its level, is one of the user."""
+        above = Headings()
+        for level, title in headings:
+            above.add(level, title)
+        return above.are_of_user and not is_programming_language(key, value)
 
     def document(self, path: Path) -> Any:  # noqa: ANN401 - whatever it holds
         """The JSON of a file, or an `Unreadable`."""

@@ -67,6 +67,12 @@ class ForeignData(Protocol):
     def text(self, path: Path) -> str | Unreadable:
         """The text of a file."""
 
+    def notes(self, path: Path) -> str | Unreadable:
+        """The text of a Markdown file without its front matter."""
+
+    def is_of_user(self, headings: Sequence[tuple[int, str]], key: str, value: str) -> bool:
+        """Whether a value below headings is one of the user."""
+
     def document(self, path: Path) -> Any:  # noqa: ANN401 - whatever it holds
         """The JSON of a file, or an `Unreadable`."""
 

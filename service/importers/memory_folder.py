@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.events import CoreMemoryUpdated, DailyEventRecorded, MemorySaved
-from memlog.service.core.user_sections import Headings, is_programming_language, without_front_matter
 from memlog.service.importers import ForeignData, Record, Skipped, Unreadable, Used
 
 _SOURCE = "migration"
@@ -26,36 +25,38 @@ def read(source: ForeignData) -> Iterator[Record]:
     `key: value` below a heading about the user is core memory. In `2026-02-24.md` it is a daily event.
     """
     for path in source.files("**/*.md"):
-        text, name = source.text(path), source.name(path).removesuffix(".md")
+        text, name = source.notes(path), source.name(path).removesuffix(".md")
         day = _DAY.match(path.stem)
         if isinstance(text, Unreadable):
             yield text
         elif day is None:
-            yield from _memories(text, name, source.changed(path))
+            yield from _memories(source, text, name, source.changed(path))
         else:
             yield from _days(text, name, day[0])
 
 
 def _days(text: str, file: str, day: str) -> Iterator[Record]:
-    for number, (_, block, _) in enumerate(_blocks(text), 1):
+    for number, (_, block) in enumerate(_blocks(text), 1):
         name = f"memory-folder/{file}/{number}"
         event = DailyEventRecorded(id=name, ts=f"{day}T12:00:00Z", event_date=day, summary=block)
         is_rule = _RULE.fullmatch(block) is not None
         yield Skipped("structure") if is_rule else Used([event], group=file, is_telling=False)
 
 
-def _memories(text: str, file: str, ts: str) -> Iterator[Record]:
+def _memories(source: ForeignData, text: str, file: str, ts: str) -> Iterator[Record]:
     places: Counter[str] = Counter()
-    for heading, block, is_of_user in _blocks(text):
+    for headings, block in _blocks(text):
+        heading = headings[-1][1] if headings else ""
         places[heading] += 1
         name = f"memory-folder/{file}/{heading}/{places[heading]}"
         if _RULE.fullmatch(block) is not None:
             yield Skipped("structure")
             continue
-        pair = _pair(block) if is_of_user else None
+        pair = _PAIR.fullmatch(block)
+        key = "" if pair is None else re.sub(r"\W+", "_", pair[1].strip().lower()).strip("_")
+        value = "" if pair is None else pair[2].strip()
         event: Event
-        if pair is not None:
-            key, value = pair
+        if pair is not None and source.is_of_user(headings, key, value):
             event = CoreMemoryUpdated(id=name, ts=ts, section="user", key=key, value=value, source=_SOURCE)
         else:
             topic = heading or None
@@ -63,21 +64,13 @@ def _memories(text: str, file: str, ts: str) -> Iterator[Record]:
         yield Used([event], group=file, is_telling=False)
 
 
-def _pair(block: str) -> tuple[str, str] | None:
-    """A key and a value that say something of the user."""
-    pair = _PAIR.fullmatch(block)
-    if pair is None:
-        return None
-    key, value = re.sub(r"\W+", "_", pair[1].strip().lower()).strip("_"), pair[2].strip()
-    return None if is_programming_language(key, value) else (key, value)
-
-
-def _blocks(text: str) -> Iterator[tuple[str, str, bool]]:
-    """Each item with what is indented below it, and each paragraph; with the heading above it, and whether
-    that is about the user. Fenced code stays unchanged, and belongs to the lines directly above it."""
-    headings, heading, fence, is_item = Headings(), "", "", False
+def _blocks(text: str) -> Iterator[tuple[list[tuple[int, str]], str]]:
+    """Each item with what is indented below it, and each paragraph; with the headings above it by level, the
+    nearest last. Fenced code stays unchanged, and belongs to the lines directly above it."""
+    headings: list[tuple[int, str]] = []
+    fence, is_item = "", False
     block: list[str] = []
-    whole = without_front_matter(text.replace("\r\n", "\n"))
+    whole = text.replace("\r\n", "\n")
     end = whole.rfind("-->") + len("-->")  # behind it, each <!-- would look for its end in vain
     plain = _COMMENT.sub("", whole[:end]) + whole[end:]
     for line in [*plain.split("\n"), _END]:
@@ -92,14 +85,15 @@ def _blocks(text: str) -> Iterator[tuple[str, str, bool]]:
         ends = is_item and _RULE.fullmatch(line) is not None
         if title or item or ends or (is_blank and not goes_on) or (block[-1:] == [""] and not goes_on):
             if said := "\n".join(block).strip():
-                yield heading, said, headings.are_of_user
+                yield headings, said
             block, is_item = [], item is not None
         if title:
-            heading = title[2].rstrip().rstrip("#").rstrip()
-            headings.add(len(title[1]), heading)
+            level = len(title[1])
+            headings = [each for each in headings if each[0] < level]
+            headings.append((level, title[2].rstrip().rstrip("#").rstrip()))
         elif item:
             block = [item[1]]
         elif not ends and (block or not is_blank):
             block.append(line)
     if fence and (said := "\n".join(block[:-1]).strip()):  # it was never closed
-        yield heading, said, headings.are_of_user
+        yield headings, said

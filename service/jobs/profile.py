@@ -25,6 +25,7 @@ from memlog.query.context.scope import ChatGroup, chat_groups
 from memlog.query.context.sources import chats_of, chats_of_profiles
 from memlog.query.core_memory import CoreValueSource, core_sources, profile_keys
 from memlog.query.memories import Memory, memories
+from memlog.query.rejected_values import rejected_values
 from memlog.query.sendable import masked_memories
 from memlog.service.engine import Engine
 from memlog.service.extraction.answers import Listed, listed
@@ -35,6 +36,7 @@ from memlog.service.extraction.prompts import prompt
 from memlog.service.extraction.questions import Items, Questions
 from memlog.service.jobs.merge_groups import shown_memory
 from memlog.service.jobs.outcome import Outcome, set_aside_note
+from memlog.service.jobs.rejection import is_rejected
 from memlog.service.memories.meaning_words import negates
 
 _Change = CoreMemoryUpdated | CoreMemoryDeleted
@@ -215,6 +217,7 @@ class Profile:
         """The values to set and to remove, and how many entries are refused."""
         # Read now: a person may have set one while the model worked.
         values = self._engine.decide(lambda db: core_sources(db, _SECTION, group.chat))
+        rejected = self._engine.decide(lambda db: rejected_values(db, self._engine.log_path, _SECTION))
         known = {key.casefold(): key for key in values}
         room = _MOST - sum(each.source == PROFILE for each in values.values())
         made: dict[str, _Change] = {}
@@ -236,8 +239,8 @@ class Profile:
                 extraction=replace(origin, memory_ids=[*dict.fromkeys(each.memory_id for each in cited)]),
             )
             is_new = there is None and key not in made
-            is_said = bool(cited) and _is_said(key, value, cited)
-            if not is_said or not _is_usable(event) or (is_new and room <= 0):
+            is_said = bool(cited) and _is_usable(event) and _is_said(key, value, cited)
+            if not is_said or is_rejected(key, value, rejected) or (is_new and room <= 0):
                 refused += 1
                 continue
             room -= is_new
