@@ -163,6 +163,8 @@ DENIALS = {
     ("smoker", "yes", "Anna smokes."): True,
     ("allergies", "Anna has no allergies", "Anna has no allergies."): True,
     ("music", "Anna's string quartet", "Anna plays in a quartet."): True,
+    ("language", "Go", "Anna's project is written in Go."): False,
+    ("language", "Finnish", "Anna speaks Finnish."): True,
     ("…", "Anna", "Her name is Anna."): False,
 }
 
