@@ -51,7 +51,7 @@ def extract(store: Store, asked: DistilMessages) -> Answer:
 
 
 def extractions(reports: "Sequence[ExtractionReport]") -> Answer:
-    """What was distilled, and a note of what was set aside."""
+    """Answer with what was distilled, and a note of what was set aside."""
     notes = []
     for report in reports:
         if report.set_aside and report.extraction_id is None:

@@ -165,7 +165,7 @@ def status_values(found: "Status") -> dict[str, object]:
 
 
 def _set_aside(found: "Sequence[SetAside]") -> dict[str, object]:
-    """A row for each of the first things that are set aside, and how many there are."""
+    """Return a row for each of the first things that are set aside, and how many there are."""
     if not found:
         return {}
     rows: dict[str, object] = {

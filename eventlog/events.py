@@ -13,8 +13,10 @@ from memlog.eventlog.event_fields import (
     Count,
     Day,
     FactKind,
+    FailureKind,
     Ids,
     MemoryKind,
+    ModelTask,
     Role,
     SourceId,
     SourceKind,
@@ -24,7 +26,6 @@ from memlog.eventlog.event_fields import (
 )
 from memlog.eventlog.extraction import Extraction, JobStep, MergeDecision
 from memlog.eventlog.given import GivenEntry
-from memlog.eventlog.model_failed import ModelFailed as ModelFailed
 from memlog.eventlog.redacted import Redacted as Redacted
 
 
@@ -62,6 +63,28 @@ class ExtractionCompleted(ConversationEvent, tag="extraction_completed"):
     """
 
     through_message_id: Text
+
+
+class ModelFailed(Change, tag="model_failed"):
+    """A language model gave nothing about some events, while it may answer about others. Written by memlog,
+    which asks about them again on another day: at once after a refusal or an unusable answer, else after two
+    requests.
+
+    task: what was asked for. event_ids: of the messages, the daily events, or the contents of memories.
+    chat_id: theirs. kind: `refused`; `unusable`, of its answers; `failed` or `late`.
+    why: the error, with a hash of the provider's words. requests: how many were sent.
+    """
+
+    task: ModelTask
+    event_ids: Ids
+    provider: Text
+    model: Text
+    kind: FailureKind
+    why: str = ""
+    chat_id: str | None = None
+    requests: Count = 1
+    tokens_in: Count = 0
+    tokens_out: Count = 0
 
 
 class MemorySaved(Change, tag="memory_saved"):
