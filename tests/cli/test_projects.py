@@ -60,7 +60,7 @@ def test_show_is_the_project_and_the_status_of_its_store(memlog: Run) -> None:
     assert found["project"]["name"] == "anna"
     status = memlog("--project", "anna", "status", "--json").json
     assert found["status"] | {"silent": None} == status | {"silent": None}
-    assert memlog("projects", "show", "anna").out.startswith(b"project          anna\n")
+    assert memlog("projects", "show", "anna").out.startswith(b"project                  anna\n")
 
 
 def test_show_of_no_project_is_not_found_and_makes_none(memlog: Run, folder: Path) -> None:
