@@ -12,6 +12,7 @@ import msgspec
 from memlog.eventlog.text import nfkc
 from memlog.query.core_memory import CoreMemory
 from memlog.service.core.user_sections import Headings, is_programming_language, without_front_matter
+from memlog.service.extraction.placeholders import is_denial, is_placeholder
 
 USER_KEYS = ("name", "location", "occupation", "preferences", "current_projects")
 AGENT_KEYS = ("personality_notes", "learned_rules")
@@ -144,8 +145,10 @@ class _MarkdownReader:
             self.skipped += 1
 
     def _is_of_user(self, key: str, value: str) -> bool:
-        """Whether a value is none of a project."""
+        """Whether a value says something, and not of a project."""
         if self._headings.are_of_project or is_programming_language(key, value):
+            return False
+        if is_placeholder(value) and not is_denial(value):  # of a template that nobody has filled in
             return False
         return not self._of_project or key in _OF_A_PERSON or self._headings.are_below_user
 

@@ -167,7 +167,10 @@ class Extractor:
             Busy: another process distils. ProviderError: the model fails; what is left is not marked.
         """
         with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
-            found = self._decide(lambda db: daily_events(db, until=until, uncompressed=True))
+            waiting = self._decide(lambda db: daily_events(db, until=until, uncompressed=True))
+            found = [each for each in waiting if self._questions.may_be_sent(each.channel, each.id)]
+            if kept := len(waiting) - len(found):
+                yield report_of_rest(kept, "imported, and extraction.channels does not name their channels")
             items = self._questions.begin("compress")
             left = len(found)
             try:

@@ -225,7 +225,7 @@ def questions_of(
 def why_no_model(engine: Engine) -> NoModelToAsk | None:
     """Why no language model is asked; None where one is."""
     if engine.read_model.is_off:
-        return NoModelToAsk("memory.enabled is false", "set it to true, or memlog.open(memory=True)")
+        return NoModelToAsk("memory.enabled is false", "set it to true")
     if not rules_of(engine).enabled:
         return NoModelToAsk("extraction.enabled is false", "set it to true")
     if engine.language_model is None:

@@ -63,12 +63,11 @@ class Questions:
         """The name of the model."""
         return self._model.name
 
-    def may_be_sent(self, channel: str, message_id: str) -> bool:
-        """Whether a message may be sent: one that was imported from another program stays on this machine,
-        unless somebody names its channel."""
-        return (
-            self._model.is_of_this_machine or channel in self._rules.channels or not is_imported(message_id)
-        )
+    def may_be_sent(self, channel: str | None, event_id: str) -> bool:
+        """Whether a message or a daily event may be sent: one that was imported from another program stays on
+        this machine, unless somebody names its channel, or the format of one without."""
+        named = channel or event_id.partition("/")[0].partition("~")[0]
+        return self._model.is_of_this_machine or named in self._rules.channels or not is_imported(event_id)
 
     def why_spent(self) -> str | None:
         """Why nothing more is asked today; None while there is room for a request."""

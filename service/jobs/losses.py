@@ -213,17 +213,23 @@ def _negates(word: str, language: str) -> bool:
     return word in _negations(language) or word.endswith("n't")
 
 
+_FOREIGN_NEGATIONS = frozenset(
+    "nicht kein keine keinen keinem keiner keines nie niemals nichts niemand pas jamais rien aucun aucune"
+    " nunca jamás nadie ninguno ninguna ningún non mai nessuno nessuna não ninguém nenhum nenhuma"
+    " inte aldrig ingen inget niet geen nooit".split()
+)
+"""Words of negation of languages that memlog has no other words of, and does not tell apart in a sentence:
+none of them is another word of those that it knows."""
+
+
 @cache
 def _negations(language: str) -> frozenset[str]:
     """The words of negation of a language; one without a table of its own has them among those that turn."""
     if language == _CHINESE:
         return _CHINESE_NEGATIONS
     known = languages("memories").get(language)
-    return (
-        frozenset()
-        if known is None
-        else frozenset((known.memories.negating or known.memories.turning).split())
-    )
+    words = "" if known is None else known.memories.negating or known.memories.turning
+    return frozenset(words.split()) | _FOREIGN_NEGATIONS
 
 
 def _is_empty(word: str, language: str) -> bool:

@@ -73,7 +73,8 @@ def _turning_endings() -> re.Pattern[str]:
 
 @cache
 def _filling(language: str) -> frozenset[str]:
-    return frozenset(languages("memories")[language].memories.filling.replace("ё", "е").split())
+    known = languages("memories").get(language)  # None of one that memlog has no words of
+    return frozenset() if known is None else frozenset(known.memories.filling.replace("ё", "е").split())
 
 
 @cache

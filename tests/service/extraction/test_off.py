@@ -71,6 +71,16 @@ def test_imported_conversations_stay_on_this_machine(
         assert len(provider.asked) == sent
         assert [each.messages for each in reports if each.set_aside] == ([1] if sent == 1 else [])
         assert len(store.extraction.buffer()) == 2 - sent
+        store.append(
+            [
+                memlog.DailyEventRecorded(
+                    id="memory-folder/2026-01-14/1", event_date="2026-01-14", summary="Tea"
+                )
+            ]
+        )
+        asked = len(provider.asked)
+        store.extraction.days()
+        assert len(provider.asked) == asked + is_near
         long = "I live in Turku " * 200
         store.append(
             [

@@ -53,6 +53,14 @@ DESTRUCTIVE = [
         "Anna ei syö lihaa, ja maksaa vuokran.",
         id="finnish",
     ),
+    pytest.param(
+        ("Anna isst kein Fleisch.", "Anna mag Fisch."), "Anna isst Fleisch, mag Fisch.", id="german"
+    ),
+    pytest.param(
+        ("Η Άννα δεν τρώει κρέας.", "Της Άννας της αρέσει το τσάι."),
+        "Της Άννας της αρέσει το τσάι.",
+        id="greek",
+    ),
 ]
 
 HARMLESS = [
