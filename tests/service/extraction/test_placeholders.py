@@ -130,7 +130,7 @@ def test_no_summary_is_a_placeholder(tmp_path: Path, provider: Provider) -> None
 
 def test_no_merged_memory_is_a_placeholder(tmp_path: Path, provider: Provider) -> None:
     last = len(PLACEHOLDERS)
-    merged = f"Cat {last}, a purring cat, purrs"
+    merged = f"Cat {last} purrs. A purring cat {last}."
 
     def answer(asked: str) -> str:
         shown = json.loads(asked)
