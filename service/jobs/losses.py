@@ -33,7 +33,7 @@ _ANYWHERE = re.compile("[—،؛、。।։።؟՞…]|(?<=[^\x00-\u2fff])[,;:()
 """Marks without a space beside them; within a word or a number, others belong to it."""
 
 
-class _Language(NamedTuple):
+class _Joining(NamedTuple):
     """The words with which sentences are joined. light: the function words that may stand in a joined one."""
 
     joints: Collection[str] = ()
@@ -62,7 +62,7 @@ class _Language(NamedTuple):
 
 
 def loss(sources: Sequence[str], text: str) -> str | None:
-    """Return what `text` loses of `sources`, or makes up, such as "a number"; None where it is as they are."""
+    """Return what `text` loses of `sources`, or makes up, such as "a number"; None where nothing."""
     language = _language_of(" ".join([*sources, text]))
     told = [_words(source, language) for source in sources]
     merged = _words(text, language)
@@ -79,16 +79,16 @@ def loss(sources: Sequence[str], text: str) -> str | None:
     return "what belongs together"
 
 
-def _language_of(text: str) -> _Language:
+def _language_of(text: str) -> _Joining:
     """The language of a text; one without words where memlog does not know them."""
     name = Text(text).language if len(text) <= LONGEST else None
     if name is None:
-        return _Language()
+        return _Joining()
     words = languages("memories")[name].memories
     if not words.light:
-        return _Language()
+        return _Joining()
     reaching = "|".join(re.escape(word).replace(r"\*", r"\w*") for word in words.reaching.split())
-    return _Language(
+    return _Joining(
         joints=words.joints.split(),
         light=words.light.split(),
         stops=stemming.stop_words().get(name, frozenset()),
@@ -96,7 +96,7 @@ def _language_of(text: str) -> _Language:
     )
 
 
-def _words(text: str, language: _Language) -> list[str]:
+def _words(text: str, language: _Joining) -> list[str]:
     """The words and marks of a text: a word with all that sticks to it, and one mark between two words.
 
     A word that begins a sentence is in lower case, unless it has capitals in it.
@@ -130,7 +130,7 @@ def _pieces(text: str, *, is_cut: bool) -> Iterator[str]:
         yield from map(_MARK.__getitem__, opened[len(bare) :])
 
 
-def _parts(text: Sequence[str], told: Sequence[list[str]], language: _Language) -> list[list[str]]:
+def _parts(text: Sequence[str], told: Sequence[list[str]], language: _Joining) -> list[list[str]]:
     """The sources of which a text is put together; none where it is not."""
     found: list[list[str]] = []
     at = 0
@@ -160,7 +160,7 @@ def _ends(text: Sequence[str], at: int) -> bool:
     return at == len(text) or text[at] == _END or text[at - 1] == _QUESTION
 
 
-def _joined(sentence: Sequence[str], told: Sequence[list[str]], language: _Language) -> list[list[str]]:
+def _joined(sentence: Sequence[str], told: Sequence[list[str]], language: _Joining) -> list[list[str]]:
     """The sources that a sentence joins, with one beginning or each with its own."""
     if not language.keeps_apart(sentence):
         return []
@@ -198,7 +198,7 @@ def _in_a_row(
         at += len(longest) + 1
 
 
-def _is_within(part: list[str], others: Iterable[list[str]], language: _Language) -> bool:
+def _is_within(part: list[str], others: Iterable[list[str]], language: _Joining) -> bool:
     """Whether a longer source has a sentence, with more words only behind a joint or a word such as "in"."""
     if not part or _is_number(part[-1]):
         return False
