@@ -1,6 +1,6 @@
 """Whether a merged text says what its sources say, word for word.
 
-It does where it puts its sources one after another, each whole. That holds in any language.
+It does where it puts its sources one after another in their order, each whole. That holds in any language.
 
 In a language whose words memlog knows (`MemoryWords.light`), a sentence may also give the beginning of
 several sources once ("Anna likes tea and coffee"), and a source may stand within a longer one ("Anna lives
@@ -28,7 +28,7 @@ _STRENGTH = (_PAUSE, _END, _QUESTION)
 _MARKS = {_PAUSE: ",;:()[]—،؛、", _END: ".!…。।։።", _QUESTION: "?؟՞"}
 _MARK = {sign: mark for mark, signs in _MARKS.items() for sign in signs}
 _OPENING = "(["
-_DASHES = ("-", "–", "—", "*", "•")
+_BULLET = re.compile(r"^\s*[-–*•]\s+(?!\d)", re.MULTILINE)
 _ANYWHERE = re.compile("[—،؛、。।։።؟՞…]|(?<=[^\x00-\u2fff])[,;:()!?.]|[,;:()!?.](?=[^\x00-\u2fff])")
 """Marks without a space beside them; within a word or a number, others belong to it."""
 
@@ -67,7 +67,9 @@ def loss(sources: Sequence[str], text: str) -> str | None:
     told = [_words(source, language) for source in sources]
     merged = _words(text, language)
     used = _parts(merged, told, language)
-    if used and all(each in used or _is_within(each, used, language) for each in told):
+    order = [told.index(each) for each in used]
+    is_whole = all(each in used or _is_within(each, used, language) for each in told)
+    if used and is_whole and order == sorted(order):
         return None
     known = {word.lower() for words in told for word in words}
     said = {word.lower() for word in merged}
@@ -119,10 +121,7 @@ def _words(text: str, language: _Joining) -> list[str]:
 
 def _pieces(text: str, *, is_cut: bool) -> Iterator[str]:
     """Yield words and marks. is_cut: whether each Chinese character is a word."""
-    for chunk in _ANYWHERE.sub(r" \g<0> ", text.replace("\n", " . ")).split():
-        if chunk in _DASHES:
-            yield _PAUSE
-            continue
+    for chunk in _ANYWHERE.sub(r" \g<0> ", _BULLET.sub("", text).replace("\n", " . ")).split():
         opened = chunk.lstrip(_OPENING)
         bare = opened.rstrip("".join(_MARK))
         yield from chunk[: -len(opened)] and (_PAUSE,)

@@ -72,6 +72,8 @@ LOST = {
         "Anna has a cat. It is well.",
         "Anna has a dog. It is well. Anna has a cat. It is ill.",
     ),
+    "order of sources": ("Anna smokes.", "Anna stopped.", "Anna stopped. Anna smokes."),
+    "sign with a space": ("The limit is - 18 degrees.", TEA, "The limit is, 18 degrees. Anna likes tea."),
     "made up": (TEA, "Anna drives.", "Anna likes tea. Anna drives fast."),
     "ru number": (
         "Аренда двести евро.",
@@ -127,12 +129,13 @@ KEPT = {
         "Anna likes tea, coffee and green milk.",
     ),
     "within": (("Anna asuu Oulussa.", "Anna asuu Oulussa ja opettaa."), "Anna asuu Oulussa ja opettaa."),
+    "with its name": (("Anna has a dog.", "Anna has a dog called Rex."), "Anna has a dog called Rex."),
     "width": (("Ａｎｎａ likes tea", TEA), TEA),
     "one line each": ((TEA, "Anna sings."), "- Anna likes tea\n- Anna sings"),
     "zh": (("安娜住在上海。", "安娜住在上海，教书。"), "安娜住在上海，教书。"),
     "unknown language": (
         ("Anna nie je mięsa.", "Anna lubi herbatę."),
-        "Anna lubi herbatę. Anna nie je mięsa.",
+        "Anna nie je mięsa. Anna lubi herbatę.",
     ),
     "ja": (
         ("アンナは肉を食べません。", "アンナは茶が好きです。"),
