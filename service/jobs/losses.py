@@ -19,8 +19,8 @@ from memlog.eventlog.text import same_width
 from memlog.projector.text import stemming
 from memlog.projector.text.language_files import languages
 from memlog.projector.text.spaceless import is_cjk
-from memlog.service.memories.compared_text import Text
-from memlog.service.memories.meaning_words import turns
+from memlog.service.memories.compared_text import Text, is_known
+from memlog.service.memories.meaning_words import is_certain, turns, understood
 from memlog.service.memories.near_duplicates import LONGEST
 
 _PAUSE, _END, _QUESTION = ",", ".", "?"
@@ -83,7 +83,7 @@ def loss(sources: Sequence[str], text: str) -> str | None:
 
 def _language_of(text: str) -> _Joining:
     """The language of a text; one without words where memlog does not know them."""
-    name = Text(text).language if len(text) <= LONGEST else None
+    name = (Text(text).language or _probable(text)) if len(text) <= LONGEST else None
     if name is None:
         return _Joining()
     words = languages("memories")[name].memories
@@ -96,6 +96,15 @@ def _language_of(text: str) -> _Joining:
         stops=stemming.stop_words().get(name, frozenset()),
         reaching=re.compile(reaching),
     )
+
+
+def _probable(text: str) -> str | None:
+    """The language of a text that is too short for certainty; English if the dictionary has all its words."""
+    found = stemming.language_of(text)
+    if found not in understood() or not is_certain(text.lower(), found):
+        return None
+    is_listed = found != stemming.ENGLISH or all(map(is_known, re.findall(r"\b[a-z]+\b", text)))
+    return found if is_listed else None
 
 
 def _words(text: str, language: _Joining) -> list[str]:

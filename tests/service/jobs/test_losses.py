@@ -132,6 +132,8 @@ KEPT = {
     "with its name": (("Anna has a dog.", "Anna has a dog called Rex."), "Anna has a dog called Rex."),
     "width": (("Ａｎｎａ likes tea", TEA), TEA),
     "one line each": ((TEA, "Anna sings."), "- Anna likes tea\n- Anna sings"),
+    "ru": (("Анна пьёт чай.", "Анна пьёт кофе."), "Анна пьёт чай и кофе."),
+    "fi": (("Anna juo teetä.", "Anna juo kahvia."), "Anna juo teetä ja kahvia."),
     "zh": (("安娜住在上海。", "安娜住在上海，教书。"), "安娜住在上海，教书。"),
     "unknown language": (
         ("Anna nie je mięsa.", "Anna lubi herbatę."),
