@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from memlog.eventlog.content_ids import folded
+from memlog.eventlog.content_ids import folded, with_quantities
 from memlog.eventlog.encode import new_id
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.events import MemoriesMerged, MemoryArchived, MemoryUpdated
@@ -76,7 +76,7 @@ class Merger:
             by_text: defaultdict[str, list[Memory]] = defaultdict(list)
             for memory in found:
                 if memory.event_id not in apart:
-                    by_text[folded(memory.content)].append(memory)
+                    by_text[folded(with_quantities(memory.content))].append(memory)
             groups = [group for group in by_text.values() if len(group) > 1]
             if groups:
                 archived += self._close_exact(partition, groups)
