@@ -186,9 +186,12 @@ def test_twenty_conflicts_wait_and_more_are_queued_with_their_texts_as_memories(
         }
         assert always.isdisjoint(merged)
         assert always
-        first, *_, last = store.memories.conflicts()
+        first, *_, gone, last = store.memories.conflicts()
         store.memories.resolve(first.id, keep=[each.memory_id for each in first.memories])
         assert counted(store) == (20, 4, ["waiting"] * 20 + ["queued"] * 4 + ["decided"])
+        assert gone.proposed is not None
+        store.memories.delete(gone.proposed.memory_id)
+        assert counted(store)[:2] == (20, 3)
         assert last.proposed is not None
         store.memories.resolve(last.id, keep=[last.proposed.memory_id])
         assert texts - {*contents(store)} == {each.content for each in last.memories}
