@@ -207,14 +207,18 @@ def _in_a_row(
 
 
 def _is_within(part: list[str], others: Iterable[list[str]], language: _Joining) -> bool:
-    """Whether a longer source has a sentence, with more words only behind a joint or a word such as "in"."""
+    """Whether a longer source has a sentence, with more behind it only after a joint, or as in "in Oulu"."""
     if not part or _is_number(part[-1]):
         return False
     for other in others:
         for at in range(len(other) - len(part) + 1):
             begins = at == 0 or other[at - 1] == _END
             behind = at + len(part)
-            goes_on = _ends(other, behind) or _is_joint(other[behind], (*language.joints, *language.light))
+            goes_on = (
+                _ends(other, behind)
+                or _is_joint(other[behind], language.joints)
+                or (other[behind] in language.light and _is_precise(other[behind + 1 : behind + 2]))
+            )
             rest = [*other[:at], *other[behind:]]
             if begins and goes_on and _stands(part, other, at) and language.keeps_apart([*part, *rest]):
                 return True
@@ -229,6 +233,11 @@ def _names_another(part: Sequence[str]) -> bool:
     """Whether a part goes on behind a name, so that the next part may be about that one."""
     capitals = [word != word.lower() for word in part]
     return any(before and not behind for before, behind in pairwise(capitals))
+
+
+def _is_precise(words: Sequence[str]) -> bool:
+    """Whether a word is a name or a number: "in training" makes another thing of what is before."""
+    return any(word != word.lower() or _is_number(word) for word in words)
 
 
 def _is_number(word: str) -> bool:

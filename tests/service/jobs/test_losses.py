@@ -53,6 +53,7 @@ LOST = {
     "condition added": ("She stays home.", "If it rains, she stays home.", "If it rains, she stays home."),
     "another holds it": ("Anna is ill.", "Boris doubts Anna is ill.", "Boris doubts Anna is ill."),
     "compound": ("Anna has a dog.", "Anna has a dog allergy.", "Anna has a dog allergy."),
+    "qualified": ("Anna is a nurse.", "Anna is a nurse in training.", "Anna is a nurse in training."),
     "limit of both": ("Anna eats only fish.", "Anna eats meat.", "Anna eats only fish and meat."),
     "denied for both": ("Anna is not ill.", "Anna is tall.", "Anna is not ill and tall."),
     "former for both": ("Anna is a former nurse.", "Anna is a singer.", "Anna is a former nurse and singer."),
