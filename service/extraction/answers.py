@@ -13,6 +13,7 @@ import msgspec
 from memlog.eventlog.categories import CATEGORIES, OTHER, PRIVATE_CATEGORIES, read_as
 from memlog.eventlog.event_fields import MemoryKind
 from memlog.eventlog.secrets import kinds_in
+from memlog.service.core.project_facts import tells_of_project
 from memlog.service.extraction.importance import importance_of, scale_of
 from memlog.service.extraction.json_in_text import values_in
 from memlog.service.extraction.placeholders import is_placeholder, says_nothing
@@ -89,7 +90,8 @@ class _Entry(msgspec.Struct):
 
 
 class ModelAnswer(msgspec.Struct):
-    """What is usable of an answer. refused: entries that are none, by their form, and placeholders."""
+    """What is usable of an answer. refused: entries that are none, by their form,
+    placeholders, and notes about a project."""
 
     memories: list[Distilled]
     summary: str = ""
@@ -168,7 +170,7 @@ def _entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - what a
     if entry is None:
         return None
     content, importance = usable_text(entry.content), importance_of(entry.importance, scale)
-    if content is None or importance is None:
+    if content is None or importance is None or tells_of_project(content):
         return None
     return Distilled(entry.type, content, importance, _category(entry.category), _topic(entry.topic))
 

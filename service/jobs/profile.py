@@ -27,7 +27,7 @@ from memlog.query.core_memory import CoreValueSource, core_sources, profile_keys
 from memlog.query.memories import Memory, memories
 from memlog.query.rejected_values import rejected_values
 from memlog.query.sendable import masked_memories
-from memlog.service.core.user_sections import is_programming_language
+from memlog.service.core.project_facts import is_of_project, tells_of_project
 from memlog.service.engine import Engine
 from memlog.service.extraction.answers import Listed, listed
 from memlog.service.extraction.fitting import size_of
@@ -263,7 +263,7 @@ def _removed(chat: str | None, key: str) -> CoreMemoryDeleted:
 def _is_said(key: str, value: str, cited: list[Memory]) -> bool:
     """Whether a value says something of a person. A bare `none` does so where a memory denies what the key is
     about: what a model does not know, and what a person does not have, are not the same."""
-    if is_programming_language(key, value):
+    if is_of_project(key, value) or tells_of_project(value):
         return False
     return not is_placeholder(value) or (is_denial(value) and any(_denies(each, key) for each in cited))
 

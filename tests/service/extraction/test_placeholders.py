@@ -148,11 +148,12 @@ def a_day(store: memlog.Store) -> list[memlog.ExtractionReport]:
 def test_no_memory_is_a_placeholder(
     tmp_path: Path, provider: Provider, distil: Callable[[memlog.Store], list[memlog.ExtractionReport]]
 ) -> None:
-    provider.answer = lambda _: of(*PLACEHOLDERS, *SAID)
+    refused = [*PLACEHOLDERS, "Framework: Django"]
+    provider.answer = lambda _: of(*refused, *SAID)
     with opened(tmp_path, provider) as store:
         (report,) = distil(store)
         assert contents(store) == {*SAID}
-        assert report.refused == len(PLACEHOLDERS)
+        assert report.refused == len(refused)
 
 
 def test_an_answer_that_there_is_nothing_is_one(tmp_path: Path, provider: Provider) -> None:
@@ -220,6 +221,9 @@ DENIALS = {
     ("music", "Anna's string quartet", "Anna plays in a quartet."): True,
     ("language", "Go", "Anna's project is written in Go."): False,
     ("language", "Finnish", "Anna speaks Finnish."): True,
+    ("tech_stack", "Django", "Anna's project uses Django."): False,
+    ("编程语言", "Go", "项目使用Go。"): False,
+    ("notes", "Database: SQLite", "Anna told of SQLite."): False,
     ("…", "Anna", "Her name is Anna."): False,
 }
 
