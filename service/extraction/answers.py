@@ -10,7 +10,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
-from memlog.eventlog.categories import CATEGORIES, OTHER, PRIVATE_CATEGORIES, read_as
+from memlog.eventlog.categories import CATEGORIES, OTHER, read_as
 from memlog.eventlog.event_fields import MemoryKind
 from memlog.eventlog.secrets import kinds_in
 from memlog.service.core.project_facts import tells_of_project
@@ -39,6 +39,9 @@ _UNTYPED: MemoryKind = "fact"
 
 CATEGORIES_OF_MODELS = [name for name in CATEGORIES if name not in ("credential", "summaries", "debug")]
 """What a model may file a memory under: it is shown no credentials, and writes summaries apart."""
+
+_INVISIBLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Control characters, and those that turn the direction of a text."""
 
 _WRAPPINGS = 4
 """Objects and lists around an answer: {"result": {"answer": {…}}}."""
@@ -176,14 +179,15 @@ def _entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - what a
 
 
 def _category(given: object) -> str:
-    """A known category in any case; one that is private stays so, and any other is `other`."""
-    name = read_as(given.strip().casefold()) if isinstance(given, str) else OTHER
-    return name if name in CATEGORIES or name in PRIVATE_CATEGORIES else OTHER
+    """A known category in any case and number; any other is `other`."""
+    name = _INVISIBLE.sub("", given).strip().casefold() if isinstance(given, str) else OTHER
+    forms = (read_as(name), name.removesuffix("s"), f"{name.removesuffix('ies')}y")
+    return next((form for form in forms if form in CATEGORIES), OTHER)
 
 
 def _topic(given: object) -> str | None:
     """A topic, in the form in which equal ones are equal; None for what is none."""
-    text = usable_text(given)
+    text = usable_text(_INVISIBLE.sub("", given)) if isinstance(given, str) else None
     topic = " ".join(text.casefold().split()) if text else ""
     is_topic = bool(re.search(r"\w", topic)) and topic not in _NO_TOPIC and len(topic) <= _LONGEST_TOPIC
     return topic if is_topic and not kinds_in(topic) else None

@@ -35,7 +35,9 @@ _TEMPLATE = re.compile(
 )
 """What stands for a text in an example or a schema."""
 
-_SLOTS = re.compile(r"<[^<>\n]+>|\{\{.*\}\}|\$\{.*\}|\{[\w .'-]+\}|%[sd]")
+_SLOTS = re.compile(
+    r"(?:[^\W\d][^:：<>{}\n]{0,40}[:：] ?)?(?:<[^<>\n]+>|\{\{.*\}\}|\$\{.*\}|\{[\w .'-]+\}|%[sd])"
+)
 """A slot of a template, whatever it is for. Text in square brackets may be a note."""
 
 _EXAMPLE = re.compile(

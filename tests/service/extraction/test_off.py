@@ -36,6 +36,7 @@ def test_where_memory_is_off_nothing_is_distilled_and_no_job_runs(
         with pytest.raises(memlog.BadInput, match=r"memory\.enabled is false"):
             WAYS[way](store)
         assert store.jobs.log() == []
+        assert {job.due for job in store.jobs.list()} == {"off: memory.enabled is false"}
     assert provider.asked == []
 
 
