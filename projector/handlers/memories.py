@@ -25,7 +25,7 @@ from memlog.projector.text.analyzer import memory_label
 from memlog.projector.text.holding import holds
 
 STREAM = "memory"
-_TITLE_LENGTH = 80
+TITLE_LENGTH = 80
 _FIELDS = ("content", "title", "category", "kind", "importance", "source", "topic", "chat_id", "tags")
 
 _TOUCHES = (
@@ -204,7 +204,7 @@ def _row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: 
         "memory_id": memory_id,
         "stream": STREAM,
         "event_id": changes.get("content", saved).event_id,
-        "title": said["title"] or said["content"][:_TITLE_LENGTH],
+        "title": said["title"] or said["content"][:TITLE_LENGTH],
         "salience": decays.applied(set_salience.value, set_salience.precedence, said["category"]),
         "salience_set": set_salience.value,
         "salience_precedence": set_salience.precedence,

@@ -3,14 +3,17 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from memlog.eventlog.encode import new_id
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, NotFound
-from memlog.eventlog.events import MemoriesMerged, MemoryArchived, MemorySaved
+from memlog.eventlog.events import MemoriesMerged, MemoryArchived
 from memlog.eventlog.extraction import Extraction, MergeDecision
 from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import MemoryConflict, conflicts
-from memlog.query.memories import Memory, memory
+from memlog.query.memories import memory
+from memlog.service.memories.own import as_own
 from memlog.service.memories.save import Append
 from memlog.service.read_model import Deciding
 
@@ -48,7 +51,7 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
         MemoryArchived(memory_id=each, extraction=origin) for each in active if each not in kept
     ]
     if decision.relation == "accepted":
-        changes.append(_accepted(holds, origin))
+        changes.append(replace(as_own(holds), extraction=origin))
     closing = MemoriesMerged(
         id=origin.id,
         event_ids=decision.event_ids,
@@ -65,18 +68,3 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
 def _is_active(db: Connection, memory_id: str) -> bool:
     found = memory(db, memory_id)
     return found is not None and found.archived_at is None
-
-
-def _accepted(proposed: Memory, origin: Extraction) -> MemorySaved:
-    """The text that a model has proposed, as somebody's own: no model changes it any more."""
-    return MemorySaved(
-        memory_id=proposed.memory_id,
-        content=proposed.content,
-        category=proposed.category,
-        kind=proposed.kind,
-        importance=proposed.importance,
-        topic=proposed.topic,
-        chat_id=proposed.chat,
-        tags=proposed.tags or None,
-        extraction=origin,
-    )

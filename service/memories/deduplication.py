@@ -1,8 +1,11 @@
 """Classifies a new memory against existing ones: exact duplicate, near duplicate, or new.
 
 An exact duplicate counts as an access. A near duplicate (`near_duplicates`) updates the older memory.
-Anything else is saved. Each decision reads the log first. Two processes that save one text at once name one
-memory by its id; if they save near duplicates at once, both may stay.
+Anything else is saved. So is either duplicate that somebody saves of what a model distilled: it replaces the
+memory, which is theirs from then on.
+
+Each decision reads the log first. Two processes that save one text at once name one memory by its id; if they
+save near duplicates at once, both may stay.
 """
 
 from operator import itemgetter
@@ -27,6 +30,7 @@ from memlog.query.provenance import StoredEvent
 from memlog.query.search.duplicate_candidates import likely_memories
 from memlog.service.memories.compared_text import Text
 from memlog.service.memories.near_duplicates import LONGEST, says_all, similarity
+from memlog.service.memories.own import taken_over
 from memlog.service.memories.save import ALREADY_KNOWN, SAVED, Append, SaveReport, merged_into, save, saved
 from memlog.service.read_model import Deciding
 
@@ -87,7 +91,7 @@ def decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> De
         own_id = derived_memory_id(event.chat_id, with_quantities(event.content))
         own = memories.memory(db, own_id)
     if own is not None and own.archived_at is None and _is_same(own.content, event.content):
-        return _known(own, event)
+        return _known(db, own, event)
     if len(event.content) > LONGEST or (found := _of_others(db, event, own, any_chat)) is None:
         return Decision(own_id, SAVED, msgspec.structs.replace(event, memory_id=own_id))
     return found
@@ -102,12 +106,12 @@ def _of_others(db: Connection, event: MemorySaved, own: Memory | None, any_chat:
     texts = [(memory, Text(memory.content)) for memory in _candidates(db, event, own, any_chat)]
     same = [memory for memory, text in texts if text.normalised == new.normalised]
     if same:
-        return _known(min(same, key=lambda memory: memory.chat != (event.chat_id or None)), event)
+        return _known(db, min(same, key=lambda memory: memory.chat != (event.chat_id or None)), event)
     if own is not None and own.archived_at is not None:
         return None
     for memory, text in texts:
         if own is not None and memory.memory_id == own.memory_id and says_all(text, new):
-            return _known(memory, event)
+            return _known(db, memory, event, memory.content)
     alike = [
         (found, memory, text)
         for memory, text in texts
@@ -118,8 +122,8 @@ def _of_others(db: Connection, event: MemorySaved, own: Memory | None, any_chat:
     _, memory, text = max(alike, key=itemgetter(0))
     if event.source in DISTILLED and memory.memory_id in worded_by_somebody(db):
         # A model words nothing anew that somebody saved.
-        return _known(memory, event) if says_all(text, new) else None
-    return _merged(memory, event)
+        return _known(db, memory, event) if says_all(text, new) else None
+    return _merged(db, memory, event)
 
 
 def _candidates(db: Connection, event: MemorySaved, own: Memory | None, any_chat: bool) -> list[Memory]:
@@ -150,12 +154,17 @@ def _is_same(stored: str, content: str) -> bool:
     return said in (folded(with_quantities(content)), folded(with_quantities(masked(content))))
 
 
-def _known(memory: Memory, event: MemorySaved) -> Decision:
+def _known(db: Connection, memory: Memory, event: MemorySaved, content: str | None = None) -> Decision:
+    """The decision about what a memory says. content: its text where it says more than `event`."""
+    if _is_taken_over(db, memory, event):
+        return Decision(memory.memory_id, SAVED, taken_over(memory, event, content or event.content))
     accessed = MemoryAccessed(id=event.id, ts=event.ts, memory_ids=[memory.memory_id])
     return Decision(memory.memory_id, ALREADY_KNOWN, accessed)
 
 
-def _merged(memory: Memory, event: MemorySaved) -> Decision:
+def _merged(db: Connection, memory: Memory, event: MemorySaved) -> Decision:
+    if _is_taken_over(db, memory, event):
+        return Decision(memory.memory_id, SAVED, taken_over(memory, event, event.content))
     new_tags = [tag for tag in event.tags or () if tag not in memory.tags]
     updated = MemoryUpdated(
         id=event.id,
@@ -168,6 +177,11 @@ def _merged(memory: Memory, event: MemorySaved) -> Decision:
         tags=[*memory.tags, *dict.fromkeys(new_tags)] if new_tags else None,
     )
     return Decision(memory.memory_id, merged_into(memory.memory_id), updated)
+
+
+def _is_taken_over(db: Connection, memory: Memory, event: MemorySaved) -> bool:
+    """Whether somebody saves what a model distilled, and nobody has worded."""
+    return event.source not in DISTILLED and memory.memory_id not in worded_by_somebody(db)
 
 
 # A second try

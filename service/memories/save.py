@@ -28,7 +28,8 @@ class SaveReport(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The outcome of a save.
 
     memory_id: of the memory that has the text.
-    decision: `saved`: it is a memory of its own, or replaced the memory with its memory_id.
+    decision: `saved`: it is a memory of its own, or replaced the memory with its memory_id, or what a model
+        had distilled of the same.
         `merged into ID`: a near duplicate, which has this text now.
         `already known`: an exact duplicate; the save was counted.
     event_id, position, warnings: of the event that was appended.

@@ -1,6 +1,7 @@
 """What a model may do to memories: never to those that somebody saved, and nothing that loses a part."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -126,6 +127,32 @@ def test_what_somebody_has_worded_otherwise_is_theirs(
         store.memories.save(other, source="extraction", ts="2026-01-03T00:00:00Z")
         store.jobs.run("weekly")
         assert contents(store) == sorted([mine, other])
+        assert [each.state for each in store.memories.conflicts()] == ["waiting"]
+
+
+NUTS, ATE = "Anna is allergic to nuts.", "Anna ate nuts."
+
+
+@pytest.mark.parametrize("said", [NUTS, "anna is allergic to NUTS.", "Anna is allergic to the nuts."])
+@pytest.mark.parametrize(
+    "given", [{}, {"importance": 1.0, "tags": ["vital"], "title": "EpiPen"}, {"category": "identity"}]
+)
+def test_what_somebody_saves_of_a_distilled_memory_is_theirs(
+    tmp_path: Path, provider: Provider, said: str, given: dict[str, Any]
+) -> None:
+    provider.answer = scripted([("contradiction", (said, ATE), "Anna eats nuts.")])
+    with opened(tmp_path, provider) as store:
+        saved(store, NUTS)
+        made = store.memories.save(said, event_id="by-hand", **given)
+        assert store.memories.save(said, event_id="by-hand", **given).decision == made.decision == "saved"
+        own = store.memories.get(made.memory_id)
+        assert own is not None
+        assert (own.source, own.content) == ("manual", said)
+        assert {name: getattr(own, name) for name in given} == given
+        category = given.get("category", "other")
+        store.memories.save(ATE, source="extraction", category=category, dedup=False)
+        store.jobs.run("weekly")
+        assert {said, ATE} <= {*contents(store)}
         assert [each.state for each in store.memories.conflicts()] == ["waiting"]
 
 
