@@ -75,7 +75,7 @@ _STATE = (
     r"|provided"
     "|known|applicable|mentioned|given|stated|set|found|sure|determined|disclosed|defined|shared|recorded"
     "|relevant)"
-    "(?: (?:yet|here|today|so far|at this time))?"
+    "(?: (?:yet|here|today|so far|at this time|in (?:the|this) (?:conversation|chat|text|messages?)))?"
 )
 _NOTHING = re.compile(
     f"{_STATE}|n ?/ ?a|n\\. ?a|null|nil|nan|na|empty|(?:an )?empty (?:string|text|list|value)|missing"

@@ -1,7 +1,8 @@
 """Recognises a sentence that says only that nothing was told: "The user said nothing of note.".
 
 It consists of words of a closed set alone, in whatever order its language puts them: who might have told,
-that they have not, and the generic nouns for what is told. With any other word, it says something.
+that they have not, and a generic noun for what is told. With any other word, it says something, as "told no
+family" does. In doubt it says something: a false refusal loses a memory for ever.
 """
 
 import re
@@ -13,37 +14,31 @@ class _TellingWords(NamedTuple):
     """Words of one language, each an expression for its forms.
 
     denying: words that deny. telling: verbs of telling and containing. told: nouns and pronouns for anything
-    that can be told. asked: nouns for what a person has: "no phone" says something, "gave no phone" does not.
-    others: who might have told, and words without a meaning of their own.
+    that can be told. others: who might have told, and words without a meaning of their own.
     is_spaced: whether spaces part its words.
     """
 
     denying: str
     telling: str
     told: str
-    asked: str
     others: str
     is_spaced: bool = True
 
 
 _LANGUAGES = [
     _TellingWords(
-        "no|not|nothing|none|nobody|without|neither|nor",
+        "no|not|nothing|none|without|neither|nor",
         "said|says?|told|tells?|shared?|provided?|mention(?:ed)?|stated?|gave|given?|disclosed?"
         "|reveal(?:ed)?"
-        "|express(?:ed)?|indicated?|report(?:ed)?|contain(?:s|ed)?|included?|includes|found|identified"
+        "|express(?:ed)?|indicated?|report(?:ed)?|contain(?:s|ed)?|included?|includes|identified"
         "|extracted"
         "|recorded|specif(?:y|ied)|discuss(?:ed)?|offer(?:ed)?|convey(?:ed)?|communicated?|happen(?:s|ed)?"
         "|noted",
         "nothing|none|anything|something|memory|memories|facts?|information|info|data|details?|content"
         "|summary"
-        "|preferences?|insights?|entry|entries|events?|values?|examples?|profile|changes?|updates?|answer"
-        "|response"
-        "|things?|knowledge|statements?|takeaways?|items?|note|noteworthy|memorable|substance|topics?",
-        "names?|age|location|city|job|occupation|birthday|e?mail|phone|number|address|home|family|work"
-        "|opinions?"
-        "|plans?|feelings?|hobbies|background|identity|life|goals?",
-        "the|an?|one|this|that|these|those|it|its|there|here|any|all|other|else|more|much|yet|so|far|today"
+        "|preferences?|insights?|entry|entries|knowledge|statements?|takeaways?|noteworthy|memorable|substance"
+        "|topics?",
+        "the|an?|one|this|that|these|those|it|its|there|here|found|any|all|other|else|more|much|yet|so|far|today"
         "|currently"
         "|explicit(?:ly)?|clear(?:ly)?|directly|really|particularly|about|of|to|in|from|for|during|on|at"
         "|by|with|or|and"
@@ -72,19 +67,16 @@ _LANGUAGES = [
         "|дал\\w{0,2}|отмет\\w+|назва\\w+",
         "ничего|нечего|чего|что|информаци\\w+|сведени\\w+|данн\\w+|факт\\w*|воспоминан\\w+|детал\\w+"
         "|подробност\\w+"
-        "|предпочтени\\w+|изменени\\w+|событи\\w+|содержани\\w+|нибудь|либо",
-        "им(?:я|ени)|возраст\\w*|город\\w*|работ\\w+|семь\\w+|адрес\\w*|телефон\\w*|жизн\\w+|план\\w*"
-        "|интерес\\w*"
-        "|мнени\\w+",
+        "|предпочтени\\w+|изменени\\w+|событи\\w+|содержани\\w+|нибудь|либо|себе",
         "пользовател\\w+|собеседник\\w*|человек\\w*|он|она|они|ассистент\\w*|разговор\\w*|диалог\\w*"
         "|бесед\\w+"
         "|чат\\w*|сообщени\\w+|перепис\\w+|текст\\w*|сесси\\w+|ден\\w+|дневник\\w*|сегодня|в|во|из|о|об"
-        "|обо|себе|нем|нём"
+        "|обо|нем|нём"
         "|ней|сво\\w+|для|и|или|а|про|за|на|по|этот|это\\w*|был\\w*|есть|пока|ещё|еще|важн\\w+|нов\\w+"
         "|личн\\w+"
         "|конкретн\\w+|существенн\\w+|значим\\w+|значительн\\w+|полезн\\w+|особенн\\w+|интересн\\w+"
         "|примечательн\\w+"
-        "|так\\w+|люб\\w+|друг\\w+|явн\\w+|(?:за)?помн\\w+|запомин\\w+|сохран\\w+|добав\\w+|достойн\\w+"
+        "|так\\w+|люб(?:ой|ые|ых|ого|ую|ая)|друг\\w+|явн\\w+|(?:за)?помн\\w+|запомин\\w+|сохран(?:ять|ить|ени\\w+)|добав\\w+|достойн\\w+"
         "|сто\\w+"
         "|заслужива\\w+|требу\\w+|котор\\w+|можно|нужно|бы|како\\w+|кто",
     ),
@@ -99,7 +91,6 @@ _LANGUAGES = [
         "|muistettav\\w+|kerrottav\\w+|tallennettav\\w+|sisältöä|dataa|asi(?:aa|oita)|muutoks\\w+|uutta"
         "|tärkeää"
         "|merkittävää|huomionarvoista|tapahtum\\w+",
-        "nime\\w+|ikä\\w+|kaupun\\w+|työ\\w+|osoite\\w*|osoitet\\w+|puhelin\\w*|perhe\\w+",
         "käyttäjä\\w*|henkilö\\w*|ihminen|hän|he|avustaja\\w*|keskustelu\\w*|viesti\\w*|viest\\w+|teksti\\w*"
         "|päiväkirja\\w*|istun\\w+|päivä\\w*|itsestään|ollut|ole|oli|olleet|liity\\w*|tärke\\w+|uus\\w*"
         "|uusi\\w*"
@@ -112,19 +103,18 @@ _LANGUAGES = [
         "kein\\w*|nichts|nicht|ohne",
         "gesagt|erzählt|mitgeteilt|genannt|erwähnt|geteilt|angegeben|preisgegeben|enthält|enthalten"
         "|gemacht|gegeben"
-        "|geäußert|gefunden|passiert|geschehen|sagte|nannte|erwähnte|teilte|gab|machte",
+        "|geäußert|passiert|geschehen|sagte|nannte|erwähnte|teilte|gab|machte",
         "nichts|informationen|information|angaben?|daten|fakten|details?|erinnerung(?:en)?|vorlieben"
         "|präferenzen"
         "|erkenntnisse?|inhalte?|aussagen|einzelheiten|neues|wichtiges|relevantes|besonderes"
         "|erwähnenswertes",
-        "name\\w*|alter|wohnort|adresse|beruf|telefonnummer|familie",
         "der|die|das|dem|den|des|ein\\w*|dies\\w*|es|er|sie|gibt|gab|hat|haben|hatte|wurden?|worden|ist"
         "|sind|war\\w*"
         "|in|im|aus|von|vom|zu|zum|zur|über|für|sich|mit|und|oder|nutzer\\w*|benutzer\\w*|person"
         "|gespräch\\w*|chat"
         "|unterhaltung|konversation|nachricht(?:en)?|text|sitzung|tag|persönlich\\w*|wichtig\\w*|neue?\\w*"
         "|relevant\\w*"
-        "|weiter\\w*|besonder\\w*|konkret\\w*|vorhanden|verfügbar|bekannt|merken|speichern|was|mit|heute",
+        "|weiter\\w*|besonder\\w*|konkret\\w*|vorhanden|verfügbar|bekannt|merken|speichern|was|mit|heute|gefunden",
     ),
     _TellingWords(
         "aucune?s?|rien|pas|sans|ne|n|ni",
@@ -134,7 +124,6 @@ _LANGUAGES = [
         "rien|informations?|données?|faits?|souvenirs?|détails?|préférences?|contenus?|éléments?"
         "|renseignements?"
         "|événements?|mémoires?",
-        "noms?|âge|ville|adresse|métier|téléphone|famille",
         "l|d|le|la|les|un|une|de|des|du|à|au|aux|en|il|elle|on|y|a|est|sont|été|dans|sur|pour|par|et|ou|ce"
         "|cette"
         "|qui|que|utilisat\\w+|personne|conversation|discussion|messages?|texte|session|journée"
@@ -155,7 +144,6 @@ _LANGUAGES = [
         "|memórias?|memorias?|ricord[oi]|hechos?|fatos?|fatt[oi]|detalles?|detalhes?|dettagli[o]?"
         "|preferencias?"
         "|preferências?|preferenz[ae]|contenido|conteúdo|contenuto|niente|nulla",
-        "nombre|nome|edad|idade|età|ciudad|cidade|città|dirección|trabajo|lavoro|familia|famiglia",
         "el|la|los|las|lo|un[ao]?|o|os|as|a|il|gli|le|l|i|de|del|do|da|dos|das|di|dell[ao]?|en|em|in|nel"
         "|nella|na|no"
         "|sobre|para|per|por|su|suo|sí|si|se|mismo|que|che|y|e|ha|hay|há|h[aá]|houve|hubo|c|è|es|é|son"
@@ -181,7 +169,6 @@ _LANGUAGES = [
         "|details|voorkeuren|niets|informacji|danych|wspomnień|faktów|nic|інформаці\\w+|даних|спогадів"
         "|фактів|нічого"
         "|bilgi|veri|anı",
-        "namn|ålder|naam|leeftijd|imi\\w+",
         "användar\\w+|personen|samtal\\w*|meddeland\\w+|det|den|de|het|een|ett|en|i|in|om|sig|har|hade|är"
         "|var|att|och|of"
         "|over|zich|heeft|had|er|is|zijn|gebruiker|persoon|gesprek|berichten?|persoonlijke|viktig\\w*"
@@ -198,13 +185,12 @@ _LANGUAGES = [
         "信息|資訊|数据|數據|资料|資料|内容|內容|记忆|記憶|记录|記錄|摘要|变化|事实|事實|细节|偏好|喜好"
         "|事情|事件|什么|什麼"
         "|任何事|东西|情况|要点|值得记的",
-        "姓名|名字|年龄|城市|职业|地址|电话|家庭|工作",
         "用户|用戶|使用者|对方|他|她|本次|这次|此次|这段|该|此|这|对话|對話|会话|聊天|谈话|消息|文本|日记"
         "|今天|今日|目前|当前|里|中|内|都"
         "|也|任何|一些|其他|其它|相关|相關|可用|新|重要|个人|個人|具体|有用|有价值|特别|需要|需|值得|值|可"
         "|可以|能|记住|記住|记|存储|保存"
         "|提取|添加|总结|的|地|得|了|过|关于|自己|有|是|所|和|或|与|到|在|被|尚|还|暂时|暂|明确|以|供|等"
-        "|什么都|什么也|对",
+        "|什么都|什么也",
         is_spaced=False,
     ),
     _TellingWords(
@@ -212,7 +198,6 @@ _LANGUAGES = [
         "述べ|話し|言い|言わ|提供され|提供し|共有し|共有され|含まれ|含ま|言及し|言及され|含まれてい"
         "|제공하지|공유하지|말하지|언급하지|포함되지",
         "情報|記憶|データ|内容|事実|詳細|好み|何も|こと|정보|기억|데이터|내용|사실|아무것도|선호도",
-        "名前|年齢|이름|나이",
         "ユーザー|利用者|会話|メッセージ|個人|重要|特に|新しい|記録|記憶す|保存す|覚え|べき|す|る|てい|て"
         "|し|た|ま|は|が|を|に|の|も|で|な|へ"
         "|사용자는|사용자가|사용자|대화|대화에|메시지|개인|중요한|새로운|특별한|관련|는|은|이|가|을|를|에"
@@ -227,21 +212,37 @@ _MOST_WORDS = 25
 _LEADS = re.compile(r"(?:said|told|shared|provided|mentioned|stated|gave|revealed|disclosed|did|has|had)\b")
 """What follows a name: "Anna said nothing", where "Please share nothing" is a wish."""
 
+_OWNS = re.compile(
+    r"(?:\b(?:user|person|he|she|they|nutzer|benutzer|er|sie) |^)(?:has|have|had|found|hat|hatte|fand)\b"
+)
+"""A person may have no data, and find nothing."""
+
+_WISH = re.compile(r"не \w+(?:ть|ти|й|йте)\b")
+
+_FORM = re.compile(
+    r"(?:the )?user (?:did|has|had|does) not (?:give|given|provide|provided|share|shared|state|stated|specify"
+    r"|specified|mention|mentioned|disclose|disclosed) (?:their|his|her|any|an?) (?:own |full )?"
+    r"(?:name|age|location|e?mail(?: address)?|birthday|occupation)"
+)
+"""What an empty form says: no memory of anyone."""
+
 
 def tells_nothing(said: str) -> bool:
     """Whether a folded sentence only says that nothing was told, or that there is nothing to tell."""
     spelled = re.sub(r"n['’]t\b", " not", said)
-    languages = _languages()
-    if any(_denies_telling(spelled, language) for language in languages):
+    if _FORM.fullmatch(spelled):
         return True
+    is_of_somebody = _OWNS.search(spelled) is not None
+    if any(_denies_telling(spelled, each, is_of_somebody=is_of_somebody) for each in _languages()):
+        return _WISH.match(spelled) is None
     _, _, rest = spelled.partition(" ")
-    return _LEADS.match(rest) is not None and _denies_telling(rest, languages[0], is_of_somebody=True)
+    return _LEADS.match(rest) is not None and _denies_telling(rest, _languages()[0], is_of_somebody=True)
 
 
-def _denies_telling(said: str, language: "_TellingPatterns", *, is_of_somebody: bool = False) -> bool:
-    """Whether a sentence consists of the words of a language, and denies a telling.
+def _denies_telling(said: str, language: "_TellingPatterns", *, is_of_somebody: bool) -> bool:
+    """Whether a sentence consists of the words of a language, and denies that anything was told.
 
-    is_of_somebody: whether it is about a person with a name, who may have no data.
+    is_of_somebody: whether it is about a person who may have no data.
     """
     words = _WORD.findall(said) if language.is_spaced else [said]
     if not words or len(words) > _MOST_WORDS or any(map(str.isdigit, said)):
@@ -249,14 +250,14 @@ def _denies_telling(said: str, language: "_TellingPatterns", *, is_of_somebody: 
     if not all(map(language.any.fullmatch, words)):
         return False
     if language.is_spaced:
-        denies, tells, is_told, is_asked = (any(map(each.fullmatch, words)) for each in language.parts)
+        denies, tells, is_told = (any(map(each.fullmatch, words)) for each in language.parts)
     else:
-        denies, tells, is_told, is_asked = (each.search(said) is not None for each in language.parts)
-    return denies and (tells or (is_told and not is_asked and not is_of_somebody))
+        denies, tells, is_told = (each.search(said) is not None for each in language.parts)
+    return denies and is_told and (tells or not is_of_somebody)
 
 
 class _TellingPatterns(NamedTuple):
-    """Patterns of one language: of all its words, and of those that deny, tell, are told and are asked."""
+    """Patterns of one language: of all its words, and of those that deny, tell and are told."""
 
     any: re.Pattern[str]
     parts: list[re.Pattern[str]]
@@ -267,7 +268,7 @@ class _TellingPatterns(NamedTuple):
 def _languages() -> list[_TellingPatterns]:
     made = []
     for words in _LANGUAGES:
-        parts = [words.denying, words.telling, words.told, words.asked]
+        parts = [words.denying, words.telling, words.told]
         whole = "|".join([*parts, words.others])
         if not words.is_spaced:  # the longest first, and none is tried twice
             whole = f"(?:{'|'.join(sorted(whole.split('|'), key=len, reverse=True))})++"

@@ -57,6 +57,8 @@ SAID = [
     ),
     *(
         "[Dora moved to Turku]",
+        "User has not found a job yet",
+        "The user has not told her family",
         "Name: Emil",
         "Nothing beats green tea",
         "The film “Unknown” is Fred's favourite",
@@ -72,28 +74,36 @@ UNTOLD = {
         "|The user did not give their name",
         "Has no allergies|Nothing scares Anna|User is not available today|Do not share any personal data"
         "|Please share no personal information|The user has no job|Bob told nobody about the ring"
+        "|User has not found a job yet|The user has not told her family"
+        "|The user's name is not to be mentioned|The user was not told the value of the home"
+        "|Does not note things"
         "|The user has no memories of her father|No changes to the plan|Never shares personal information",
     ),
     "Russian": (
         "Пользователь ничего не сообщил|Пользователь не поделился личной информацией.|Нет информации"
         "|В этом разговоре нет ничего важного для запоминания|Собеседник не рассказал о себе.",
-        "Пользователь не работает|Не говорит по-английски|Пользователь не сообщил жене о поездке",
+        "Пользователь не работает|Не говорит по-английски|Пользователь не сообщил жене о поездке"
+        "|Пользователь не сказал семье"
+        "|Не нашёл работу|Не сохранять личные данные|Ничего не сохранилось",
     ),
     "Chinese": (
         "用户没有提供任何信息|对话中没有提到任何个人信息。|没有值得保存的内容|用户什么都没说|没有重要信息。",
-        "不吃肉|他没有工作|用户没有提到他的妻子|没有孩子",
+        "不吃肉|他没有工作|用户没有提到他的妻子|用户还没找到工作|他不说工作的事情|对内容没有偏好|没有孩子",
     ),
     "Finnish": (
         "ei sovellu|Käyttäjä ei kertonut mitään|Käyttäjä ei jakanut tietoja itsestään|Ei tallennettavaa"
         "|Keskustelussa ei mainittu mitään henkilökohtaista tietoa",
-        "Käyttäjä ei juo kahvia|Ei asu Turussa|Ei lapsia",
+        "Käyttäjä ei juo kahvia|Käyttäjä ei ole kertonut perheelleen|Ei kerro ikäänsä|Ei asu Turussa"
+        "|Ei lapsia",
     ),
     "others": (
         "keine Erinnerungen|Der Benutzer hat nichts über sich erzählt.|aucune information|Non précisé"
-        "|L'utilisateur n'a rien dit d'important|sin información|El usuario no compartió información personal"
+        "|L'utilisateur n'a rien dit d'important|sin información"
+        "|El usuario no compartió información personal"
         "|O usuário não forneceu informações|Nessuna informazione|Inga minnen|geen informatie|brak danych"
         "|немає інформації|情報なし|정보 없음",
-        "Isst kein Fleisch|Pas d'enfants|No tiene hijos|Nessun figlio",
+        "Isst kein Fleisch|Der Benutzer hat der Familie nichts gesagt|Der Nutzer hat nichts gefunden"
+        "|Pas d'enfants|No tiene hijos|Nessun figlio",
     ),
     "examples": (
         "John Doe|The user's name is Jane Doe.|user@example.com|YYYY-MM-DD|2024-MM-DD|дд.мм.гггг|[name]"
