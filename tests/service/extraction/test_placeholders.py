@@ -213,8 +213,9 @@ def test_no_merged_memory_is_a_placeholder(tmp_path: Path, provider: Provider) -
     provider.answer = answer
     with opened(tmp_path, provider) as store:
         for number in range(len(PLACEHOLDERS) + 1):
-            for text in (f"Cat {number} purrs", f"A purring cat {number}"):
-                store.memories.save(text, source="extraction", dedup=False)
+            for second, text in enumerate((f"Cat {number} purrs", f"A purring cat {number}")):
+                ts = f"2026-01-01T00:{number:02}:0{second}Z"
+                store.memories.save(text, source="extraction", dedup=False, ts=ts)
         before = contents(store)
         store.jobs.run("weekly")
         assert contents(store) == before - {f"Cat {last} purrs", f"A purring cat {last}"} | {merged}
