@@ -166,9 +166,7 @@ def _standing(
         if said:  # what somebody said last holds as it is
             return members[-1].memory_id, []
         kept = members[0].memory_id
-        return kept, [
-            MemoryUpdated(id=new_id(), memory_id=kept, content=content, title="", extraction=origin)
-        ]
+        return kept, [MemoryUpdated(id=new_id(), memory_id=kept, content=content, extraction=origin)]
     assert content is not None
     same = _naming(said or members, content)
     if said and same is None and relation == "same" and loss(_texts(members), said[0].content) is None:

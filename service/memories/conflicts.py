@@ -13,13 +13,15 @@ from memlog.eventlog.extraction import Extraction, MergeDecision
 from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import MemoryConflict, conflicts
 from memlog.query.memories import memory
+from memlog.query.merges import worded_by_somebody
 from memlog.service.memories.own import as_own
 from memlog.service.memories.save import Append
 from memlog.service.read_model import Deciding
 
 
 def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequence[str]) -> MemoryConflict:
-    """Archive the memories of a conflict that are not kept. Raises as `Memories.resolve`."""
+    """Archive the memories of a conflict that are not kept, and make the others somebody's own. Raises as
+    `Memories.resolve`."""
     found = next((each for each in decide(lambda db: conflicts(db, log)) if each.id == name), None)
     if found is None or found.state not in ("waiting", "queued"):
         raise NotFound(
@@ -32,15 +34,17 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
     if not kept or not (kept <= {*ids} or kept == {*proposed}):
         hint = f"one or several of {', '.join(ids)}" + "".join(f"; or {each} alone" for each in proposed)
         raise BadInput("keep names no memory of the conflict", hint=hint)
-    holds = decide(lambda db: memory(db, keep[0]))
-    if holds is None:
-        raise BadInput(f"there is no memory {keep[0]!r}", hint="store.memories.list()")
+    holding = decide(lambda db: [memory(db, each) for each in dict.fromkeys(keep)])
+    held = [each for each in holding if each is not None]
+    if len(held) < len(holding):
+        raise BadInput("keep names a memory that there is no more", hint="store.memories.list()")
     decision = MergeDecision(
         "different" if kept == {*ids} else "accepted" if kept == {*proposed} else "contradiction",
         ids,
         [each.event_id for each in found.memories],
         keep[0] if len(kept) == 1 else None,
     )
+    own = decide(worded_by_somebody)
     # They count with the line that closes them.
     origin = Extraction(
         new_id(), "person", "resolve", memory_ids=ids if decision.relation == "accepted" else []
@@ -50,14 +54,13 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
     changes: list[Event] = [
         MemoryArchived(memory_id=each, extraction=origin) for each in active if each not in kept
     ]
-    if decision.relation == "accepted":
-        changes.append(replace(as_own(holds), extraction=origin))
+    changes += [replace(as_own(each), extraction=origin) for each in held if each.memory_id not in own]
     closing = MemoriesMerged(
         id=origin.id,
         event_ids=decision.event_ids,
-        chat_id=holds.chat,
-        topic=holds.topic,
-        category=holds.category,
+        chat_id=held[0].chat,
+        topic=held[0].topic,
+        category=held[0].category,
         decisions=[decision],
     )
     append([*changes, closing])

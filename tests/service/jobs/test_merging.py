@@ -156,6 +156,41 @@ def test_what_somebody_saves_of_a_distilled_memory_is_theirs(
         assert [each.state for each in store.memories.conflicts()] == ["waiting"]
 
 
+@pytest.mark.parametrize("keep", [[1], [0, 1]])
+def test_what_a_person_has_decided_for_is_theirs(tmp_path: Path, provider: Provider, keep: list[int]) -> None:
+    turku, espoo, oulu = (f"Anna lives in {city}." for city in ("Turku", "Espoo", "Oulu"))
+    provider.answer = scripted(
+        [("contradiction", (turku, espoo), espoo), ("contradiction", (espoo, oulu), oulu)]
+    )
+    with opened(tmp_path, provider) as store:
+        store.memories.save(turku, ts="2026-01-01T00:00:00Z")
+        store.memories.save(espoo, source="extraction", dedup=False, ts="2026-01-02T00:00:00Z")
+        store.jobs.run("weekly")
+        before = state_of(store)
+        (conflict,) = store.memories.conflicts()
+        names = [conflict.memories[each].memory_id for each in keep]
+        store.memories.resolve(conflict.id, keep=names)
+        if len(names) == 1:
+            store.memories.unmerge(names[0])
+            assert state_of(store) == before
+            store.memories.resolve(conflict.id, keep=names)
+        store.memories.save(oulu, source="extraction", dedup=False)
+        store.jobs.run("weekly")
+        assert contents(store) == sorted([espoo, oulu, *([turku] if 0 in keep else [])])
+        assert sorted(each.state for each in store.memories.conflicts()) == ["decided", "waiting"]
+
+
+def test_a_title_that_a_person_gave_stays(tmp_path: Path, provider: Provider) -> None:
+    provider.answer = scripted([("contradiction", (NUTS, ATE), ATE)])
+    with opened(tmp_path, provider) as store:
+        saved(store, NUTS, ATE)
+        for each in store.memories.list():
+            if each.content == NUTS:
+                store.memories.update(each.memory_id, title="EpiPen", ts="2026-01-01T12:00:00Z")
+        store.jobs.run("weekly")
+        assert [(each.content, each.title) for each in store.memories.list()] == [(ATE, "EpiPen")]
+
+
 @pytest.mark.parametrize("relation", ["same", "update"])
 @pytest.mark.parametrize("keep", ["proposed", "all", "first"])
 def test_a_person_accepts_what_a_model_proposes_or_not(
