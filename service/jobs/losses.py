@@ -71,14 +71,34 @@ def loss(sources: Sequence[str], text: str) -> str | None:
     is_whole = all(each in used or _is_within(each, used, language) for each in told)
     if used and is_whole and order == sorted(order):
         return None
+    lost = {word.lower() for words in told for word in words} - {*map(str.lower, merged), *_STRENGTH}
+    if lost:
+        return _kind_of(lost)
+    return _unsaid(merged, told, language) or "what belongs together"
+
+
+def made_up(sources: Sequence[str], text: str) -> str | None:
+    """Return what `text` has that none of `sources` says, such as "a number that nobody said".
+
+    It may have function words of its own that turn nothing round.
+    """
+    language = _language_of(" ".join([*sources, text]))
+    said = [
+        word
+        for word in _words(text, language)
+        if word.lower() not in language.stops or turns(word.lower().replace("ё", "е"))
+    ]
+    return _unsaid(said, [_words(source, language) for source in sources], language)
+
+
+def _unsaid(said: Sequence[str], told: Sequence[list[str]], language: _Joining) -> str | None:
     known = {word.lower() for words in told for word in words}
-    said = {word.lower() for word in merged}
-    lost = {word for word in known - said if word not in _STRENGTH}
-    made_up = {word for word in said - known if word not in (*_STRENGTH, *language.joints)}
-    if lost or made_up:
-        what = "a number" if any(map(_is_number, lost or made_up)) else "a word"
-        return what if lost else f"{what} that nobody said"
-    return "what belongs together"
+    unsaid = {*map(str.lower, said)} - known - {*_STRENGTH, *language.joints}
+    return f"{_kind_of(unsaid)} that nobody said" if unsaid else None
+
+
+def _kind_of(words: Iterable[str]) -> str:
+    return "a number" if any(map(_is_number, words)) else "a word"
 
 
 def _language_of(text: str) -> _Joining:

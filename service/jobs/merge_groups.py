@@ -15,7 +15,7 @@ from memlog.eventlog.secrets import kinds_in
 from memlog.query.memories import Memory
 from memlog.query.merges import MERGED
 from memlog.service.extraction.answers import Listed, listed, usable_text
-from memlog.service.jobs.losses import loss
+from memlog.service.jobs.losses import loss, made_up
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -126,11 +126,15 @@ def _made(
     content = usable_text(group.content)
     if content is not None and kinds_in(content):  # the model was given none, and may make one up
         content = None
+    what = None
     if group.relation != "contradiction":
-        if content is None:
-            return "no text"
-        if what := loss(_texts(members), content):
-            return what
+        what = "no text" if content is None else loss(_texts(members), content)
+    elif content is not None and (what := made_up(_texts(members), content)):
+        content = None
+        # Where somebody has saved one of them, a person decides without the text.
+        what = None if any(memory.memory_id in own for memory in members) else what
+    if what is not None:
+        return what
     kept, made = _standing(group.relation, members, content, chat, origin, own)
     if kept is None:
         proposed = content if content is not None and _naming(members, content) is None else None

@@ -156,6 +156,27 @@ def test_what_somebody_saves_of_a_distilled_memory_is_theirs(
         assert [each.state for each in store.memories.conflicts()] == ["waiting"]
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("Anna is wanted by the police.", "a word that nobody said"),
+        ("Anna ate 3 nuts.", "a number that nobody said"),
+        ("安娜吃猪肉。", "a word that nobody said"),
+    ],
+)
+@pytest.mark.parametrize("source", ["extraction", "manual"])
+def test_a_contradiction_is_decided_in_the_words_of_its_sources(
+    tmp_path: Path, provider: Provider, text: str, why: str, source: str
+) -> None:
+    provider.answer = scripted([("contradiction", (NUTS, ATE), text)])
+    with opened(tmp_path, provider) as store:
+        saved(store, NUTS, ATE, source=source)
+        store.jobs.run("weekly")
+        assert contents(store) == sorted([NUTS, ATE])
+        assert [each.proposed for each in store.memories.conflicts()] == [None] * (source == "manual")
+        assert source == "manual" or f"{why} 1" in note_of(store)
+
+
 @pytest.mark.parametrize("keep", [[1], [0, 1]])
 def test_what_a_person_has_decided_for_is_theirs(tmp_path: Path, provider: Provider, keep: list[int]) -> None:
     turku, espoo, oulu = (f"Anna lives in {city}." for city in ("Turku", "Espoo", "Oulu"))

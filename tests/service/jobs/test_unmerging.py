@@ -159,7 +159,7 @@ def test_exact_duplicates_that_an_older_version_merged_are_parted(tmp_path: Path
 def test_to_forget_a_source_takes_the_text_of_a_merge_that_was_taken_back(
     tmp_path: Path, provider: Provider, relation: str
 ) -> None:
-    home = {"update": MOVED, "contradiction": "Anna lives in Tampere and moved from Turku."}[relation]
+    home = {"update": MOVED, "contradiction": "Anna moved to Tampere and lives in Tampere."}[relation]
     provider.answer = scripted([(relation, (TURKU, TAMPERE), home)])
     with opened(tmp_path, provider) as store:
         saved(store, TURKU, TAMPERE)
