@@ -19,6 +19,7 @@ class Unsummarised(msgspec.Struct):
     """The messages of a session that no summary covers, oldest first.
 
     first: the id of the session's first message. before: the summary of what came before; "" without one.
+    covered: the ids of the messages before.
     is_over: whether the session has ended.
     """
 
@@ -26,6 +27,7 @@ class Unsummarised(msgspec.Struct):
     before: str
     messages: list[WindowMessage]
     is_over: bool
+    covered: list[str] = []
 
 
 def chats_with_news(db: Connection, since: int) -> tuple[list[Chat], int]:
@@ -61,6 +63,7 @@ def stretches(db: Connection, chat: Chat) -> list[Unsummarised]:
         if message.role != "system":
             current.messages.append(message)
         if message.id in summary_to:
+            current.covered += [each.id for each in current.messages]
             current.before, current.messages = summary_to[message.id], []
     if current is not None:
         found.append(current)

@@ -1,5 +1,6 @@
 """What derived things were made of: a scope shows them where it shows all of that."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
@@ -40,7 +41,7 @@ FROM closed_extractions c WHERE c.stream = 'core' AND c.id IN (SELECT value FROM
 """The group of each profile, and how many of the events that it was made of are gone."""
 
 # Of a merge on to what was compared, and of days to the daily events.
-_CHATS = """
+_MADE = """
 WITH RECURSIVE made (root, memory_id, stream, event_id) AS (
     {seeds}
     UNION
@@ -54,6 +55,9 @@ written (root, memory_id, stream, extraction_id, chat_id) AS (
     SELECT m.root, m.memory_id, m.stream, t.extraction_id, t.chat_id FROM made m
     JOIN memory_events t USING (memory_id, stream, event_id)
 )
+"""
+
+_CHATS = f"""{_MADE}
 SELECT root, chat_id FROM written WHERE chat_id IS NOT NULL
 UNION
 SELECT w.root, c.chat_id FROM written w
@@ -66,6 +70,62 @@ JOIN daily_compressions c ON (c.stream, c.event_id) = (w.stream, w.extraction_id
 JOIN daily_events e ON (e.stream, e.id) = (c.stream, c.daily_event_id)
 WHERE (e.chat_id, e.channel, e.sender_id) IS NOT (NULL, NULL, NULL)
 """
+
+
+# Which messages a daily event was distilled from, nobody has noted: some of its chat.
+_ORIGINS = f"""{_MADE},
+days (root, chat, daily_event_id, chat_id) AS (
+    SELECT w.root, e.channel || ':', e.id, e.chat_id FROM written w
+    JOIN daily_compressions c ON (c.stream, c.event_id) = (w.stream, w.extraction_id)
+    JOIN daily_events e ON (e.stream, e.id) = (c.stream, c.daily_event_id)
+)
+SELECT m.root, k.chat_id, v.value FROM made m LEFT JOIN memories k USING (memory_id)
+JOIN json_each(json_array(m.memory_id, m.event_id)) v
+UNION
+SELECT w.root, x.chat_id, x.message_id FROM written w JOIN extracted_messages x USING (stream, extraction_id)
+UNION
+SELECT root, chat, daily_event_id FROM days
+UNION
+SELECT d.root, x.chat_id, x.message_id FROM days d JOIN extracted_messages x USING (chat_id)
+"""
+
+
+_DISTILLED = """
+SELECT chat_id, chat_id, message_id FROM extracted_messages WHERE chat_id IN (SELECT value FROM json_each(?))
+"""
+
+
+class SourceEvent(NamedTuple):
+    """A message, a daily event, a memory or an event with its content, and its channel."""
+
+    channel: str | None
+    event_id: str
+
+
+def origins_of(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[SourceEvent]]:
+    """Return what each memory was made of, and itself."""
+    return _origins(db, _OF_MEMORIES, memory_ids)
+
+
+def origins_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str, set[SourceEvent]]:
+    """Return what each profile was made of, also what none of its values cites."""
+    return _origins(db, _OF_PROFILES, extraction_ids)
+
+
+def origins_of_days(db: Connection, chats: Iterable[str]) -> dict[str, set[SourceEvent]]:
+    """Return the messages that were distilled of each chat."""
+    return _by_root(db.execute(_DISTILLED, (as_list([*chats]),)))
+
+
+def _origins(db: Connection, seeds: str, names: Iterable[str]) -> dict[str, set[SourceEvent]]:
+    return _by_root(db.execute(_ORIGINS.format(seeds=seeds), (as_list([*names]),)))
+
+
+def _by_root(rows: Iterable[tuple[str, str | None, str]]) -> dict[str, set[SourceEvent]]:
+    found: defaultdict[str, set[SourceEvent]] = defaultdict(set)
+    for root, chat, event_id in rows:
+        found[root].add(SourceEvent(chat and chat.partition(":")[0], event_id))
+    return found
 
 
 def chats_of(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[str]]:

@@ -168,7 +168,7 @@ class Extractor:
         """
         with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
             waiting = self._decide(lambda db: daily_events(db, until=until, uncompressed=True))
-            found = [each for each in waiting if self._questions.may_be_sent(each.channel, each.id)]
+            found = self._decide(lambda db: self._questions.sendable_days(db, waiting))
             if kept := len(waiting) - len(found):
                 yield report_of_rest(kept, "imported, and extraction.channels does not name their channels")
             items = self._questions.begin("compress")

@@ -8,12 +8,14 @@ import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.acknowledgements import Position
-from memlog.eventlog.chat import Chat
 from memlog.eventlog.encode import new_id
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, LogError, ProviderError
 from memlog.eventlog.event_fields import FailureKind, ModelTask
 from memlog.eventlog.events import ModelFailed
+from memlog.projector.sqlite import Connection
+from memlog.query.context.sources import SourceEvent, origins_of, origins_of_days, origins_of_profiles
+from memlog.query.daily_events import DailyEvent
 from memlog.query.memories import Memory
 from memlog.query.set_aside import Failures, SetAside, failures_of_today, set_aside_by, tokens_of_today
 from memlog.service.extraction.answers import SCHEMA, read_answer
@@ -71,10 +73,23 @@ class Questions:
         named = channel or event_id.partition("/")[0].partition("~")[0]
         return self._model.is_of_this_machine or named in self._rules.channels or not is_imported(event_id)
 
-    def may_send_memory(self, memory: Memory) -> bool:
-        """Whether a memory may be sent: as `may_be_sent`, by its chat, itself and its content."""
-        channel = None if memory.chat is None else Chat.of(memory.chat).channel
-        return all(self.may_be_sent(channel, each) for each in (memory.memory_id, memory.event_id))
+    def kept_memories(self, db: Connection, memories: Iterable[Memory]) -> set[str]:
+        """Return the memories that may not be sent: they, or what they were made of, were imported."""
+        return self._kept(lambda: origins_of(db, (each.memory_id for each in memories)))
+
+    def kept_profiles(self, db: Connection, extraction_ids: Iterable[str]) -> set[str]:
+        """Return the profiles that may not be sent."""
+        return self._kept(lambda: origins_of_profiles(db, extraction_ids))
+
+    def sendable_days(self, db: Connection, days: Iterable[DailyEvent]) -> list[DailyEvent]:
+        """Return the daily events that may be sent."""
+        found = [each for each in days if self.may_be_sent(each.channel, each.id)]
+        kept = self._kept(lambda: origins_of_days(db, {each.chat for each in found if each.chat}))
+        return [each for each in found if each.chat not in kept]
+
+    def _kept(self, read: Callable[[], dict[str, set[SourceEvent]]]) -> set[str]:
+        origins = {} if self._model.is_of_this_machine else read()
+        return {name for name, found in origins.items() if not all(self.may_be_sent(*each) for each in found)}
 
     def why_spent(self) -> str | None:
         """Why nothing more is asked today; None while there is room for a request."""

@@ -217,7 +217,7 @@ class Merger:
     def _askable(self, items: Items, partition: _Partition, members: list[Memory]) -> list[Memory]:
         """Return the memories that are not set aside, and may be sent."""
         assert self._questions is not None
-        kept = {memory.memory_id for memory in members if not self._questions.may_send_memory(memory)}
+        kept = self._engine.decide(partial(self._questions.kept_memories, memories=members))
         self._kept |= kept
         return [
             memory

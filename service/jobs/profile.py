@@ -79,12 +79,14 @@ class _ProfileEntry(msgspec.Struct):
 
 
 class _ProfileState(NamedTuple):
-    """What a profile is made of, its values by key, the contents that it knows, and its stale keys."""
+    """What a profile is made of, its values by key, the contents that it knows, its stale keys, and those
+    whose values are not sent."""
 
     shown: list[Memory]
     values: dict[str, CoreValueSource]
     compared: set[str]
     stale: set[str]
+    kept: set[str]
 
 
 class Profile:
@@ -108,16 +110,14 @@ class Profile:
             made, left_out = self._refresh(items, group)
             changed, refused = changed + made, refused + left_out
         notes = [f"{refused} entries refused"] if refused else []
-        kept = self._engine.decide(
-            lambda db: sum(not self._questions.may_send_memory(each) for each in memories(db))
-        )
+        kept = self._engine.decide(lambda db: len(self._questions.kept_memories(db, memories(db))))
         notes += filter(None, (set_aside_note([each.why for each in items.end()]), kept_note(kept)))
         return Outcome(changed, "; ".join(notes) or None)
 
     def _refresh(self, items: Items, group: ChatGroup) -> tuple[int, int]:
         """Refresh the profile of a group; return the number of changed values and of refused entries."""
         state = self._engine.decide(partial(self._read, group=group))
-        shown, _, known, stale = state
+        shown, _, known, stale, _ = state
         if not shown:
             if stale:
                 self._engine.append([_removed(group.chat, key) for key in sorted(stale)])
@@ -128,12 +128,12 @@ class Profile:
         return items.tried(group.chat, ids, partial(self._ask, group, state)) or (0, 0)
 
     def _ask(self, group: ChatGroup, state: _ProfileState) -> tuple[int, int]:
-        shown, values, _, stale = state
+        shown, values, _, stale, kept = state
         used = prompt(PROMPT)
         standing = {
             key: each.value
             for key, each in values.items()
-            if key not in stale and each.value and not is_telling_name(key) and self._may_send_value(each)
+            if key not in stale | kept and each.value and not is_telling_name(key)
         }
         told = masked_parts([SentText(value, (key,)) for key, value in standing.items()])
         asked = {
@@ -183,7 +183,8 @@ class Profile:
             # Made under another scope, of what no context of the group shows; or nobody can say of what.
             or (group.chats is not None and not _is_of(group, sources.get(each.extraction_id or "")))
         }
-        return _ProfileState(self._chosen(db, group, values), values, compared(db, "core", group.chat), stale)
+        shown, known = self._chosen(db, group, values), compared(db, "core", group.chat)
+        return _ProfileState(shown, values, known, stale, self._kept(db, values))
 
     def _chosen(self, db: Connection, group: ChatGroup, values: dict[str, CoreValueSource]) -> list[Memory]:
         """The most relevant memories that fit into a request, those that changed last at the end; none of a
@@ -195,13 +196,14 @@ class Profile:
         contested = contested_memories(db)
         found = memories(db)
         sources = {} if group.chats is None else chats_of(db, [each.memory_id for each in found])
+        kept = self._questions.kept_memories(db, found)
         own = (
             each
             for each in found
             if group.has(sources.get(each.memory_id, set()))
             and each.memory_id not in contested
             and not is_private(each.category)
-            and self._questions.may_send_memory(each)
+            and each.memory_id not in kept
         )
         for memory in sorted(own, key=lambda memory: (-memory.relevance, memory.memory_id)):
             size = size_of(shown_memory(len(chosen) + 1, memory, memory.content))
@@ -210,10 +212,21 @@ class Profile:
                 chosen.append(memory)
         return sorted(chosen, key=lambda memory: (memory.updated_at, memory.memory_id))
 
-    def _may_send_value(self, value: CoreValueSource) -> bool:
-        """Whether a value may be sent: as the memories that it was made of, and the event that set it."""
-        ids = filter(None, (value.event_id, *value.memory_ids))
-        return all(self._questions.may_be_sent(None, each) for each in ids)
+    def _kept(self, db: Connection, values: dict[str, CoreValueSource]) -> set[str]:
+        """Return the keys whose values may not be sent: as what they were made of, and the event that set
+        them."""
+        profiles = self._questions.kept_profiles(
+            db, {each.extraction_id for each in values.values() if each.extraction_id}
+        )
+        return {
+            key
+            for key, each in values.items()
+            if each.extraction_id in profiles
+            or not all(
+                self._questions.may_be_sent(None, name)
+                for name in filter(None, (each.event_id, *each.memory_ids))
+            )
+        }
 
     def _changes(
         self,

@@ -60,7 +60,8 @@ class Summariser:
         items = self._questions.begin("summarise")
         for chat in news:
             for stretch in self._engine.decide(partial(stretches, chat=chat)):
-                if not all(self._questions.may_be_sent(chat.channel, each.id) for each in stretch.messages):
+                told = [*stretch.covered, *(each.id for each in stretch.messages)]
+                if not all(self._questions.may_be_sent(chat.channel, each) for each in told):
                     continue
                 for covered in self._summarised(items, chat, stretch):
                     done += covered

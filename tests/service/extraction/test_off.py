@@ -1,5 +1,6 @@
 """Off means off: nothing is asked of a model, and imported conversations stay on this machine."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -123,6 +124,65 @@ def test_imported_memories_and_values_stay_on_this_machine(
         note = "imported memories not sent (extraction.channels does not name them): 2"
         assert (whys["merge"], whys["profile"]) == ((None, None) if is_sent else (note, note))
         assert len(store.memories.list()) == 4
+
+
+def of_messages(store: memlog.Store) -> None:
+    message = memlog.Message(id="tiered/1", channel="x", chat_id="1", role="user", content="I have tulips")
+    store.append([message])
+    [*store.extraction.run()]
+
+
+def of_days(store: memlog.Store) -> None:
+    store.append([memlog.DailyEventRecorded(id="tiered/1", event_date="2026-01-14", summary="It rained.")])
+    [*store.extraction.days()]
+
+
+def of_memories(store: memlog.Store) -> None:
+    for number, text in enumerate(("Anna has tulips.", "Anna had an operation.")):
+        name = f"tiered/{number}"
+        store.append([memlog.MemorySaved(id=name, memory_id=name, content=text, source="extraction")])
+
+
+DERIVED = [of_messages, of_days, of_memories]
+
+
+@pytest.mark.parametrize("is_near", [False, True])
+@pytest.mark.parametrize("derive", DERIVED)
+def test_what_was_derived_of_imported_things_stays_on_this_machine(
+    tmp_path: Path,
+    provider: Provider,
+    monkeypatch: pytest.MonkeyPatch,
+    derive: Callable[[memlog.Store], None],
+    is_near: bool,
+) -> None:
+    near = [True]
+    monkeypatch.setattr(LanguageModel, "is_of_this_machine", property(lambda _: near[0]))
+
+    def answer(asked: str) -> str:
+        question = json.loads(asked)
+        if isinstance(question, dict):
+            return json.dumps({"entries": [{"key": "garden", "value": "tulips", "numbers": [1]}]})
+        texts = {each.get("text"): each.get("number") for each in question}
+        if None not in texts:
+            members = {"numbers": [*texts.values()], "content": " ".join(texts)}
+            return json.dumps({"groups": [{"relation": "update", **members}] if near[0] else []})
+        memories = [{"type": "fact", "content": "Anna has tulips.", "importance": 0.8}]
+        return json.dumps({"memories": memories, "summary": "She told of her operation."})
+
+    provider.answer = answer
+    with opened(tmp_path, provider) as store:
+        derive(store)
+        store.jobs.run("weekly")
+        assert store.core.get("user") == {"garden": "tulips"}
+        near[0] = is_near
+        before = len(provider.asked)
+        store.memories.save("Bo sails to Oslo.")
+        store.memories.save("Bo has a boat.")
+        [*store.extraction.days(until="2999-01-01")]
+        store.jobs.run("weekly")
+        sent = "\n".join(provider.asked[before:])
+        assert "Oslo" in sent
+        assert ("tulips" in sent or "operation" in sent) is is_near
 
 
 @pytest.mark.parametrize(
