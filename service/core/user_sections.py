@@ -7,7 +7,11 @@ import re
 
 from memlog.eventlog.text import nfkc
 
-_FRONT_MATTER = re.compile(r"\ufeff?---[ \t]*\r?\n(?:(.*?)^---[ \t]*\r?(?:\n|\Z))?", re.M | re.S)
+_FRONT_MATTER = re.compile(
+    r"\ufeff?(?:\s|<!--.*?-->)*(?<![^\n\ufeff])---[ \t]*\r?\n(?:(.*?)^(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z))?",
+    re.M | re.S,
+)
+_PARAGRAPH = re.compile(r"(?:[^\r\n]*\S[^\r\n]*(?:\r?\n|\Z))*")
 _LONGEST_FRONT_MATTER = 16 * 1024
 """Characters in which front matter has to end: a text without any is not searched to its end."""
 
@@ -113,14 +117,17 @@ def _is_of_project(title: str) -> bool:
 
 
 def without_front_matter(text: str) -> str:
-    """Return a text without what stands between `---` at its top, if that is a mapping; else such a line is
-    a horizontal rule, and only it is left out."""
+    """Return a text without what stands between `---` and `---` or `...` at its top, if that is a mapping;
+    without an end, to the first blank line. Else such a line is a horizontal rule, and it alone is left out.
+    """
     found = _FRONT_MATTER.match(text[:_LONGEST_FRONT_MATTER])
     if found is None:
         return text
     if found[1] is not None and _is_mapping(found[1]):
         return text[found.end() :]
-    return text[text.index("\n") + 1 :]
+    rest = text[found.start(1) if found[1] is not None else found.end() :]
+    unclosed = _PARAGRAPH.match(rest[:_LONGEST_FRONT_MATTER])
+    return rest[unclosed.end() :] if unclosed is not None and _is_mapping(unclosed[0]) else rest
 
 
 def _is_mapping(text: str) -> bool:

@@ -28,12 +28,25 @@ _TEMPLATE = re.compile(
     r"(?: \d{1,3})?(?: (?:goes )?here)?"
     rf"|(?:(?:an?|the|this is an?|some|for) )?(?:example|sample|placeholder|dummy)"
     rf"(?: (?:{_SLOT}))?(?: \d{{1,3}})?"
+    "|optional|fill (?:this |me )?in|first ?(?:name)? last ?(?:name)?|etunimi sukunimi|имя фамилия"
+    "|your (?:full |first |last )?(?:city|location|country|e?mail|age|job|occupation|time ?zone|phone"
+    "|address)"
+    "|(?:ваш[ае]?|тво[йяеё]) (?:имя|город|возраст|адрес|телефон|текст)"
+    "|[你您]的(?:名字|姓名|城市|年龄|职业|地址|电话|时区)"
     "|lorem ipsum.*|to do|todo|tbd|fixme|(?:foo|bar|baz)(?: ?(?:foo|bar|baz)){,2}|x{2,}"
     "|пример|строка|текст|содержание|содержимое|значение|воспоминание|заполнитель"
     "|示例|例子|内容|内容示例|示例内容|字符串|文本|占位符|摘要|记忆|值"
     "|esimerkki|merkkijono|teksti|sisältö|arvo|muisto|tiivistelmä|paikanvaraaja"
 )
 """What stands for a text in an example or a schema."""
+
+_OF_A_FORM = r"(?:name|city|location|country|place|age|job|occupation|e-?mail|birthday|gender|thing|user)"
+_MARKED = rf"(?:\[{_OF_A_FORM}\]|<{_OF_A_FORM}>|\{{{{1,2}}{_OF_A_FORM}\}}{{1,2}})"
+_PATTERN = re.compile(
+    rf"(?:(?:the )?user(?:['’]s)?|{_MARKED})(?: \w+){{1,4}} {_MARKED}"
+    "|(?:the )?user (?:likes|prefers) x(?: over y)?"
+)
+"""A sentence with slots in it: "The user's name is [NAME]"."""
 
 _SLOTS = re.compile(
     r"(?:[^\W\d][^:：<>{}\n]{0,40}[:：] ?)?(?:<[^<>\n]+>|\{\{.*\}\}|\$\{.*\}|\{[\w .'-]+\}|%[sd])"
@@ -117,6 +130,10 @@ _DENIAL = re.compile(
 """What denies a question, and says nothing without one."""
 
 _LABEL = re.compile(rf"(?:(?:{_SLOT}) )?(?:{_SLOT})[\"'`]? ?[:=] ?[\"'`]?(?=\S)")
+_FIELD = re.compile(r"([^\W\d][\w'’]*(?: [\w'’]+)?) ?[:：] ?(\S.*)")
+"""A label of one word or two, and its value."""
+
+_UNKNOWN = re.compile(rf"(?:the )?user['’]s {_OF_A_FORM} (?:is|was) (?:{_STATE})")
 _ENDS = re.compile(r"[.;,|!?。；，、…]+ ?| [-–—/] ")
 _MARKUP = re.compile(r"[`*_]+")
 
@@ -126,7 +143,11 @@ def is_placeholder(text: str) -> bool:
     said = folded(text)
     if len(said) > _LONGEST:
         return _is_instruction(said)
-    if _SLOTS.fullmatch(said.strip("\"'` .")) is not None:
+    bare = said.strip("\"'` .。")
+    if any(each.fullmatch(bare) for each in (_SLOTS, _PATTERN, _UNKNOWN)):
+        return True
+    field = _FIELD.fullmatch(bare)
+    if field is not None and any(each.fullmatch(_bare(field[2])) for each in (_NOTHING, _EXAMPLE)):
         return True
     return all(
         _denies(part) or _TEMPLATE.fullmatch(part) or _EXAMPLE.fullmatch(part) for part in _parts(said)

@@ -105,6 +105,12 @@ UNTOLD = {
         "Isst kein Fleisch|Der Benutzer hat der Familie nichts gesagt|Der Nutzer hat nichts gefunden"
         "|Pas d'enfants|No tiene hijos|Nessun figlio",
     ),
+    "forms": (
+        "The user's name is [NAME].|{name} lives in {city}|The user lives in <city>.|User likes X"
+        "|City: unknown|Имя: неизвестно|Nimi: tuntematon|User's occupation: not specified"
+        "|The user's location is not specified.|姓名：张三|城市：未提供|Город: не указан",
+        "Name is {secret}|Allergies: none|Likes X-rays|The user's dog is unknown to the vet",
+    ),
     "examples": (
         "John Doe|The user's name is Jane Doe.|user@example.com|YYYY-MM-DD|2024-MM-DD|дд.мм.гггг|[name]"
         "|[Your City]|Your Name Here|+1 555 0100|123-456-7890|123 Main St|…etc|и т.д.|foo bar",
