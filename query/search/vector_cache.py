@@ -62,7 +62,7 @@ class HeldVectors:
     """The vectors of one generation at a time. Nothing is held before the 20th question."""
 
     def __init__(self) -> None:
-        self._of: tuple[Connection, str | None] | None = None
+        self._of: tuple[Connection | str | None, ...] | None = None
         self._held: dict[str, _ShelfVectors] = {}
         self._scans: dict[str, int] = {}
 
@@ -89,7 +89,7 @@ class HeldVectors:
         return None
 
     def _follow(self, db: Connection) -> None:
-        of = db, vectors.model_of(db)
+        of = db, *(vectors.model_of(db, of) for of in vectors.SETS)
         if self._of != of:
             self._of = of
             self._held, self._scans = {}, {}
