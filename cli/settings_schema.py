@@ -271,7 +271,7 @@ SETTINGS = (
         (),
         TextType("channels", _channels),
         "channels",
-        "Channels whose imported messages a language model of another machine is sent, too.",
+        "Channels or formats whose imports a language model of another machine is sent, too.",
     ),
     Setting(
         *_number("extraction.max_tokens_per_day", limits.TOKENS_PER_DAY),

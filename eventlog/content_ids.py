@@ -1,6 +1,7 @@
 """Identity by content: the hash of an event, and the id of a memory without one."""
 
 import re
+import unicodedata
 
 from memlog.eventlog.decode import canonical
 from memlog.eventlog.envelope import Event
@@ -8,6 +9,9 @@ from memlog.eventlog.hashing import sha256, short_sha256
 from memlog.eventlog.text import nfkc, pieces
 
 _WHITE_SPACE = re.compile(r"\s+")
+_RAISED = ("<super>", "<sub>", "<circle>", "<fraction>")
+_UNIT = re.compile(r"(?<=\d)\s?[^\W\d_]{1,4}(?![^\W_])")
+"""Letters behind a number: mW and MW are two units."""
 
 
 def content_hash(event: Event) -> bytes:
@@ -39,3 +43,19 @@ def folded(content: str) -> str:
         parts.append(part.removeprefix(" ") if has_space else part)
         has_space = part.endswith(" ")
     return "".join(parts).rstrip(" ")
+
+
+def with_quantities(content: str) -> str:
+    """`content` in NFKC, with a sign before what folding would change: 5² is not 52, and mW not MW.
+
+    Two texts are of one memory where these are equal when `folded`. An id does not depend on it.
+    """
+    return "".join(map(_with_quantities, pieces(content)))
+
+
+def _with_quantities(piece: str) -> str:
+    raised = {char for char in {*piece} if unicodedata.decomposition(char).startswith(_RAISED)}
+    plain = nfkc(piece.translate({ord(char): f"^{char}" for char in raised}))
+    if plain.isupper():  # a text in capitals has them in its units, too
+        return plain
+    return _UNIT.sub(lambda unit: "".join(f"^{char}" if char.isupper() else char for char in unit[0]), plain)

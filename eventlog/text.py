@@ -47,6 +47,16 @@ def nfc(text: str) -> str:
     return text if text.isascii() else _composed(text, "NFD", "NFC")
 
 
+def same_width(text: str) -> str:
+    """`text` in NFC, with its full-width and half-width forms as the usual ones; superscripts and circled
+    numbers stay.
+    """
+    if text.isascii():
+        return text
+    wide = (char for char in {*text} if unicodedata.decomposition(char).startswith(("<wide>", "<narrow>")))
+    return nfc(text.translate({ord(char): unicodedata.normalize("NFKC", char) for char in wide}))
+
+
 def equivalents(text: str) -> list[str]:
     """The canonical forms of a text that people use for it, the text itself first."""
     return list(dict.fromkeys((text, nfc(text), unicodedata.normalize("NFD", text))))

@@ -24,7 +24,8 @@ class MemoryConflict(msgspec.Struct, kw_only=True):
     relation: `contradiction`: not all can hold; `same`, `update`: a model would put one text in the place of
         what somebody saved.
     state: `waiting` for a person; `queued`: it waits once one of those before it is decided; `decided`, by a
-        `model` or a `person`; `settled`: one of them has changed, or is archived, since.
+        `model` or a `person`; `settled`: one of them has changed, or is archived, since, or the proposed
+        memory of `same` or `update` is deleted.
     memory_id: of the one that holds; None where none was chosen, or all hold. memories: the oldest first.
     proposed: a memory with the text that the model proposes, which takes their place if it is kept.
     """
@@ -50,6 +51,9 @@ SELECT d.extraction_id || '.' || d.number AS id, d.ts, d.relation, d.memory_ids,
     d.memory_id IS NULL AND p.relation IS NULL AND NOT EXISTS (
         SELECT 1 FROM json_each(d.event_ids) v
         WHERE NOT EXISTS (SELECT 1 FROM memories m WHERE m.event_id = v.value AND m.archived_at IS NULL)
+    ) AND (
+        d.relation = 'contradiction' OR d.proposal_id IS NULL
+        OR EXISTS (SELECT 1 FROM memories m WHERE m.memory_id = d.proposal_id)
     ) AS is_open
 FROM decisions d JOIN closed_extractions c ON (c.stream, c.id) = (d.stream, d.extraction_id)
 LEFT JOIN (

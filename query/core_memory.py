@@ -25,6 +25,7 @@ class CoreValueSource(msgspec.Struct, frozen=True):
 
     is_stale: whether a memory that it was made of does not say so any more: it has changed, or is gone.
     memory_ids: the memories that it was made of. extraction_id: of the profile that has it.
+    event_id: of the event that set it.
     """
 
     value: str | None = None
@@ -32,6 +33,7 @@ class CoreValueSource(msgspec.Struct, frozen=True):
     is_stale: bool = False
     memory_ids: list[str] = []
     extraction_id: str | None = None
+    event_id: str | None = None
 
 
 _SOURCES = """
@@ -48,7 +50,8 @@ supports(key, memory_id, since) AS (
     WHERE (d.relation <> 'contradiction' OR x.model IS NOT NULL)
         AND EXISTS (SELECT 1 FROM json_each(d.memory_ids) m WHERE m.value = s.memory_id)
 )
-SELECT c.key, c.value, c.source, c.memory_ids, c.extraction_id, c.memory_ids <> '[]' AND NOT EXISTS (
+SELECT c.key, c.value, c.source, c.memory_ids, c.extraction_id, c.event_id,
+c.memory_ids <> '[]' AND NOT EXISTS (
     SELECT 1 FROM supports s JOIN memories m USING (memory_id)
     WHERE s.key = c.key AND m.archived_at IS NULL AND m.updated_at <= s.since
 ) FROM own c
@@ -65,8 +68,8 @@ def core_sources(db: Connection, section: str, chat: str | None = None) -> dict[
     ).fetchall()
     things = (json.loads(thing) for (thing,) in removed)
     return {key: CoreValueSource() for part, key in things if part == section} | {
-        key: CoreValueSource(value, source, bool(is_stale), json.loads(memory_ids), extraction_id)
-        for key, value, source, memory_ids, extraction_id, is_stale in db.execute(
+        key: CoreValueSource(value, source, bool(is_stale), json.loads(memory_ids), extraction_id, event_id)
+        for key, value, source, memory_ids, extraction_id, event_id, is_stale in db.execute(
             _SOURCES, (section, chat or "")
         )
     }

@@ -163,6 +163,8 @@ class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     turning_endings: as `turning`, as endings; `ending*` may have up to 20 letters behind it.
     filling: do not change the meaning of a sentence; in Chinese perhaps with the character before. A language
         without any is not understood. joints: join two parts that may change places.
+    light: function words in a sentence that a merge may join; without any, it joins none of a language.
+        reaching: words in no such sentence, as they reach beyond their part; as `turning`.
     certain, foreign: regular expressions for what texts of the language have, and those of languages like it
         have not, and the reverse.
     """
@@ -172,6 +174,8 @@ class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     turning_endings: str = ""
     filling: str = ""
     joints: str = ""
+    light: str = ""
+    reaching: str = ""
     certain: str = ""
     foreign: str = ""
 

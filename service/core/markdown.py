@@ -11,7 +11,8 @@ import msgspec
 
 from memlog.eventlog.text import nfkc
 from memlog.query.core_memory import CoreMemory
-from memlog.service.core.user_sections import Headings, is_programming_language, without_front_matter
+from memlog.service.core.project_facts import is_of_project as is_fact_of_project
+from memlog.service.core.user_sections import Headings, without_front_matter
 from memlog.service.extraction.placeholders import is_denial, is_placeholder
 
 USER_KEYS = ("name", "location", "occupation", "preferences", "current_projects")
@@ -146,7 +147,7 @@ class _MarkdownReader:
 
     def _is_of_user(self, key: str, value: str) -> bool:
         """Whether a value says something, and not of a project."""
-        if self._headings.are_of_project or is_programming_language(key, value):
+        if self._headings.are_of_project or is_fact_of_project(key, value):
             return False
         if is_placeholder(value) and not is_denial(value):  # of a template that nobody has filled in
             return False

@@ -62,16 +62,8 @@ _OF_A_PERSON = re.compile(
 )
 """What makes such a heading one about a person: `My stack`."""
 
-_PROGRAMMING = frozenset(
-    "ada assembly bash c c# c++ clojure cobol cpp crystal css dart delphi elixir elm erlang f# fortran go"
-    " golang groovy haskell html java javascript js julia kotlin lisp lua matlab nim node node.js"
-    " objective-c ocaml perl php powershell prolog python r racket ruby rust scala scheme shell sh"
-    " solidity sql swift tcl ts typescript vb vba zig".split()
-)
 _LONGEST_LABEL = 200
-"""Characters of a heading, or of a list of languages, that are looked at."""
-
-_VERSION = re.compile(r"[ (]*v?\d[\d.x+]*\)?")
+"""Characters of a heading that are looked at."""
 
 
 class Headings:
@@ -118,12 +110,6 @@ class Headings:
 
 def _is_of_project(title: str) -> bool:
     return _PROJECT.search(title) is not None and _OF_A_PERSON.search(title) is None
-
-
-def is_programming_language(key: str, value: str) -> bool:
-    """Whether a value says which language a program is in, where a person's says what they speak."""
-    said = re.split(r"\s*(?:,|/|&|\+(?!\+)|;|\band\b)\s*", value[:_LONGEST_LABEL].casefold().strip(" .`*_"))
-    return key == "language" and all(_VERSION.sub("", each).strip() in _PROGRAMMING for each in said)
 
 
 def without_front_matter(text: str) -> str:

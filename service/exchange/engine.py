@@ -14,7 +14,7 @@ from memlog.eventlog.content_ids import content_hash_of_one
 from memlog.eventlog.encode import draft
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import MemorySaved
+from memlog.eventlog.events import CoreMemoryUpdated, MemorySaved
 from memlog.eventlog.streams import shown
 from memlog.eventlog.writer import in_batches
 from memlog.projector.catchup import Progress
@@ -24,6 +24,7 @@ from memlog.service.exchange.changes import dated, named, restored, state_of, st
 from memlog.service.exchange.holdings import Holding, aspect_of, holdings, text_field
 from memlog.service.exchange.recognition import SUFFIX_LENGTH, may_change, recognised, said_at, verdict
 from memlog.service.exchange.source import ForeignFiles, Tables
+from memlog.service.extraction.placeholders import is_denial, is_placeholder
 from memlog.service.importers import Read, Record, Skipped, Unreadable, Used
 from memlog.service.read_model import Answer, Ask, Deciding
 
@@ -212,6 +213,8 @@ class Importing:
         why = self._why_unstorable(event)
         if why is None and holding is not None:
             return self._known(record, event, holding, now)
+        if why is None and _is_unfilled(event):
+            why = "it is a placeholder, which says nothing"
         if why is None and group is not None and group in self._moved | self._doubtful:
             why = f"notes of {group} have changed or moved, or were forgotten: it may be an old one"
         elsewhere = (found[each] for each in self._elsewhere(record) if each in found)
@@ -317,3 +320,12 @@ class Importing:
 
 def _length(record: Used) -> int:
     return len(record.events) + len(record.changes)
+
+
+def _is_unfilled(event: Event) -> bool:
+    """Whether an event is a memory, or a value of the core memory, that nobody has filled in."""
+    if isinstance(event, MemorySaved):
+        return is_placeholder(event.content)
+    if isinstance(event, CoreMemoryUpdated):
+        return is_placeholder(event.value) and not is_denial(event.value)
+    return False

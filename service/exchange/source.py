@@ -12,7 +12,8 @@ from memlog.eventlog.streams import shown
 from memlog.query.foreign_tables import TablePage
 from memlog.service.bounded_process.client import BoundedProcess
 from memlog.service.bounded_process.protocol import MoreRows, ReaderFailed, ReadTable
-from memlog.service.core.user_sections import Headings, is_programming_language, without_front_matter
+from memlog.service.core.project_facts import is_of_project
+from memlog.service.core.user_sections import Headings, without_front_matter
 from memlog.service.importers import Unreadable
 
 _LONGEST = 64 * 2**20
@@ -114,7 +115,7 @@ class ForeignFiles:
         above = Headings()
         for level, title in headings:
             above.add(level, title)
-        return above.are_of_user and not is_programming_language(key, value)
+        return above.are_of_user and not is_of_project(key, value)
 
     def document(self, path: Path) -> Any:  # noqa: ANN401 - whatever it holds
         """The JSON of a file, or an `Unreadable`."""

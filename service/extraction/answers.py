@@ -10,9 +10,10 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
-from memlog.eventlog.categories import CATEGORIES, OTHER, PRIVATE_CATEGORIES, read_as
+from memlog.eventlog.categories import CATEGORIES, OTHER, read_as
 from memlog.eventlog.event_fields import MemoryKind
 from memlog.eventlog.secrets import kinds_in
+from memlog.service.core.project_facts import tells_of_project
 from memlog.service.extraction.importance import importance_of, scale_of
 from memlog.service.extraction.json_in_text import values_in
 from memlog.service.extraction.placeholders import is_placeholder, says_nothing
@@ -38,6 +39,9 @@ _UNTYPED: MemoryKind = "fact"
 
 CATEGORIES_OF_MODELS = [name for name in CATEGORIES if name not in ("credential", "summaries", "debug")]
 """What a model may file a memory under: it is shown no credentials, and writes summaries apart."""
+
+_INVISIBLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Control characters, and those that turn the direction of a text."""
 
 _WRAPPINGS = 4
 """Objects and lists around an answer: {"result": {"answer": {…}}}."""
@@ -89,7 +93,8 @@ class _Entry(msgspec.Struct):
 
 
 class ModelAnswer(msgspec.Struct):
-    """What is usable of an answer. refused: entries that are none, by their form, and placeholders."""
+    """What is usable of an answer. refused: entries that are none, by their form,
+    placeholders, and notes about a project."""
 
     memories: list[Distilled]
     summary: str = ""
@@ -168,20 +173,21 @@ def _entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - what a
     if entry is None:
         return None
     content, importance = usable_text(entry.content), importance_of(entry.importance, scale)
-    if content is None or importance is None:
+    if content is None or importance is None or tells_of_project(content):
         return None
     return Distilled(entry.type, content, importance, _category(entry.category), _topic(entry.topic))
 
 
 def _category(given: object) -> str:
-    """A known category in any case; one that is private stays so, and any other is `other`."""
-    name = read_as(given.strip().casefold()) if isinstance(given, str) else OTHER
-    return name if name in CATEGORIES or name in PRIVATE_CATEGORIES else OTHER
+    """A known category in any case and number; any other is `other`."""
+    name = _INVISIBLE.sub("", given).strip().casefold() if isinstance(given, str) else OTHER
+    forms = (read_as(name), name.removesuffix("s"), f"{name.removesuffix('ies')}y")
+    return next((form for form in forms if form in CATEGORIES), OTHER)
 
 
 def _topic(given: object) -> str | None:
     """A topic, in the form in which equal ones are equal; None for what is none."""
-    text = usable_text(given)
+    text = usable_text(_INVISIBLE.sub("", given)) if isinstance(given, str) else None
     topic = " ".join(text.casefold().split()) if text else ""
     is_topic = bool(re.search(r"\w", topic)) and topic not in _NO_TOPIC and len(topic) <= _LONGEST_TOPIC
     return topic if is_topic and not kinds_in(topic) else None

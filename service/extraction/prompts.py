@@ -16,7 +16,7 @@ EXTRACT = "extract-2"
 COMPRESS = "compress-2"
 """The prompt that distils the daily events of a day."""
 
-MERGE = "merge-1"
+MERGE = "merge-2"
 """The prompt that compares memories."""
 
 PROFILE = "profile-2"

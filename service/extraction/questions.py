@@ -8,11 +8,13 @@ import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.acknowledgements import Position
+from memlog.eventlog.chat import Chat
 from memlog.eventlog.encode import new_id
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, LogError, ProviderError
 from memlog.eventlog.event_fields import FailureKind, ModelTask
 from memlog.eventlog.events import ModelFailed
+from memlog.query.memories import Memory
 from memlog.query.set_aside import Failures, SetAside, failures_of_today, set_aside_by, tokens_of_today
 from memlog.service.extraction.answers import SCHEMA, read_answer
 from memlog.service.extraction.prompts import EXTRACT, prompt
@@ -68,6 +70,11 @@ class Questions:
         this machine, unless somebody names its channel, or the format of one without."""
         named = channel or event_id.partition("/")[0].partition("~")[0]
         return self._model.is_of_this_machine or named in self._rules.channels or not is_imported(event_id)
+
+    def may_send_memory(self, memory: Memory) -> bool:
+        """Whether a memory may be sent: as `may_be_sent`, by its chat, itself and its content."""
+        channel = None if memory.chat is None else Chat.of(memory.chat).channel
+        return all(self.may_be_sent(channel, each) for each in (memory.memory_id, memory.event_id))
 
     def why_spent(self) -> str | None:
         """Why nothing more is asked today; None while there is room for a request."""

@@ -61,11 +61,15 @@ class Jobs(OperationGroup):
             due=f"the older part of a session beyond {rules.tokens:,} tokens, and sessions that end",
             last=self._read(last_summary),
         )
-        return [
+        jobs = [
             extraction,
             summaries,
             *(self._scheduled(name, schedule, now) for name, schedule in schedules),
         ]
+        if self._engine.read_model.is_off:
+            for job in jobs:
+                job.due, job.next = "off: memory.enabled is false", None
+        return jobs
 
     @operation(RunJobs, effect="append")
     def run(self, asked: RunJobs) -> _Reports:

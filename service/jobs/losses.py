@@ -1,250 +1,248 @@
-"""What a text loses of the memories that it is to stand for, or makes up.
+"""Whether a merged text says what its sources say, word for word.
 
-In doubt it has lost something, and the memories stay as they are.
+It does where it puts its sources one after another in their order, each whole. That holds in any language.
+
+In a language whose words memlog knows (`MemoryWords.light`), a sentence may also give the beginning of
+several sources once ("Anna likes tea and coffee"), and a source may stand within a longer one ("Anna lives
+in Oulu and teaches"). No word of such a sentence may reach from one part into another: none that denies,
+limits, counts, compares, reports or refers to something.
+
+In doubt something is lost, and the memories stay as they are.
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
-from memlog.eventlog.text import nfkc
+from memlog.eventlog.text import same_width
 from memlog.projector.text import stemming
-from memlog.projector.text.holding import Holds, by_words
 from memlog.projector.text.language_files import languages
 from memlog.projector.text.spaceless import is_cjk
-from memlog.projector.text.stemming import ENGLISH
-from memlog.service.memories.compared_text import cut, is_known
-from memlog.service.memories.meaning_words import fills, joins, turns
+from memlog.service.memories.compared_text import Text, is_known
+from memlog.service.memories.meaning_words import is_certain, turns, understood
+from memlog.service.memories.near_duplicates import LONGEST
 
-_MOST = 2 / 3
-"""Of the content words of a sentence: with so many it is covered. Of health, with all."""
-
-_SENTENCE_ENDS = re.compile(r"(?<=[.!?])\s+|[。！？；;\n]+")
-_CLAUSE_ENDS = re.compile(r"(?<!\d)[,:]|[,:](?!\d)|[—–()，、：（）]|\s-\s")
-_THOUSANDS = re.compile(r"(?<=\d)[,'’\u00a0\u202f](?=\d{3}(?!\d))")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
-_CHINESE_LIMIT = re.compile("最多|最少|至多|至少|以前|以后|之前|之后|以内|曾")
-_CHINESE_NUMBER = re.compile("[零〇二两三四五六七八九十百千万亿]")
-_VERB_ENDINGS = ("s", "ed", "ing")
-
-_CONTRASTS = frozenset("but however while yet а но зато mutta vaan 但 而 却".split())
-"""They begin a clause; those of each language that join equal parts are in its file."""
-
-_LIMITS = frozenset(
-    "most least more less few until before after used"
-    " больше меньше до после раньше enemmän vähemmän ennen".split()
-)
-"""Beside the words that turn a sentence and are no function words."""
-
-_CHINESE = "chinese"
-_CHINESE_NEGATIONS = frozenset("不没未无别勿莫非")
-_VERY = "非常"
-"""It contains a sign of negation, and negates nothing."""
-
-_CURRENCIES = {
-    "€": "€ eur euro* евро 欧",
-    "$": "$ usd dollar* доллар* dollari* 美",
-    "£": "£ gbp pound* фунт* punta* punna* 镑",
-    "¥": "¥ cny rmb yuan* yen* юан* иен* 元 块",
-    "₽": "₽ rub rouble* ruble* руб* rupla* 卢",
-    "%": "% percent* процент* prosent*",
-}
-"""By a sign the words, and the Chinese characters, that say the same."""
+_PAUSE, _END, _QUESTION = ",", ".", "?"
+_STRENGTH = (_PAUSE, _END, _QUESTION)
+_MARKS = {_PAUSE: ",;:()[]—،؛、", _END: ".!…。।։።", _QUESTION: "?؟՞"}
+_MARK = {sign: mark for mark, signs in _MARKS.items() for sign in signs}
+_OPENING = "(["
+_BULLET = re.compile(r"^\s*[-–*•]\s+(?!\d)", re.MULTILINE)
+_ANYWHERE = re.compile("[—،؛、。।։።؟՞…]|(?<=[^\x00-\u2fff])[,;:()!?.]|[,;:()!?.](?=[^\x00-\u2fff])")
+"""Marks without a space beside them; within a word or a number, others belong to it."""
 
 
-class _ClauseWords(NamedTuple):
-    """The content words of a part of a sentence, those that its negation is about, and its numbers."""
+class _Joining(NamedTuple):
+    """The words with which sentences are joined. light: the function words that may stand in a joined one."""
 
-    words: frozenset[str]
-    denied: frozenset[str]
-    numbers: frozenset[str]
+    joints: Collection[str] = ()
+    light: Collection[str] = ()
+    stops: Collection[str] = ()
+    reaching: re.Pattern[str] = re.compile(".*")
 
-    def has_numbers_in(self, others: Sequence["_ClauseWords"]) -> bool:
-        """Whether each of its numbers stands beside one of its words in another clause, too."""
-        return not self.words or all(
-            any(number in each.numbers and (not each.words or each.words & self.words) for each in others)
-            for number in self.numbers
+    def keeps_apart(self, words: Iterable[str]) -> bool:
+        """Whether none of some words reaches beyond the part of a sentence that it stands in."""
+        return all(
+            word in (_PAUSE, _END)
+            or word in self.joints
+            or _is_number(word)
+            or (word.isalpha() and not self._reaches(word.lower()))
+            for word in words
         )
 
-
-class _Statement(NamedTuple):
-    """What a text says that another one may lose.
-
-    subjects: words with a capital that begin a sentence; names: that do not. limits: words such as "Monday",
-        "twelve", "stopped".
-    """
-
-    numbers: Counter[str]
-    prices: set[str]
-    names: set[str]
-    subjects: set[str]
-    limits: set[str]
-    sentences: list[frozenset[str]]
-    clauses: list[_ClauseWords]
-
-    @property
-    def words(self) -> frozenset[str]:
-        """All content words."""
-        return frozenset(self.limits).union(*self.sentences)
-
-    def denies_more_than(self, clauses: Iterable[_ClauseWords], words: frozenset[str]) -> bool:
-        """Whether it denies what others, with these clauses and words, say without denying it."""
-        denied = frozenset().union(*(clause.words for clause in clauses if clause.denied))
-        return any(
-            clause.denied and not ((told := clause.denied & words) and told <= denied)
-            for clause in self.clauses
+    def _reaches(self, word: str) -> bool:
+        plain = word.replace("ё", "е")
+        is_function_word = word in self.stops or plain in self.stops
+        return (
+            turns(plain)
+            or self.reaching.fullmatch(plain) is not None
+            or (is_function_word and word not in self.light)
         )
 
 
 def loss(sources: Sequence[str], text: str) -> str | None:
-    """Return what `text` loses of `sources`, such as "a number", or what it makes up; None where it says
-    what they say.
-    """
-    language = _language_of(" ".join(sources))
-    merged = _said(text, language)
-    told = [_said(source, language) for source in sources]
-    words, clauses = merged.words, merged.clauses
-    joined = [*_with_appositions(clauses)]
-    for source, each in zip(sources, told, strict=True):
-        most = 1.0 if by_words(source) & Holds.HEALTH else _MOST
-        lost = {
-            "a number": bool(each.numbers - merged.numbers)
-            or not all(clause.has_numbers_in(joined) for clause in each.clauses),
-            "a price": bool(each.prices - merged.prices),
-            "a date or a limit": bool(each.limits - words),
-            "a name": bool((each.names | each.subjects) - words),
-            "a negation": each.denies_more_than(clauses, words),
-            "a sentence": any(len(said & words) < most * len(said) for said in each.sentences),
-        }
-        if any(lost.values()):
-            return next(what for what, is_lost in lost.items() if is_lost)
-    words = frozenset().union(*(each.words for each in told))
-    clauses = [clause for each in told for clause in each.clauses]
-    numbers = {number for each in told for number in each.numbers}
-    made_up = {
-        "a number that nobody named": bool(merged.numbers.keys() - numbers),
-        "a name that nobody named": bool(merged.names - words),
-        "a negation that nobody said": merged.denies_more_than(clauses, words),
-    }
-    return next((what for what, is_made_up in made_up.items() if is_made_up), None)
+    """Return what `text` loses of `sources`, or makes up, such as "a number"; None where nothing."""
+    language = _language_of(" ".join([*sources, text]))
+    told = [_words(source, language) for source in sources]
+    merged = _words(text, language)
+    used = _parts(merged, told, language)
+    order = [told.index(each) for each in used]
+    is_whole = all(each in used or _is_within(each, used, language) for each in told)
+    if used and is_whole and order == sorted(order):
+        return None
+    known = {word.lower() for words in told for word in words}
+    said = {word.lower() for word in merged}
+    lost = {word for word in known - said if word not in _STRENGTH}
+    made_up = {word for word in said - known if word not in (*_STRENGTH, *language.joints)}
+    if lost or made_up:
+        what = "a number" if any(map(_is_number, lost or made_up)) else "a word"
+        return what if lost else f"{what} that nobody said"
+    return "what belongs together"
 
 
-def _language_of(text: str) -> str:
+def _language_of(text: str) -> _Joining:
+    """The language of a text; one without words where memlog does not know them."""
+    name = (Text(text).language or _probable(text)) if len(text) <= LONGEST else None
+    if name is None:
+        return _Joining()
+    words = languages("memories")[name].memories
+    if not words.light:
+        return _Joining()
+    reaching = "|".join(re.escape(word).replace(r"\*", r"\w*") for word in words.reaching.split())
+    return _Joining(
+        joints=words.joints.split(),
+        light=words.light.split(),
+        stops=stemming.stop_words().get(name, frozenset()),
+        reaching=re.compile(reaching),
+    )
+
+
+def _probable(text: str) -> str | None:
+    """The language of a text that is too short for certainty; English if the dictionary has all its words."""
     found = stemming.language_of(text)
-    return _CHINESE if found == stemming.OTHER_SCRIPT and any(map(is_cjk, text)) else found
+    if found not in understood() or not is_certain(text.lower(), found):
+        return None
+    is_listed = found != stemming.ENGLISH or all(map(is_known, re.findall(r"\b[a-z]+\b", text)))
+    return found if is_listed else None
 
 
-def _said(text: str, language: str) -> _Statement:
-    plain = _THOUSANDS.sub("", nfkc(text)).replace(_VERY, "")
-    limits = {*_CHINESE_LIMIT.findall(plain)}
-    said = _Statement(Counter(_numbers(plain)), set(), set(), set(), limits, [], [])
-    for sentence in filter(str.strip, _SENTENCE_ENDS.split(plain)):
-        first, begins = len(said.clauses), True
-        for part in filter(str.strip, _CLAUSE_ENDS.split(sentence)):
-            for pieces in _clauses(part):
-                said.clauses.append(_read(said, pieces, language, begins=begins))
-                begins = False
-        said.sentences.append(frozenset().union(*(each.words for each in said.clauses[first:])))
-    return said
+def _words(text: str, language: _Joining) -> list[str]:
+    """The words and marks of a text: a word with all that sticks to it, and one mark between two words.
 
-
-def _numbers(plain: str) -> Iterator[str]:
-    yield from (number.replace(",", ".").lstrip("0") or "0" for number in _NUMBER.findall(plain))
-    yield from _CHINESE_NUMBER.findall(plain)
-
-
-def _with_appositions(clauses: Iterable[_ClauseWords]) -> Iterator[_ClauseWords]:
-    """Yield clauses, those of one word with the words of the one before: "the rent, 900 euros"."""
-    before = frozenset[str]()
-    for clause in clauses:
-        yield clause._replace(words=clause.words | before) if len(clause.words) == 1 else clause
-        before = clause.words
-
-
-def _clauses(part: str) -> Iterator[list[str]]:
-    """Yield the words between those that join clauses."""
-    words: list[str] = []
-    for piece, _, _ in cut(part):
-        if joins(piece.lower()) or piece.lower() in _CONTRASTS:
-            yield words
-            words = []
+    A word that begins a sentence is in lower case, unless it has capitals in it.
+    """
+    found: list[str] = []
+    for word in _pieces(same_width(text).replace("’", "'"), is_cut=any(map(is_cjk, language.joints))):
+        if word in _STRENGTH:
+            if found and found[-1] in _STRENGTH:
+                found[-1] = max(found[-1], word, key=_STRENGTH.index)
+            elif found:
+                found.append(word)
+        elif not found or found[-1] in (_END, _QUESTION):
+            found.append(_uncapitalized(word))
+        elif found[-1] == _PAUSE and word in language.joints:
+            found[-1] = word
         else:
-            words.append(piece)
-    yield words
+            found.append(word)
+    return found[:-1] if found[-1:] in ([_PAUSE], [_END]) else found
 
 
-def _read(said: _Statement, pieces: list[str], language: str, *, begins: bool) -> _ClauseWords:
-    """Note what the words of a clause say, and return its content words."""
-    words, denied, is_denied = set[str](), set[str](), False
-    is_shouted = len(pieces) > 1 and "".join(pieces).isupper()
-    for number, piece in enumerate(pieces):
-        word = piece.lower().replace("ё", "е").replace("’", "'").removesuffix("'s")
-        said.prices.update(sign for sign, spelt in _currencies().items() if spelt.fullmatch(word))
-        if _negates(word, language):
-            is_denied, denied = True, set()
+def _pieces(text: str, *, is_cut: bool) -> Iterator[str]:
+    """Yield words and marks. is_cut: whether each Chinese character is a word."""
+    for chunk in _ANYWHERE.sub(r" \g<0> ", _BULLET.sub("", text).replace("\n", " . ")).split():
+        opened = chunk.lstrip(_OPENING)
+        bare = opened.rstrip("".join(_MARK))
+        yield from chunk[: -len(opened)] and (_PAUSE,)
+        yield from re.findall("[^\x00-\u2fff]|[\x00-\u2fff]+", bare) if is_cut else filter(None, [bare])
+        yield from map(_MARK.__getitem__, opened[len(bare) :])
+
+
+def _parts(text: Sequence[str], told: Sequence[list[str]], language: _Joining) -> list[list[str]]:
+    """The sources of which a text is put together; none where it is not."""
+    found: list[list[str]] = []
+    at = 0
+    while at < len(text):
+        whole = [each for each in told if each and _stands(each, text, at) and _ends(text, at + len(each))]
+        if whole:
+            longest = max(whole, key=len)
+            found.append(longest)
+            at += len(longest)
+        else:
+            end = next((n for n in range(at, len(text)) if text[n] in (_END, _QUESTION)), len(text))
+            joined = _joined(text[at:end], told, language)
+            if not joined or not _ends(text, end):
+                return []
+            found += joined
+            at = end
+        at += at < len(text) and text[at] == _END
+    return found
+
+
+def _stands(part: Sequence[str], text: Sequence[str], at: int) -> bool:
+    return list(text[at : at + len(part)]) == list(part)
+
+
+def _ends(text: Sequence[str], at: int) -> bool:
+    """Whether a sentence ends at a place, without a question mark that is none of its own."""
+    return at == len(text) or text[at] == _END or text[at - 1] == _QUESTION
+
+
+def _joined(sentence: Sequence[str], told: Sequence[list[str]], language: _Joining) -> list[list[str]]:
+    """The sources that a sentence joins, with one beginning or each with its own."""
+    if not language.keeps_apart(sentence):
+        return []
+    single = [each for each in told if _END not in each and _QUESTION not in each]
+    for length in range(len(sentence) - 1, -1, -1):
+        head = list(sentence[:length])
+        tails = [each[length:] for each in single if each[:length] == head and len(each) > length]
+        found = list(_in_a_row(sentence[length:], tails, language.joints))
+        if sum(map(len, found)) + len(found) - 1 != len(sentence) - length or len(found) < 2:
             continue
-        if not word.isalpha() or _is_empty(word, language):
-            continue
-        stem = _stem(word, language)
-        words.add(stem)
-        denied.add(stem)
-        if turns(word) or word in _LIMITS:
-            said.limits.add(stem)
-        elif piece[0].isupper() and not is_shouted:
-            if not begins or number > 0:
-                said.names.add(stem)
-            elif not _is_verb(word, language):
-                said.subjects.add(stem)
-    numbers = frozenset(number for piece in pieces for number in _numbers(piece))
-    return _ClauseWords(frozenset(words), frozenset(denied or words) if is_denied else frozenset(), numbers)
+        counts = {any(map(_is_number, tail)) for tail in found}
+        if len(counts) == 1 and (not head or not any(map(_names_another, found[:-1]))):
+            return [[*head, *tail] for tail in found]
+    return []
 
 
-@cache
-def _currencies() -> dict[str, re.Pattern[str]]:
-    return {
-        sign: re.compile("|".join(re.escape(word).replace(r"\*", r"\w{0,4}") for word in words.split()))
-        for sign, words in _CURRENCIES.items()
-    }
+def _in_a_row(
+    words: Sequence[str], tails: Sequence[list[str]], joints: Collection[str]
+) -> Iterator[list[str]]:
+    """Yield those of some parts that stand one behind the other, with a joint between two."""
+    at = 0
+    while at < len(words):
+        # A word that began a sentence may have got its capital back.
+        here = words if at == 0 else [*words[:at], _uncapitalized(words[at]), *words[at + 1 :]]
+        fitting = [
+            tail
+            for tail in tails
+            if (_stands(tail, words, at) or _stands(tail, here, at))
+            and (at + len(tail) == len(words) or _is_joint(words[at + len(tail)], joints))
+        ]
+        if not fitting:
+            return
+        longest = max(fitting, key=len)
+        yield longest
+        at += len(longest) + 1
 
 
-def _negates(word: str, language: str) -> bool:
-    return word in _negations(language) or word.endswith("n't")
-
-
-_FOREIGN_NEGATIONS = frozenset(
-    "nicht kein keine keinen keinem keiner keines nie niemals nichts niemand pas jamais rien aucun aucune"
-    " nunca jamás nadie ninguno ninguna ningún non mai nessuno nessuna não ninguém nenhum nenhuma"
-    " inte aldrig ingen inget niet geen nooit".split()
-)
-"""Words of negation of languages that memlog has no other words of, and does not tell apart in a sentence:
-none of them is another word of those that it knows."""
-
-
-@cache
-def _negations(language: str) -> frozenset[str]:
-    """The words of negation of a language; one without a table of its own has them among those that turn."""
-    if language == _CHINESE:
-        return _CHINESE_NEGATIONS
-    known = languages("memories").get(language)
-    words = "" if known is None else known.memories.negating or known.memories.turning
-    return frozenset(words.split()) | _FOREIGN_NEGATIONS
-
-
-def _is_empty(word: str, language: str) -> bool:
-    if word in _LIMITS:
+def _is_within(part: list[str], others: Iterable[list[str]], language: _Joining) -> bool:
+    """Whether a longer source has a sentence, with more behind it only after a joint, or as in "in Oulu"."""
+    if not part or _is_number(part[-1]):
         return False
-    return word in stemming.stop_words().get(language, ()) or fills(word, language)
+    for other in others:
+        for at in range(len(other) - len(part) + 1):
+            begins = at == 0 or other[at - 1] == _END
+            behind = at + len(part)
+            goes_on = (
+                _ends(other, behind)
+                or _is_joint(other[behind], language.joints)
+                or (other[behind] in language.light and _is_precise(other[behind + 1 : behind + 2]))
+            )
+            rest = [*other[:at], *other[behind:]]
+            if begins and goes_on and _stands(part, other, at) and language.keeps_apart([*part, *rest]):
+                return True
+    return False
 
 
-def _is_verb(word: str, language: str) -> bool:
-    """Whether a word that begins a sentence is an English verb, as in "Prefers tea"."""
-    stems = (word.removesuffix(ending) for ending in _VERB_ENDINGS if word.endswith(ending))
-    return language == ENGLISH and any(is_known(stem) or is_known(f"{stem}e") for stem in stems)
+def _is_joint(word: str, joints: Collection[str]) -> bool:
+    return word == _PAUSE or word in joints
 
 
-def _stem(word: str, language: str) -> str:
-    if language == ENGLISH and stemming.is_latin(word):
-        return stemming.english_stem(word)
-    return next((stem for _, stem in stemming.stems([word], [language])), word)
+def _names_another(part: Sequence[str]) -> bool:
+    """Whether a part goes on behind a name, so that the next part may be about that one."""
+    capitals = [word != word.lower() for word in part]
+    return any(before and not behind for before, behind in pairwise(capitals))
+
+
+def _is_precise(words: Sequence[str]) -> bool:
+    """Whether a word is a name or a number: "in training" makes another thing of what is before."""
+    return any(word != word.lower() or _is_number(word) for word in words)
+
+
+def _is_number(word: str) -> bool:
+    return any(map(str.isnumeric, word))
+
+
+def _uncapitalized(word: str) -> str:
+    return word.lower() if word[1:] == word[1:].lower() else word

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec.structs import replace
 
-from memlog.eventlog.content_ids import folded
+from memlog.eventlog.content_ids import folded, with_quantities
 from memlog.eventlog.encode import draft, new_id
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import MemoryArchived, MemorySaved, MemoryUpdated
@@ -184,7 +184,8 @@ def _standing(
 
 def _naming(members: list[Memory], content: str) -> str | None:
     """The id of the memory that has this text."""
-    same = (memory.memory_id for memory in members if folded(memory.content) == folded(content))
+    said = folded(with_quantities(content))
+    same = (memory.memory_id for memory in members if folded(with_quantities(memory.content)) == said)
     return next(same, None)
 
 

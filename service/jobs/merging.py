@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from memlog.eventlog.content_ids import folded
+from memlog.eventlog.content_ids import folded, with_quantities
 from memlog.eventlog.encode import new_id
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.events import MemoriesMerged, MemoryArchived, MemoryUpdated
@@ -41,7 +41,7 @@ from memlog.service.jobs.merge_groups import (
     shown_memory,
     tags_of,
 )
-from memlog.service.jobs.outcome import Outcome, set_aside_note
+from memlog.service.jobs.outcome import Outcome, kept_note, set_aside_note
 
 _CANDIDATES = 5
 """Memories that words find for a new one, and as many by meaning, where a partition does not fit into a
@@ -66,6 +66,8 @@ class Merger:
         """Tokens by the event with the content."""
         self._refused: list[str] = []
         """Why groups were refused in this run."""
+        self._kept: set[str] = set()
+        """Imported memories that this run has not sent."""
 
     def merge_exact(self) -> Outcome:
         """Archive memories whose texts differ in white space, case and compatible forms alone. Of each the
@@ -76,7 +78,7 @@ class Merger:
             by_text: defaultdict[str, list[Memory]] = defaultdict(list)
             for memory in found:
                 if memory.event_id not in apart:
-                    by_text[folded(memory.content)].append(memory)
+                    by_text[folded(with_quantities(memory.content))].append(memory)
             groups = [group for group in by_text.values() if len(group) > 1]
             if groups:
                 archived += self._close_exact(partition, groups)
@@ -122,11 +124,12 @@ class Merger:
         known = self._engine.decide(lambda db: compared(db, "memory"))
         items = self._questions.begin("merge")
         self._refused.clear()
+        self._kept.clear()
         closed: list[MemoriesMerged] = []
         for partition, members in self._engine.decide(self._partitions).items():
             if is_private(partition.category):
                 continue
-            found = _not_set_aside(items, partition, members)
+            found = self._askable(items, partition, members)
             new = [memory.event_id for memory in found if memory.event_id not in known]
             while new and len(found) > 1:
                 batch = self._batch([memory for memory in found if memory.event_id in new])
@@ -140,7 +143,7 @@ class Merger:
                 if new and shown:
                     # The request may have changed some of them.
                     members = self._engine.decide(partial(self._partition, partition=partition))
-                    found = _not_set_aside(items, partition, members)
+                    found = self._askable(items, partition, members)
         set_aside = set_aside_note([each.why for each in items.end()])
         decisions = [decision for closing in closed for decision in closing.decisions]
         waiting = sum(decision.memory_id is None for decision in decisions)
@@ -152,7 +155,7 @@ class Merger:
             if refused
             else []
         )
-        notes += [set_aside] if set_aside is not None else []
+        notes += [each for each in (set_aside, kept_note(len(self._kept))) if each is not None]
         return Outcome(len(decisions) - waiting, "; ".join(notes) or None)
 
     def _partitions(self, db: Connection) -> dict[_Partition, list[Memory]]:
@@ -211,6 +214,17 @@ class Merger:
         by_id = {memory.memory_id: memory for memory in others}
         return [by_id[name] for name in dict.fromkeys(chain.from_iterable(found.values()))]
 
+    def _askable(self, items: Items, partition: _Partition, members: list[Memory]) -> list[Memory]:
+        """Return the memories that are not set aside, and may be sent."""
+        assert self._questions is not None
+        kept = {memory.memory_id for memory in members if not self._questions.may_send_memory(memory)}
+        self._kept |= kept
+        return [
+            memory
+            for memory in members
+            if memory.memory_id not in kept and not items.rests(partition.chat, [memory.event_id])
+        ]
+
     def _compare(self, partition: _Partition, batch: list[Memory], shown: list[Memory]) -> MemoriesMerged:
         """Have the model compare memories, and append what it found."""
         assert self._questions is not None
@@ -253,7 +267,3 @@ class Merger:
 
 def _kept(group: list[Memory], own: Container[str]) -> Memory:
     return next((memory for memory in group if memory.memory_id in own), group[0])
-
-
-def _not_set_aside(items: Items, partition: _Partition, members: list[Memory]) -> list[Memory]:
-    return [memory for memory in members if not items.rests(partition.chat, [memory.event_id])]

@@ -27,7 +27,7 @@ from memlog.query.core_memory import CoreValueSource, core_sources, profile_keys
 from memlog.query.memories import Memory, memories
 from memlog.query.rejected_values import rejected_values
 from memlog.query.sendable import masked_memories
-from memlog.service.core.user_sections import is_programming_language
+from memlog.service.core.project_facts import is_of_project, tells_of_project
 from memlog.service.engine import Engine
 from memlog.service.extraction.answers import Listed, listed
 from memlog.service.extraction.fitting import size_of
@@ -36,7 +36,7 @@ from memlog.service.extraction.prompts import PROFILE as PROMPT
 from memlog.service.extraction.prompts import prompt
 from memlog.service.extraction.questions import Items, Questions
 from memlog.service.jobs.merge_groups import shown_memory
-from memlog.service.jobs.outcome import Outcome, set_aside_note
+from memlog.service.jobs.outcome import Outcome, kept_note, set_aside_note
 from memlog.service.jobs.rejection import is_rejected
 from memlog.service.memories.meaning_words import negates
 
@@ -108,8 +108,10 @@ class Profile:
             made, left_out = self._refresh(items, group)
             changed, refused = changed + made, refused + left_out
         notes = [f"{refused} entries refused"] if refused else []
-        if set_aside := set_aside_note([each.why for each in items.end()]):
-            notes.append(set_aside)
+        kept = self._engine.decide(
+            lambda db: sum(not self._questions.may_send_memory(each) for each in memories(db))
+        )
+        notes += filter(None, (set_aside_note([each.why for each in items.end()]), kept_note(kept)))
         return Outcome(changed, "; ".join(notes) or None)
 
     def _refresh(self, items: Items, group: ChatGroup) -> tuple[int, int]:
@@ -131,7 +133,7 @@ class Profile:
         standing = {
             key: each.value
             for key, each in values.items()
-            if key not in stale and each.value and not is_telling_name(key)
+            if key not in stale and each.value and not is_telling_name(key) and self._may_send_value(each)
         }
         told = masked_parts([SentText(value, (key,)) for key, value in standing.items()])
         asked = {
@@ -199,6 +201,7 @@ class Profile:
             if group.has(sources.get(each.memory_id, set()))
             and each.memory_id not in contested
             and not is_private(each.category)
+            and self._questions.may_send_memory(each)
         )
         for memory in sorted(own, key=lambda memory: (-memory.relevance, memory.memory_id)):
             size = size_of(shown_memory(len(chosen) + 1, memory, memory.content))
@@ -206,6 +209,11 @@ class Profile:
                 room -= size
                 chosen.append(memory)
         return sorted(chosen, key=lambda memory: (memory.updated_at, memory.memory_id))
+
+    def _may_send_value(self, value: CoreValueSource) -> bool:
+        """Whether a value may be sent: as the memories that it was made of, and the event that set it."""
+        ids = filter(None, (value.event_id, *value.memory_ids))
+        return all(self._questions.may_be_sent(None, each) for each in ids)
 
     def _changes(
         self,
@@ -263,7 +271,7 @@ def _removed(chat: str | None, key: str) -> CoreMemoryDeleted:
 def _is_said(key: str, value: str, cited: list[Memory]) -> bool:
     """Whether a value says something of a person. A bare `none` does so where a memory denies what the key is
     about: what a model does not know, and what a person does not have, are not the same."""
-    if is_programming_language(key, value):
+    if is_of_project(key, value) or tells_of_project(value):
         return False
     return not is_placeholder(value) or (is_denial(value) and any(_denies(each, key) for each in cited))
 

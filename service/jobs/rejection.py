@@ -4,10 +4,12 @@ import re
 from collections.abc import Iterable
 
 from memlog.eventlog.content_ids import folded
+from memlog.projector.text.spaceless import is_cjk
 from memlog.projector.text.stemming import stop_words_in
 from memlog.query.rejected_values import RejectedValue
 from memlog.service.extraction.answers import LONGEST
-from memlog.service.memories.compared_text import Text
+from memlog.service.jobs.notations import days_in, in_digits, phones_in
+from memlog.service.memories.compared_text import Text, is_known
 from memlog.service.memories.meaning_words import negates
 from memlog.service.memories.near_duplicates import similarity
 
@@ -27,10 +29,22 @@ _ANSWER = re.compile(r"yes|no|true|false|none|\d|да|нет|是|否|有|无|没
 """A value that says nothing without its key."""
 
 _LIGHT = frozenset(
-    "user lives living resides based works working likes loves prefers speaks uses has drinks eats wants"
+    "user lives living resides resident based works working likes loves prefers speaks uses has drinks eats"
+    " wants near city suffers suffering diagnosed married since home"
     " asuu tykkää käyttää puhuu живет живёт любит работает 住 在 喜 欢 户 用".split()
 )
 """Words that a sentence has around a value."""
+
+_PAST = re.compile(
+    r"\b(?:moved|left|former(?:ly)?|previous(?:ly)?|until|earlier|переехал\w*|раньше|бывш\w*|muutti\w*|entinen"
+    r"|aiemmin)\b|搬|以前|曾"
+)
+"""What says that a value held once, which is another one."""
+
+_CASES = re.compile(r"(?:ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|un)$")
+"""Endings before which Finnish changes a stem: Turku, Turussa."""
+
+_LONG_STEM, _SHORT_STEM = 8, 4
 
 _SUBJECT = re.compile(
     r"(?:the )?(\w+) (?:is|has|lives|works|likes|loves|prefers|speaks|uses|drinks|eats|wants)\b"
@@ -46,11 +60,15 @@ def _is_same(key: str, value: str, old: RejectedValue) -> bool:
     are_alike = _are_alike(key, old.key)
     if len(old.value) > LONGEST:
         return folded(value) == folded(old.value)
+    if _is_same_notation(value, old.value) or _has_all_that_tells(value, old):
+        return True
     new_words, old_words = _words(value), _words(old.value)
     if new_words == old_words:
-        return are_alike or _ANSWER.fullmatch(folded(value).strip(" .")) is None
-    if not new_words or not old_words or _ANSWER.fullmatch(folded(old.value).strip(" .")):
+        return are_alike or not _is_answer(value)
+    if not new_words or not old_words:
         return False
+    if _is_answer(old.value):
+        return are_alike and old_words <= new_words
     if any(similarity(*texts) is not None for texts in _both_ways(value, old.value)):
         return True
     added, missing = new_words - old_words, old_words - new_words
@@ -70,13 +88,66 @@ def _is_same(key: str, value: str, old: RejectedValue) -> bool:
     return added <= light
 
 
+def _is_answer(value: str) -> bool:
+    return _ANSWER.fullmatch(in_digits(folded(value).strip(" ."))) is not None
+
+
+def _is_same_notation(value: str, old: str) -> bool:
+    """Whether a value has the days or the telephone numbers of an old one, or only other spaces and signs."""
+    new, was = folded(value), folded(old)
+    if not days_in(was).isdisjoint(days_in(new)) or not phones_in(was).isdisjoint(phones_in(new)):
+        return True
+    bare, bare_old = re.sub(r"[\W_\u00ad]+", "", new), re.sub(r"[\W_\u00ad]+", "", was)
+    if not bare_old or _is_answer(old):
+        return False
+    is_cjk_name = len(bare_old) > 1 and all(map(is_cjk, bare_old))
+    return bare == bare_old or (is_cjk_name and bare_old in bare and not _turns_round(value, old))
+
+
+def _has_all_that_tells(value: str, old: RejectedValue) -> bool:
+    """Whether a value has all words of an old one that tell something, in any form: names and numbers, or
+    several words. One common word may stand in any sentence."""
+    if _is_answer(old.value) or _turns_round(value, old.value):
+        return False
+    light = _LIGHT | stop_words_in(("english", "finnish"))
+    telling = {word for word in _words(old.value) if word not in light and word.isalnum()}
+    if len(telling) == 1:
+        (word,) = telling
+        is_name = not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", old.value) or not is_known(word)
+        if not is_name and not word.isdigit():
+            return False
+    said = _words(value)
+    return bool(telling) and all(any(_is_form(each, word) for each in said) for word in telling)
+
+
+def _turns_round(value: str, old: str) -> bool:
+    """Whether a value denies what the old one says, or says that it held once."""
+    added = _words(value) - _words(old)
+    return any(map(negates, added)) or (
+        _PAST.search(folded(value)) is not None and not _PAST.search(folded(old))
+    )
+
+
+def _is_form(word: str, of: str) -> bool:
+    """Whether a word is a form of another one: Oulussa, Oulu."""
+    if word == of:
+        return True
+    common = next((n for n, (one, other) in enumerate(zip(word, of, strict=False)) if one != other), None)
+    common = min(len(word), len(of)) if common is None else common
+    is_like = abs(len(word) - len(of)) <= _STEM and not of.isdigit() and len(of) >= _SHORT_STEM
+    needed = len(of) - (3 if len(of) > _LONG_STEM else 2)
+    if not is_like or common < needed:
+        return False
+    return common >= _SHORT_STEM or (common == _SHORTEST and _CASES.search(word) is not None)
+
+
 def _both_ways(one: str, other: str) -> Iterable[tuple[Text, Text]]:
     texts = Text(one), Text(other)
     return texts, texts[::-1]
 
 
 def _words(text: str) -> set[str]:
-    return {token.word for token in Text(text).tokens}
+    return {in_digits(token.word) for token in Text(text).tokens}
 
 
 def _parts(key: str) -> list[str]:

@@ -7,8 +7,7 @@ from functools import cache, cached_property
 from itertools import groupby
 from typing import NamedTuple
 
-from memlog.eventlog.content_ids import folded
-from memlog.eventlog.text import nfkc
+from memlog.eventlog.content_ids import folded, with_quantities
 from memlog.projector.text import stemming
 from memlog.projector.text.spaceless import is_cjk
 from memlog.projector.text.stemming import ENGLISH, is_latin
@@ -55,7 +54,7 @@ class Text:
     """A text of at most `LONGEST` characters, prepared for comparison."""
 
     def __init__(self, content: str) -> None:
-        self._content = nfkc(content)
+        self._content = with_quantities(content)
 
     @cached_property
     def normalised(self) -> str:

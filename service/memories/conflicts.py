@@ -8,6 +8,7 @@ from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import MemoriesMerged, MemoryArchived, MemorySaved
 from memlog.eventlog.extraction import Extraction, MergeDecision
+from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import MemoryConflict, conflicts
 from memlog.query.memories import Memory, memory
 from memlog.service.memories.save import Append
@@ -41,8 +42,10 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
     origin = Extraction(
         new_id(), "person", "resolve", memory_ids=ids if decision.relation == "accepted" else []
     )
+    # What a proposal has been since it was made stays, so that taking the decision back restores it.
+    active = decide(lambda db: [each for each in (*ids, *proposed) if _is_active(db, each)])
     changes: list[Event] = [
-        MemoryArchived(memory_id=each, extraction=origin) for each in [*ids, *proposed] if each not in kept
+        MemoryArchived(memory_id=each, extraction=origin) for each in active if each not in kept
     ]
     if decision.relation == "accepted":
         changes.append(_accepted(holds, origin))
@@ -57,6 +60,11 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
     append([*changes, closing])
     found.state, found.decided_by, found.memory_id = "decided", "person", decision.memory_id
     return found
+
+
+def _is_active(db: Connection, memory_id: str) -> bool:
+    found = memory(db, memory_id)
+    return found is not None and found.archived_at is None
 
 
 def _accepted(proposed: Memory, origin: Extraction) -> MemorySaved:

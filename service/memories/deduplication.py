@@ -13,7 +13,7 @@ import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.categories import read_as
-from memlog.eventlog.content_ids import derived_memory_id, folded
+from memlog.eventlog.content_ids import derived_memory_id, folded, with_quantities
 from memlog.eventlog.encode import draft
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput
@@ -78,6 +78,14 @@ def decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> De
     if before is not None:
         return _again(before, event, own_id)
     own = memories.memory(db, own_id)
+    if (
+        own is not None
+        and folded(own.content) == folded(event.content)
+        and not _is_same(own.content, event.content)
+    ):
+        # It says 5² or mW, and this one 52 or MW.
+        own_id = derived_memory_id(event.chat_id, with_quantities(event.content))
+        own = memories.memory(db, own_id)
     if own is not None and own.archived_at is None and _is_same(own.content, event.content):
         return _known(own, event)
     if len(event.content) > LONGEST or (found := _of_others(db, event, own, any_chat)) is None:
@@ -138,8 +146,8 @@ def _may_become(memory: Memory, event: MemorySaved) -> bool:
 
 def _is_same(stored: str, content: str) -> bool:
     """Whether a stored text is `content`, with or without masked keys."""
-    said = folded(stored)
-    return said == folded(content) or said == folded(masked(content))
+    said = folded(with_quantities(stored))
+    return said in (folded(with_quantities(content)), folded(with_quantities(masked(content))))
 
 
 def _known(memory: Memory, event: MemorySaved) -> Decision:

@@ -201,7 +201,7 @@ class ExtractionRules(msgspec.Struct, frozen=True, kw_only=True):
     quiet_minutes: without a message, after which a chat is distilled. tokens: of its buffer, from which on it
         is distilled at once; also of the messages of one request.
     max_tokens_per_day: of questions and answers on a day in UTC, of extraction and jobs together, at most.
-    channels: whose imported messages a provider of another machine is sent, too.
+    channels: channels or formats whose imported data a provider of another machine is sent, too.
     threshold: the least importance of a memory. max_per_session: memories of a session at most.
 
     Raises:

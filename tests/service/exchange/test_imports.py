@@ -170,6 +170,28 @@ def test_notes_that_have_moved_are_neither_doubled_nor_brought_back(tmp_path: Pa
         assert not {"PIN", "dark"} & {*str(store.memories.list()).replace("'", " ").split()}
 
 
+def test_a_placeholder_is_named_and_not_imported(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    user = "# User\n\n- name: <name>\n- city: Turku\n- allergies: none\n"
+    notes = "# Notes\n\n- Bank: {bank}\n- No memories.\n- Works at Example Ltd\n"
+    (tmp_path / "notes/MEMORY.md").write_text(user + notes)
+    tiered_db = tiered(tmp_path)
+    with closing(sqlite3.connect(tiered_db)) as db:
+        db.execute("UPDATE memories SET content = '<content>' WHERE id IN (1, 2)")
+        db.execute("UPDATE extraction_buffer SET content = 'none'")
+        db.commit()
+    with memlog.open(tmp_path / "store") as store:
+        report = store.exchange.import_from("memory-folder", [tmp_path / "notes"])
+        assert report.refused == 3
+        assert {each.why for each in report.problems} == {"it is a placeholder, which says nothing"}
+        assert store.core.get("user") == {"city": "Turku", "allergies": "none"}
+        assert [each.content for each in store.memories.list()] == ["Works at Example Ltd"]
+        store.exchange.import_from("tiered", [tiered_db])
+        assert "<content>" not in str((store.memories.list(), store.core.get("user")))
+        (chat,) = store.conversations.sessions()
+        assert [each.content for each in store.conversations.window(chat.chat).messages] == ["none"]
+
+
 def test_a_note_keeps_what_is_below_it(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     code = "```sh\na\n\n## no heading\nb\n```"

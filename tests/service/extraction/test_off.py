@@ -36,6 +36,7 @@ def test_where_memory_is_off_nothing_is_distilled_and_no_job_runs(
         with pytest.raises(memlog.BadInput, match=r"memory\.enabled is false"):
             WAYS[way](store)
         assert store.jobs.log() == []
+        assert {job.due for job in store.jobs.list()} == {"off: memory.enabled is false"}
     assert provider.asked == []
 
 
@@ -91,6 +92,37 @@ def test_imported_conversations_stay_on_this_machine(
         asked = len(provider.asked)
         store.jobs.run("summaries")
         assert (len(provider.asked) > asked) == (sent == 2)
+
+
+@pytest.mark.parametrize(
+    ("is_near", "channels", "is_sent"),
+    [(False, (), False), (True, (), True), (False, ("tiered",), True), (False, ("cli",), False)],
+)
+def test_imported_memories_and_values_stay_on_this_machine(
+    tmp_path: Path,
+    provider: Provider,
+    monkeypatch: pytest.MonkeyPatch,
+    is_near: bool,
+    channels: tuple[str, ...],
+    is_sent: bool,
+) -> None:
+    monkeypatch.setattr(LanguageModel, "is_of_this_machine", property(lambda _: is_near))
+    provider.answer = lambda asked: '{"groups": []}' if asked.startswith("[") else '{"entries": []}'
+    with opened(tmp_path, provider, channels=channels) as store:
+        for number, text in enumerate(("Anna has tulips", "Anna has had an operation")):
+            name = f"tiered~1f0c9a3e/{number}"
+            store.append([memlog.MemorySaved(id=name, memory_id=name, content=text)])
+        store.append([memlog.CoreMemoryUpdated(id="tiered/9", section="user", key="city", value="Salo")])
+        for text in ("Anna lives in Turku", "Bo sails to Oslo"):
+            store.memories.save(text)
+        (report,) = store.jobs.run("weekly")
+        texts = ("tulips", "operation", "Salo")
+        assert [bool(provider.asked_about(text)) for text in texts] == [is_sent] * 3
+        assert provider.asked_about("Turku")
+        whys = {step.name: step.why for step in report.steps}
+        note = "imported memories not sent (extraction.channels does not name them): 2"
+        assert (whys["merge"], whys["profile"]) == ((None, None) if is_sent else (note, note))
+        assert len(store.memories.list()) == 4
 
 
 @pytest.mark.parametrize(

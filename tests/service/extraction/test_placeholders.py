@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import memlog
+from memlog.service.extraction.placeholders import is_placeholder
 from tests.support.provider import Provider
 
 PLACEHOLDERS = [
@@ -63,6 +64,57 @@ SAID = [
 ]
 
 
+UNTOLD = {
+    "English": (
+        "The user said nothing of note.|No memorable information|User did not share any preferences"
+        "|The conversation contains no personal information|The user hasn't told anything about themselves."
+        "|No personal facts were mentioned by the user in this session.|Anna said nothing of note."
+        "|The user did not give their name",
+        "Has no allergies|Nothing scares Anna|User is not available today|Do not share any personal data"
+        "|Please share no personal information|The user has no job|Bob told nobody about the ring"
+        "|The user has no memories of her father|No changes to the plan|Never shares personal information",
+    ),
+    "Russian": (
+        "Пользователь ничего не сообщил|Пользователь не поделился личной информацией.|Нет информации"
+        "|В этом разговоре нет ничего важного для запоминания|Собеседник не рассказал о себе.",
+        "Пользователь не работает|Не говорит по-английски|Пользователь не сообщил жене о поездке",
+    ),
+    "Chinese": (
+        "用户没有提供任何信息|对话中没有提到任何个人信息。|没有值得保存的内容|用户什么都没说|没有重要信息。",
+        "不吃肉|他没有工作|用户没有提到他的妻子|没有孩子",
+    ),
+    "Finnish": (
+        "ei sovellu|Käyttäjä ei kertonut mitään|Käyttäjä ei jakanut tietoja itsestään|Ei tallennettavaa"
+        "|Keskustelussa ei mainittu mitään henkilökohtaista tietoa",
+        "Käyttäjä ei juo kahvia|Ei asu Turussa|Ei lapsia",
+    ),
+    "others": (
+        "keine Erinnerungen|Der Benutzer hat nichts über sich erzählt.|aucune information|Non précisé"
+        "|L'utilisateur n'a rien dit d'important|sin información|El usuario no compartió información personal"
+        "|O usuário não forneceu informações|Nessuna informazione|Inga minnen|geen informatie|brak danych"
+        "|немає інформації|情報なし|정보 없음",
+        "Isst kein Fleisch|Pas d'enfants|No tiene hijos|Nessun figlio",
+    ),
+    "examples": (
+        "John Doe|The user's name is Jane Doe.|user@example.com|YYYY-MM-DD|2024-MM-DD|дд.мм.гггг|[name]"
+        "|[Your City]|Your Name Here|+1 555 0100|123-456-7890|123 Main St|…etc|и т.д.|foo bar",
+        "Works at Example Ltd|Unknown Pleasures is her favourite album|anna@acme.com|14.3.1985"
+        "|+358 40 123 4567|Lives at 123 Main Street in Boston|10 mm|[Dora moved to Turku]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNTOLD)
+def test_what_tells_of_no_telling_and_what_examples_are_made_of_are_placeholders(name: str) -> None:
+    placeholders, said = (texts.split("|") for texts in UNTOLD[name])
+    assert [text for text in placeholders if not is_placeholder(text)] == []
+    assert [text for text in said if is_placeholder(text)] == []
+
+
+def test_a_text_that_repeats_a_word_is_no_placeholder() -> None:
+    assert not any(map(is_placeholder, ("사용자는" * 49 + "x", "not " * 49 + "z", "1-" * 99 + "!")))
+
+
 def opened(path: Path, provider: Provider) -> memlog.Store:
     model = memlog.LanguageModelProvider(base_url=provider.url, model="m")
     rules = memlog.ExtractionRules(max_per_session=100)
@@ -96,11 +148,12 @@ def a_day(store: memlog.Store) -> list[memlog.ExtractionReport]:
 def test_no_memory_is_a_placeholder(
     tmp_path: Path, provider: Provider, distil: Callable[[memlog.Store], list[memlog.ExtractionReport]]
 ) -> None:
-    provider.answer = lambda _: of(*PLACEHOLDERS, *SAID)
+    refused = [*PLACEHOLDERS, "Framework: Django"]
+    provider.answer = lambda _: of(*refused, *SAID)
     with opened(tmp_path, provider) as store:
         (report,) = distil(store)
         assert contents(store) == {*SAID}
-        assert report.refused == len(PLACEHOLDERS)
+        assert report.refused == len(refused)
 
 
 def test_an_answer_that_there_is_nothing_is_one(tmp_path: Path, provider: Provider) -> None:
@@ -130,7 +183,7 @@ def test_no_summary_is_a_placeholder(tmp_path: Path, provider: Provider) -> None
 
 def test_no_merged_memory_is_a_placeholder(tmp_path: Path, provider: Provider) -> None:
     last = len(PLACEHOLDERS)
-    merged = f"Cat {last}, a purring cat, purrs"
+    merged = f"Cat {last} purrs. A purring cat {last}."
 
     def answer(asked: str) -> str:
         shown = json.loads(asked)
@@ -168,6 +221,9 @@ DENIALS = {
     ("music", "Anna's string quartet", "Anna plays in a quartet."): True,
     ("language", "Go", "Anna's project is written in Go."): False,
     ("language", "Finnish", "Anna speaks Finnish."): True,
+    ("tech_stack", "Django", "Anna's project uses Django."): False,
+    ("编程语言", "Go", "项目使用Go。"): False,
+    ("notes", "Database: SQLite", "Anna told of SQLite."): False,
     ("…", "Anna", "Her name is Anna."): False,
 }
 

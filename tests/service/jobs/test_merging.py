@@ -15,65 +15,31 @@ ALLERGY, DOG, PORK = (
 )
 
 DESTRUCTIVE = [
-    pytest.param((ALLERGY, DOG), "Anna has no allergies and has a dog called Rex.", id="another-fact"),
     pytest.param(
         (ALLERGY, DOG), "Anna is not allergic to penicillin, and has a dog called Rex.", id="denied"
     ),
     pytest.param((ALLERGY, DOG), "Anna has a dog called Rex.", id="sentence"),
-    pytest.param((ALLERGY, DOG), "Anna is allergic to penicillin and has a dog.", id="name"),
-    pytest.param(
-        ("Anna is allergic to penicillin.", "Boris is allergic to penicillin."), ALLERGY, id="subject"
-    ),
-    pytest.param((PORK, "Anna eats beef."), "Anna eats pork and beef.", id="negation"),
-    pytest.param(
-        ("The gym costs €30.", "The gym opens at 7."), "The gym costs $30 and opens at 7.", id="currency"
-    ),
-    pytest.param(
-        ("The rent is 1,200 euros.", "The rent is due on Monday."),
-        "The rent is 1,100 euros, due on Monday.",
-        id="price",
-    ),
-    pytest.param(
-        ("Anna flies on 2026-03-14.", "Anna flies to Oslo."), "Anna flies to Oslo on 2026-03-15.", id="date"
-    ),
     pytest.param(
         ("Anna's class is at 10 on Tuesday.", "Anna's dentist is at 3 on Friday."),
         "Anna's class is at 3 on Tuesday and her dentist at 10 on Friday.",
         id="exchanged",
     ),
-    pytest.param(
-        ("The budget is at most $500.", "The trip is in June."),
-        "The budget is $500 for the trip in June.",
-        id="limit",
-    ),
-    pytest.param(("Анна не ест мясо.", "Анна любит рыбу."), "Анна ест мясо и любит рыбу.", id="russian"),
     pytest.param(("安娜不吃猪肉。", "安娜喜欢牛肉。"), "安娜吃猪肉，喜欢牛肉。", id="chinese"),
-    pytest.param(
-        ("Anna ei syö lihaa.", "Anna maksaa vuokran maanantaina."),
-        "Anna ei syö lihaa, ja maksaa vuokran.",
-        id="finnish",
-    ),
-    pytest.param(
-        ("Anna isst kein Fleisch.", "Anna mag Fisch."), "Anna isst Fleisch, mag Fisch.", id="german"
-    ),
-    pytest.param(
-        ("Η Άννα δεν τρώει κρέας.", "Της Άννας της αρέσει το τσάι."),
-        "Της Άννας της αρέσει το τσάι.",
-        id="greek",
-    ),
 ]
+"""The classes of losses are in `test_losses`."""
 
 HARMLESS = [
-    (("Anna lives in Turku.", "Anna has moved to Tampere."), "Anna has moved from Turku to Tampere."),
-    (("Anna likes tea.", "Anna drinks tea every morning."), "Anna likes tea and drinks it every morning."),
-    (("The rent is 1,200 €.", "The rent is due on the 3rd."), "The rent of 1200 euros is due on the 3rd."),
-    ((PORK, "Anna eats no shellfish."), "Anna does not eat pork or shellfish."),
-    (("Анна живёт в Туле.", "Анна живёт в Туле с 2019 года."), "С 2019 года Анна живёт в Туле."),
     (
-        ("Anna asuu Oulussa.", "Anna asuu Oulussa ja opettaa."),
-        "Anna asuu Oulussa ja opettaa.",
+        ("Anna lives in Turku.", "Anna has moved to Tampere."),
+        "Anna lives in Turku. Anna has moved to Tampere.",
     ),
-    (("安娜住在上海。", "安娜在上海做医生。"), "安娜住在上海，做医生。"),
+    (("Anna likes tea.", "Anna drinks coffee."), "Anna likes tea and drinks coffee."),
+    (("Anna likes tea.", "Anna likes tea!"), "Anna likes tea"),
+    (("Анна любит чай.", "Анна любит кофе."), "Анна любит чай и кофе."),
+    (("Анна живёт в Туле.", "Анна живёт в Туле с 2019 года."), "Анна живёт в Туле с 2019 года."),
+    (("Anna pitää teestä.", "Anna pitää kahvista."), "Anna pitää teestä ja kahvista."),
+    (("安娜喜欢茶。", "安娜喜欢咖啡。"), "安娜喜欢茶和咖啡。"),
+    (("Anna isst kein Fleisch.", "Anna mag Tee."), "Anna isst kein Fleisch. Anna mag Tee."),
 ]
 
 RELATIONS = ("same", "update", "contradiction")
@@ -139,7 +105,7 @@ def test_a_memory_that_somebody_saved_stands_for_what_a_model_had_distilled_of_i
     tmp_path: Path, provider: Provider
 ) -> None:
     said, distilled = "Anna is allergic to penicillin and nuts!", "Anna is allergic to penicillin."
-    provider.answer = scripted([("same", (said, distilled), "Anna is allergic to nuts and penicillin.")])
+    provider.answer = scripted([("same", (said, distilled), f"{said} {distilled}")])
     with opened(tmp_path, provider) as store:
         store.memories.save(said, ts="2026-01-01T00:00:00Z")
         store.memories.save(distilled, source="extraction", dedup=False, ts="2026-01-02T00:00:00Z")
@@ -152,12 +118,10 @@ def test_a_memory_that_somebody_saved_stands_for_what_a_model_had_distilled_of_i
 def test_what_somebody_has_worded_otherwise_is_theirs(
     tmp_path: Path, provider: Provider, relation: str
 ) -> None:
-    mine, other = "Anna likes tea.", "Anna drinks tea every morning."
-    provider.answer = scripted([(relation, (mine, other), HARMLESS[1][1])])
+    (mine, other), merged = HARMLESS[1]
+    provider.answer = scripted([(relation, (mine, other), merged)])
     with opened(tmp_path, provider) as store:
-        name = store.memories.save(
-            "Anna likes coffee.", source="extraction", ts="2026-01-01T00:00:00Z"
-        ).memory_id
+        name = store.memories.save("Anna sings.", source="extraction", ts="2026-01-01T00:00:00Z").memory_id
         store.memories.update(name, content=mine, ts="2026-01-02T00:00:00Z")
         store.memories.save(other, source="extraction", ts="2026-01-03T00:00:00Z")
         store.jobs.run("weekly")
@@ -222,9 +186,12 @@ def test_twenty_conflicts_wait_and_more_are_queued_with_their_texts_as_memories(
         }
         assert always.isdisjoint(merged)
         assert always
-        first, *_, last = store.memories.conflicts()
+        first, *_, gone, last = store.memories.conflicts()
         store.memories.resolve(first.id, keep=[each.memory_id for each in first.memories])
         assert counted(store) == (20, 4, ["waiting"] * 20 + ["queued"] * 4 + ["decided"])
+        assert gone.proposed is not None
+        store.memories.delete(gone.proposed.memory_id)
+        assert counted(store)[:2] == (20, 3)
         assert last.proposed is not None
         store.memories.resolve(last.id, keep=[last.proposed.memory_id])
         assert texts - {*contents(store)} == {each.content for each in last.memories}

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import memlog
+from memlog.query.rejected_values import RejectedValue
+from memlog.service.jobs.rejection import is_rejected
 from tests.support.provider import Provider
 
 
@@ -50,6 +52,52 @@ OTHERS = [
     ("pets", "2", "children", "2"),
     ("work", "Works in IT", "office", "Works at home"),
 ]
+
+
+FORMS = [
+    ("Turku", "Resident of Turku"),
+    ("Turku", "lives near Turku"),
+    ("Turku", "Turku, Finland"),
+    ("Turku", "living in Turku with Boris since 2019"),
+    ("Turku", "Asuu Turussa"),
+    ("Turku", "T u r k u"),
+    ("Москва", "живёт в Москве"),
+    ("Oulu", "Asuu Oulussa"),
+    ("Köln", "wohnt in Köln"),
+    ("上海", "安娜住在上海"),
+    ("Boris", "Husband: Boris"),
+    ("engineer at Nokia", "Nokia engineer"),
+    ("depression", "suffers from depression"),
+    ("1990-05-12", "12 May 1990"),
+    ("12 мая 1990", "12.5.1990"),
+    ("May 12, 1990", "Born on 12.05.1990 in Turku"),
+    ("+358 40 123 4567", "0401234567"),
+    ("040 1234567", "+358-40-123-4567"),
+]
+UNLIKE = [
+    ("green tea", "green salad"),
+    ("engineer at Nokia", "engineer of model trains"),
+    ("teacher", "Married to a teacher of French"),
+    ("Boris", "Borat"),
+    ("Ann", "Annapolis"),
+    ("Москва", "Минск"),
+    ("上海", "北京"),
+    ("vegan", "not vegan"),
+    ("Turku", "Moved away from Turku"),
+    ("1990-05-12", "2012-06-01"),
+    ("+358 40 123 4567", "+358 50 999 8888"),
+    ("two", "2"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), [*FORMS, *UNLIKE])
+def test_a_rejected_value_is_known_in_other_forms_and_notations(old: str, new: str) -> None:
+    assert is_rejected("one", new, [RejectedValue("other", old)]) is ((old, new) in FORMS)
+
+
+@pytest.mark.parametrize(("old", "new"), [("two", "2"), ("2", "kaksi"), ("два", "two children")])
+def test_a_number_is_known_in_words_under_a_key_like_the_old_one(old: str, new: str) -> None:
+    assert is_rejected("children_count", new, [RejectedValue("children", old)])
 
 
 def removed(store: memlog.Store, key: str) -> None:

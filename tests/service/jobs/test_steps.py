@@ -39,7 +39,7 @@ def scripted(groups: list[tuple[str, tuple[str, ...], str]] = [], profile: dict[
 
 
 TURKU, TAMPERE, HOME = "Anna lives in Turku.", "Anna has moved to Tampere.", "Anna lives in Tampere."
-MOVED = "Anna has moved from Turku to Tampere."
+MOVED = f"{TURKU} {TAMPERE}"
 
 
 def saved(store: memlog.Store, *texts: str, source: str = "extraction") -> None:
@@ -142,7 +142,7 @@ def test_a_new_memory_is_compared_with_those_that_mean_the_same_in_a_large_parti
 ) -> None:
     old, new = "The dog is afraid of fireworks.", "Rockets and firecrackers scare our dog."
     others = [f"The {what} was painted in year {1990 + n}." for n, what in enumerate(["barn"] * 60)]
-    both = "Fireworks, rockets and firecrackers scare our dog: the dog is afraid of them."
+    both = f"{old} {new}"
     provider.answer = scripted([("same", (old, new), both)])
     with opened(tmp_path, provider, tokens=300) as store:
         saved(store, *[old])

@@ -172,6 +172,16 @@ def test_what_says_something_else_or_less_stands_beside(memories):
         assert contents(memories, chat=f"x:{newer}") == {TEA, newer}
 
 
+@pytest.mark.parametrize(
+    "texts", [("The pool is 7² m.", "The pool is 72 m."), ("It makes 5 mW.", "It makes 5 MW.")]
+)
+def test_texts_with_one_id_and_other_quantities_are_two_memories(memories, texts):
+    for text in (*texts, *texts):
+        memories.save(text)
+    assert contents(memories) == {*texts}
+    assert len({each.memory_id for each in memories.list()}) == 2
+
+
 def test_another_kind_category_or_topic_is_another_memory(memories):
     for more in ({"kind": "insight"}, {"category": "context"}, {"topic": "work"}):
         memories.save(TEA, topic="drinks", chat=f"x:{more}")
