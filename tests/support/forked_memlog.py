@@ -25,7 +25,7 @@ Arguments = tuple[str | bytes | Path, ...]
 Call = tuple[list[bytes], dict[str, str], str, bool]
 """Arguments, environment and folder, and whether root is bound by modes."""
 
-_SETTINGS_OF_PYTHON = ("PYTHON", "LC_", "LANG", "LD_", "TZ")
+_SETTINGS_OF_PYTHON = ("PYTHON", "LC_", "LANG", "LD_")
 """Variables that Python reads when it starts."""
 
 _PIPE_BYTES = 65536

@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -74,6 +75,7 @@ def _take(files: list[int]) -> None:
         arguments, environment, folder, is_bound = marshal.load(call)
     os.environ.clear()
     os.environ.update(environment)
+    time.tzset()
     os.chdir(folder)
     sys.argv = ["memlog", *map(os.fsdecode, arguments)]
     if is_bound:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -231,8 +232,11 @@ def _encoded(value: Any) -> bytes:
     return value if isinstance(value, bytes) else json.dumps(value).encode()
 
 
+_embedder = cache(load_embedder)  # it takes 0.25 s to load, more than most tests
+
+
 def _vectors(texts: list[str]) -> list[list[float]]:
-    return [[float(number) for number in row] for row in load_embedder().embed(texts)]
+    return [[float(number) for number in row] for row in _embedder().embed(texts)]
 
 
 def _listed(texts: str | list[str]) -> list[str]:

@@ -55,9 +55,9 @@ def test_a_request_keeps_its_budget_and_all_of_a_text_is_sent(
     assert len(jobs) == 5  # a prompt each
 
 
-DATA = base64.b64encode(random.Random(1).randbytes(1_500_000)).decode()
+DATA = base64.b64encode(random.Random(1).randbytes(60_000)).decode()
 BULKY: dict[str, Callable[[], memlog.Message]] = {
-    "output of a tool": lambda: message("tool", "begins " + "a line of a build\n" * 110_000 + " ends"),
+    "output of a tool": lambda: message("tool", "begins " + "a line of a build\n" * 5_000 + " ends"),
     "base64": lambda: message("user", f"begins {DATA} ends"),
     "base64 in lines": lambda: message("user", "begins " + lines(DATA, "\n") + " ends"),
     "base64 in JSON": lambda: message("assistant", "begins " + lines(DATA, "\\n") + " ends"),
@@ -66,8 +66,8 @@ BULKY: dict[str, Callable[[], memlog.Message]] = {
     "a hex dump": lambda: message(
         "user", "begins\n" + lines(DATA.encode().hex(" ")[:300_000], "\n00000010  ", 48) + "\nends"
     ),
-    "numbers": lambda: message("user", f"begins {[number % 256 for number in range(50_000)]} ends"),
-    "a fence": lambda: message("assistant", "```\nbegins\n" + "a line of a build\n" * 20_000 + "ends\n```"),
+    "numbers": lambda: message("user", f"begins {[number % 256 for number in range(20_000)]} ends"),
+    "a fence": lambda: message("assistant", "```\nbegins\n" + "a line of a build\n" * 5_000 + "ends\n```"),
     "an address with data": lambda: message("user", f"begins data:image/png;base64,{DATA} ends"),
     "hexadecimal": lambda: message("user", "begins " + lines(DATA.encode().hex(), "\n") + " ends"),
 }

@@ -16,10 +16,11 @@ import pytest
 import memlog
 from memlog.service.extraction.answers import read_answer
 from memlog.service.extraction.facade import extractor_of
+from tests.support.examples import examples
 from tests.support.month_log import MonthLog
 from tests.support.provider import FAULTS, Provider
 
-KILLS = 20
+KILLS = examples(3)
 DAYS = ("2026-01-15", "2026-01-16", "2026-01-17")
 MEMBERS = ("type", "id", "ts", "channel", "chat_id", "role", "name", "content")
 
@@ -248,7 +249,8 @@ def test_a_watch_distils_what_is_due(tmp_path: Path, provider: Provider) -> None
     assert len(provider.asked) == 1
 
 
-def test_twenty_kills_extract_each_message_once(tmp_path: Path, provider: Provider, month: MonthLog) -> None:
+@pytest.mark.drawn
+def test_kills_extract_each_message_once(tmp_path: Path, provider: Provider, month: MonthLog) -> None:
     messages = _of_three_days(month)
     asked_now = threading.Semaphore(0)
 

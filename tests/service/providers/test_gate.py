@@ -2,7 +2,8 @@
 
 import ast
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -162,8 +163,10 @@ SENDERS: dict[str, tuple[Callable[[memlog.Store, Secret], None], ...]] = {
 """Every function that makes a request to a provider, or asks a language model, with what makes it do so."""
 
 
-def functions_that_call(*names: str) -> Iterator[str]:
-    """The functions that call one of these by its last name."""
+@cache
+def calls() -> list[tuple[str, set[str]]]:
+    """Each function of memlog, and what it calls."""
+    found = []
     folders = [folder for folder in CODE.iterdir() if folder.is_dir()]
     files = [(folder, path) for folder in folders for path in folder.resolve().rglob("*.py")]
     for folder, path in files:
@@ -172,23 +175,27 @@ def functions_that_call(*names: str) -> Iterator[str]:
         for owner in owners:
             prefix = f"{module}.{owner.name}" if isinstance(owner, ast.ClassDef) else module
             for function in owner.body:
-                calls = (each.func for each in ast.walk(function) if isinstance(each, ast.Call))
-                if isinstance(function, ast.FunctionDef) and any(
-                    ast.unparse(each).removeprefix("self.") in names for each in calls
-                ):
-                    yield f"{prefix}.{function.name}"
+                if isinstance(function, ast.FunctionDef):
+                    called = (each.func for each in ast.walk(function) if isinstance(each, ast.Call))
+                    names = {ast.unparse(each).removeprefix("self.") for each in called}
+                    found.append((f"{prefix}.{function.name}", names))
+    return found
+
+
+def functions_that_call(*names: str) -> set[str]:
+    """The functions that call one of these by its last name."""
+    return {function for function, called in calls() if not called.isdisjoint(names)}
 
 
 def test_every_sender_is_tried() -> None:
-    assert {*functions_that_call("_breaker.endpoint", "_questions.ask")} == {*SENDERS}
-    assert {*functions_that_call("Endpoint")} == {"service.providers.breaker.Breaker.endpoint"}
+    assert functions_that_call("_breaker.endpoint", "_questions.ask") == {*SENDERS}
+    assert functions_that_call("Endpoint") == {"service.providers.breaker.Breaker.endpoint"}
     # Only these open connections: to providers, and to memlog's own server.
-    clients = {*functions_that_call("httpx2.Client", "httpx2.AsyncClient", "httpx2.post", "urlopen")}
-    assert clients == {
+    assert functions_that_call("httpx2.Client", "httpx2.AsyncClient", "httpx2.post", "urlopen") == {
         "service.providers.endpoint.Endpoint._posted",
         "service.remote.ServerConnection._client",
     }
-    assert {*functions_that_call("Outgoing")} == {"eventlog.outgoing.outgoing"}
+    assert functions_that_call("Outgoing") == {"eventlog.outgoing.outgoing"}
 
 
 @pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS)
