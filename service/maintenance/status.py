@@ -110,7 +110,7 @@ def status_of(language_model: "LanguageModelProvider | None", read_model: ReadMo
             conflicts=count_rows(db, "conflicts"),
             memory_conflicts=min(unsettled, MOST_OPEN),
             memory_conflicts_queued=max(unsettled - MOST_OPEN, 0),
-            vectors_pending=index.count_pending(db),
+            vectors_pending=index.count_all_pending(db),
             vectors_set_aside=names_set_aside(db, read_model.path),
             vector_model=vectors.model_of(db),
             sqlite=described(),
