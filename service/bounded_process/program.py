@@ -136,13 +136,11 @@ def _answer(request: Request) -> Reply:
 
 def _embedded(texts: list[str], *, is_query: bool) -> VectorsReply | Failed:
     # Imported here: readers of documents need no numpy.
-    from memlog.service.multilingual import loaded
+    from memlog.service.multilingual import load, why_unfit
 
-    try:
-        model = loaded()
-    except ImportError as error:
-        return Failed("no_reader", _cut(str(error)))
-    vectors: bytes = model.encode(texts, is_query=is_query).tobytes()
+    if (why := why_unfit()) is not None:
+        return Failed("no_reader", _cut(why))
+    vectors: bytes = load().encode(texts, is_query=is_query).tobytes()
     return VectorsReply(vectors)
 
 
