@@ -86,8 +86,8 @@ class MultilingualEmbedder(SplitByFork):
             raise self._failure
         try:
             import numpy as np
-        except Exception as why:  # noqa: BLE001 - a wheel for another processor fails in any way
-            self._fail(f"numpy cannot be imported: {why}", math.inf)
+        except Exception as broken:  # noqa: BLE001 - a wheel for another processor fails in any way
+            self._fail(f"numpy cannot be imported: {broken}", math.inf)
         embedded: dict[str, bytes] = {}
         refused: dict[str, str] = {}
         for start in range(0, len(texts), _BATCH):
