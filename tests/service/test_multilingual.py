@@ -1,5 +1,6 @@
 """With the extra `multilingual`, texts of every language are compared by meaning."""
 
+import json
 import os
 import shutil
 import signal
@@ -11,6 +12,7 @@ import pytest
 import memlog
 from memlog.service import multilingual
 from tests.support.multilingual import FOLDER, install, needs_model
+from tests.support.places import FIXTURES
 
 
 @pytest.fixture
@@ -133,3 +135,22 @@ def test_a_store_with_many_texts_in_other_languages_says_how_to_have_them_read(s
     assert store.maintenance.status().silent["multilingual"] == told
     (finding,) = [each for each in store.maintenance.examine() if each.check == "multilingual model"]
     assert (finding.state, finding.finding) == ("warning", told)
+
+
+@needs_model
+@pytest.mark.usefixtures("model")
+@pytest.mark.parametrize("language", ["chinese", "german"])
+def test_prompts_in_chinese_and_german_get_few_lines_and_small_talk_none(store, language):
+    told = json.loads((FIXTURES / "told" / "chinese-german.json").read_bytes())[language]
+    for number, text in enumerate(told["memories"]):
+        store.append([memlog.MemorySaved(memory_id=str(number), content=text)])
+    store.maintenance.embed()
+    lines, missed = 0, []
+    for prompt in told["prompts"]:
+        given = store.context(prompt["text"], record=False, sync=False).entries
+        ids = [int(entry.id) for entry in given if entry.part != "always"]
+        lines += len(ids)
+        assert prompt["must"] or not ids, prompt["text"]
+        missed += [] if {*prompt["must"]} <= {int(entry.id) for entry in given} else [prompt["text"]]
+    assert lines / len(told["prompts"]) <= 4.5
+    assert len(missed) <= 3, missed
