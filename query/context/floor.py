@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from memlog.projector.passages import index
+from memlog.projector.passages.index import Shelf
 from memlog.projector.passages.vectors import FIRST, VectorSet
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
@@ -195,10 +196,20 @@ def measured(
     return results
 
 
-def cosines(
-    db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: bytes, of: VectorSet = FIRST
-) -> dict[int, float]:
+def cosines(db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: bytes) -> dict[int, float]:
     """By place, the cosine of the nearest passage of a message, or of the passage that was found."""
+    best: dict[int, float] = {}
+    for shelf, of_shelf in passages_of(db, found).items():
+        for chunk, cosine in similarities(db, shelf, [*of_shelf], vector).items() if of_shelf else ():
+            place = of_shelf[chunk]
+            best[place] = max(best.get(place, -1.0), cosine)
+    return best
+
+
+def passages_of(
+    db: Connection, found: Sequence[tuple[Candidate, Hit]], of: VectorSet = FIRST
+) -> dict[Shelf, dict[int, int]]:
+    """By shelf, the passages of messages, and those that were found, by their numbers: the place of each."""
     candidates = {place: each for place, (each, _) in enumerate(found)}
     by_number = {each.message_no: place for place, each in candidates.items() if each.message_no}
     rows = db.execute(
@@ -212,12 +223,7 @@ def cosines(
     for place, each in candidates.items():
         if each.message_no is None and each.chunk_no is not None:
             places[docs if each.kind == "document" else memory][each.chunk_no] = place
-    best: dict[int, float] = {}
-    for shelf, of_shelf in places.items():
-        for chunk, cosine in similarities(db, shelf, [*of_shelf], vector).items() if of_shelf else ():
-            place = of_shelf[chunk]
-            best[place] = max(best.get(place, -1.0), cosine)
-    return best
+    return places
 
 
 def covers(

@@ -6,17 +6,18 @@ other prompts of the prompt's language. docs/languages.md has figures.
 """
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from memlog.projector.embedding.models import Embedder
 from memlog.projector.passages.vectors import MULTILINGUAL
 from memlog.projector.sqlite import Connection
 from memlog.query.context.background import BackgroundVectors, StoreSample, in_every_language, language
-from memlog.query.context.floor import cosines
+from memlog.query.context.floor import passages_of
 from memlog.query.search import nearest
 from memlog.query.search.candidates import Candidate
 from memlog.query.search.hits import Hit
+from memlog.query.search.vector_cache import stored
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,13 +57,22 @@ class MultilingualPrompt:
         """Return how near each of the hits is that has a vector, by its place."""
         if self.vector is None:
             return {}
-        towards, length, deviation = self._from_other_prompts
-        near = cosines(self._db, found, self.vector.tobytes(), MULTILINGUAL)
-        specific = cosines(self._db, found, towards, MULTILINGUAL)
-        result = {}
-        for place, cosine in near.items():
-            mean, spread = self._others(language(found[place][1].content))
-            result[place] = Nearness((cosine - mean) / spread, specific[place] * length / deviation)
+        import numpy as np
+
+        away, deviation = self._from_other_prompts
+        result: dict[int, Nearness] = {}
+        for shelf, places in passages_of(self._db, found, MULTILINGUAL).items():
+            if not places:
+                continue
+            numbers, read = stored(self._db, shelf, [*places])
+            # Not the product of BLAS: its threads wait for each other on a busy machine.
+            both = np.einsum("ij,kj->ik", read, np.stack([self.vector, away])) if numbers else ()
+            for number, (cosine, specific) in zip(numbers, both, strict=True):
+                place = places[number]
+                mean, spread = self._others(language(found[place][1].content))
+                near = Nearness(float((cosine - mean) / spread), float(specific / deviation))
+                # Of the passages of a long message the nearest one.
+                result[place] = max(result.get(place, near), near)
         return result
 
     def likeness(self) -> float:
@@ -91,17 +101,30 @@ class MultilingualPrompt:
         return self._pools[name]
 
     @cached_property
-    def _from_other_prompts(self) -> tuple[bytes, float, float]:
-        """The direction from the mean of other prompts of its language to it, the distance, and how much the
+    def _from_other_prompts(self) -> "tuple[NDArray[np.float32], float]":
+        """The way from the mean of other prompts of its language to it, [dimension], and how much the
         similarity of a background sentence to these differs."""
-        import numpy as np
 
         assert self.vector is not None
-        prompts = np.concatenate([part for each in _of_language(language(self._text)) for part in each[1:]])
-        away = self.vector - prompts.mean(0)
-        sentences = np.concatenate([each.sentences for each in in_every_language().values()])
-        deviation = (prompts @ sentences.T).std(0).mean()
-        return away.astype(np.float32).tobytes(), float(np.linalg.norm(away)), float(deviation)
+        away = self.vector - _prompts(language(self._text)).mean(0)
+        return away, _deviation(language(self._text))
+
+
+@cache
+def _prompts(name: str) -> "NDArray[np.float32]":
+    """Background prompts of a language."""
+    import numpy as np
+
+    return np.concatenate([part for each in _of_language(name) for part in each[1:]])
+
+
+@cache
+def _deviation(name: str) -> float:
+    """How much the similarity of a background sentence to prompts of a language differs."""
+    import numpy as np
+
+    sentences = np.concatenate([each.sentences for each in in_every_language().values()])
+    return float((_prompts(name) @ sentences.T).std(0).mean())
 
 
 def _of_language(name: str) -> list[BackgroundVectors]:

@@ -229,6 +229,11 @@ class ScoredPrompt:
         prompt = MultilingualPrompt(self._db, self.text, self.models.multilingual, self._sample, self.silent)
         return None if prompt.vector is None else prompt
 
+    @property
+    def finding(self) -> Models:
+        """What finds entries: the multilingual model alone, where it works, since both score them then."""
+        return self.models if self.multilingual is None else Models(None, self.models.multilingual)
+
     def weights(self, far: Nearness | None) -> Weights:
         """Return the weights of an entry. far: by the multilingual model; None where that has no vector."""
         if far is None:

@@ -176,7 +176,7 @@ class PromptSearches:
         if (kind != "memory" and not most[kind]) or (kind == "document" and not self._has_documents()):
             return Found([], NO_NEIGHBOURS, {})
         k = max(_HITS if kind == "memory" else 1, _CANDIDATES * most[kind])
-        found = hybrid.find(self._db, Search(request.text, k=k, filters=filters), self._prompt.models)
+        found = hybrid.find(self._db, Search(request.text, k=k, filters=filters), self._prompt.finding)
         return found if kind != "memory" else found._replace(hits=self._of_own(found.hits))
 
     def _of_own(self, hits: list[tuple[Candidate, Hit]]) -> list[tuple[Candidate, Hit]]:
