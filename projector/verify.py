@@ -1,6 +1,6 @@
 """Compares a read model with a replay of its log, and with a count of its lines."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from memlog.eventlog.verify import Lines, count_lines
 from memlog.projector import checkpoints
 from memlog.projector.catchup import Progress, build, rewritten_streams
 from memlog.projector.digest import digest, fulltext_digest
-from memlog.projector.embedding.models import is_of_provider
+from memlog.projector.embedding.models import may_refuse
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.fulltext import TABLES
@@ -185,14 +185,14 @@ def _described(db: Connection) -> Verification:
         quarantined=quarantined,
         nul_runs=[NulRun(*row) for row in db.execute(_NUL_RUNS)],
         damaged=sum(quarantined.get(reason, 0) for reason in DAMAGE),
-        vectors=vectors.count(db),
-        missing_vectors=index.count_pending(db),
-        withheld_vectors=sum(max(0, _count_withheld(db, shelf)) for shelf in _shelves_with_vectors(db)),
+        vectors=sum(vectors.count(db, of) for of in vectors.SETS),
+        missing_vectors=index.count_all_pending(db),
+        withheld_vectors=sum(max(0, _count_withheld(db, shelf)) for _, shelf in _shelves_with_vectors(db)),
     )
 
 
-def _shelves_with_vectors(db: Connection) -> Sequence[index.Shelf]:
-    return index.SHELVES if vectors.tables(db) else ()
+def _shelves_with_vectors(db: Connection) -> list[tuple[vectors.VectorSet, index.Shelf]]:
+    return [(of, shelf) for of in vectors.SETS if vectors.tables(db, of) for shelf in index.shelves(of)]
 
 
 def _count_withheld(db: Connection, shelf: index.Shelf) -> int:
@@ -202,11 +202,11 @@ def _count_withheld(db: Connection, shelf: index.Shelf) -> int:
 
 def _vector_problems(db: Connection) -> list[str]:
     problems = []
-    for shelf in _shelves_with_vectors(db):
+    for of, shelf in _shelves_with_vectors(db):
         missing = _count_withheld(db, shelf)
         # A provider is not sent everything, and refuses some.
-        if missing < 0 or (missing and not is_of_provider(vectors.model_of(db) or "")):
-            problems.append(f"{shelf.chunks}: passages and vectors do not match in number")
+        if missing < 0 or (missing and not may_refuse(vectors.model_of(db, of) or "")):
+            problems.append(f"{shelf.vectors}: passages and vectors do not match in number")
         probe = db.execute(f"SELECT embedding FROM {shelf.vectors} LIMIT 1").fetchone()
         nearest = f"SELECT distance FROM {shelf.vectors} WHERE embedding MATCH ? AND k = 1"
         found = probe and db.execute(nearest, probe).fetchone()

@@ -72,11 +72,11 @@ def _nothing(asked: BuildContext) -> Context:
 
 
 def _searched(read_model: ReadModel, asked: BuildContext, question: Asking) -> _Made:
-    db, synced, embedder, silent = latest_for_search(read_model, question, is_synced=asked.sync)
+    db, synced, models, silent = latest_for_search(read_model, question, is_synced=asked.sync)
 
     def found(asked: BuildContext, asking: Key | None) -> ContextHits:
         rerank = reranker_of(read_model, lambda ask: ask(db), has_key=question.has_key)
-        hits = find(db, asked, embedder, asking, read_model.sample, rerank)
+        hits = find(db, asked, models, asking, read_model.sample, rerank)
         hits.silent.update(silent)
         return hits
 

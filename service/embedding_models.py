@@ -3,18 +3,33 @@
 import threading
 from abc import ABC, abstractmethod
 from functools import cache, cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memlog.eventlog.errors import EmbeddingError
 from memlog.eventlog.forks import SplitByFork, keep_for_ever
-from memlog.projector.embedding.models import Embedder, Model, bundled_model, load_embedder
+from memlog.projector.embedding.models import (
+    MULTILINGUAL_PACKAGE,
+    Embedder,
+    Model,
+    Models,
+    bundled_model,
+    load_embedder,
+)
 from memlog.projector.sqlite import why_no_vectors
 
 if TYPE_CHECKING:
+    from memlog.service.multilingual import MultilingualEmbedder
     from memlog.service.providers.breaker import Breaker
     from memlog.service.providers.embedders import Patience
     from memlog.service.providers.settings import EmbeddingProvider
+
+
+@cache
+def has_multilingual() -> bool:
+    """Whether the extra `multilingual` is installed."""
+    return find_spec(MULTILINGUAL_PACKAGE) is not None
 
 
 class EmbeddingModel(ABC):
@@ -51,6 +66,20 @@ class EmbeddingModel(ABC):
         return LocalModel(None).embedder_or_why()[0]
 
     @property
+    def multilingual(self) -> "MultilingualEmbedder | None":
+        """What reads every language beside it; None where it is not installed, or not to be used."""
+        return None
+
+    def models_or_why(self, patience: "Patience" = "background") -> tuple[Models, dict[str, str]]:
+        """The model and the multilingual one; the reasons where one does not work."""
+        first, silent = self.embedder_or_why(patience)
+        return Models(first, None if why_no_vectors() is not None else self.multilingual), silent
+
+    def all_known(self) -> list[Model]:
+        """What is known of both without loading one."""
+        return [each for each in (self.known(), self.multilingual) if each is not None]
+
+    @property
     def providers(self) -> "list[Breaker]":
         """What is known of the providers that it may ask."""
         return []
@@ -79,6 +108,16 @@ class LocalModel(EmbeddingModel, SplitByFork):
             keep_for_ever(_bundled_embedder())
         self._loaded = None
         _bundled_embedder.cache_clear()
+
+    @property
+    def multilingual(self) -> "MultilingualEmbedder | None":
+        """See `EmbeddingModel.multilingual`. Whoever names a folder has chosen a model for all texts."""
+        if self._folder is not None or not has_multilingual():
+            return None
+        # Imported here: most stores have no such model.
+        from memlog.service.multilingual import multilingual_embedder
+
+        return multilingual_embedder()
 
     def _embedder(self, patience: "Patience") -> Embedder:  # noqa: ARG002 - it waits for nobody
         if self._failure is not None:
@@ -170,6 +209,11 @@ class FirstThatWorks(EmbeddingModel):
     def providers(self) -> "list[Breaker]":
         """See `EmbeddingModel.providers`."""
         return [each for model in self._models for each in model.providers]
+
+    @property
+    def multilingual(self) -> "MultilingualEmbedder | None":
+        """See `EmbeddingModel.multilingual`."""
+        return next((each.multilingual for each in self._models if each.multilingual is not None), None)
 
     def _embedder(self, patience: "Patience") -> Embedder:
         reasons = []

@@ -17,7 +17,7 @@ from memlog.eventlog.layout import CACHE, LOG
 from memlog.eventlog.log_state import FileState, changed_streams, state_of
 from memlog.eventlog.owner import making_way
 from memlog.eventlog.streams import shown
-from memlog.projector.embedding.models import Embedder
+from memlog.projector.embedding.models import NO_MODELS, Embedder, Models
 from memlog.projector.lifecycle import Projection, Projector
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
@@ -89,7 +89,7 @@ class ReadModel(SplitByFork):
         self.is_off = is_off
         self.people = People() if people is None else people
         self._lock_timeout = lock_timeout
-        self.projector = Projector(path, chunk_sizes, lock_timeout=lock_timeout, model=model.known)
+        self.projector = Projector(path, chunk_sizes, lock_timeout=lock_timeout, models=model.all_known)
         self._in_use = ForkMutex()
         self.held_vectors, self.sample = HeldVectors(), StoreSample()
         self.notify = notify
@@ -194,7 +194,7 @@ class ReadModel(SplitByFork):
                 return work()
 
     def latest(
-        self, *, sync: bool = True, embedder: Embedder | None = None, silent: dict[str, str] | None = None
+        self, *, sync: bool = True, models: Models = NO_MODELS, silent: dict[str, str] | None = None
     ) -> tuple[Connection, bool]:
         """The live generation, and whether it has come up to the log. Builds one where none can be read.
 
@@ -212,7 +212,8 @@ class ReadModel(SplitByFork):
             if done is not None:
                 self.noted(done)
             self._told_behind.clear()
-            self._embed_some(embedder, {} if silent is None else silent)
+            for embedder in models.loaded:
+                self._embed_some(embedder, {} if silent is None else silent)
         except DatabaseError as error:
             # Without one that can be read, what was to be built is what there is no room for.
             if error.code != NO_ROOM or self.projector.why_unusable() is not None:
@@ -226,11 +227,11 @@ class ReadModel(SplitByFork):
             return self.projector.live(), False
         return self.projector.live(), True
 
-    def _embed_some(self, embedder: Embedder | None, silent: dict[str, str]) -> None:
+    def _embed_some(self, embedder: Embedder, silent: dict[str, str]) -> None:
         """Embed what a query may wait for. One thread at a time: two would compute the same vectors."""
         lock = self._embedding.lock
         # A query asks a provider for its own vector alone: whatever else waits takes `embed`, or a watch.
-        if embedder is None or embedder.is_remote or not lock.acquire(timeout=_QUERY_LOCK_TIMEOUT):
+        if embedder.is_remote or not lock.acquire(timeout=_QUERY_LOCK_TIMEOUT):
             return
         try:
             with suppress(Busy):
@@ -324,7 +325,7 @@ class ReadModel(SplitByFork):
 
 def name_pending(db: Connection, silent: dict[str, str]) -> None:
     """Note in `silent` how many passages have no vector yet, if any."""
-    if pending := index.count_pending(db):
+    if pending := index.count_all_pending(db):
         why = silent.get("pending", "project the log")
         silent["pending"] = f"{pending} passages have no vector yet: {why}"
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from memlog.eventlog.chat import Chat
 from memlog.eventlog.errors import EmbeddingError
 from memlog.eventlog.outgoing import has_key
-from memlog.projector.embedding.models import Embedder, Kind
+from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind, Models
 from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection
 from memlog.query.search.hits import Hit
@@ -44,23 +44,23 @@ def search_store(reads: ReadPool, asked: Search, *, reranks: bool = True) -> Sea
     result = reads.healed(lambda read_model: _searched(read_model, wanted, asking))
     if rerank is not None:
         result.hits = rerank(asked.text, result.hits, result.silent)[: asked.k]
-    if asking.embedder is None and asked.mode == "vector":
+    if not asking.models.loaded and asked.mode == "vector":
         result.silent.setdefault("vector", NO_MODEL)
     return result
 
 
 def _searched(read_model: ReadModel, asked: Search, asking: "Asking") -> SearchResult:
-    db, synced, embedder, silent = latest_for_search(read_model, asking, is_synced=asked.sync)
-    result = search(db, asked, embedder, read_model.held_vectors)
+    db, synced, models, silent = latest_for_search(read_model, asking, is_synced=asked.sync)
+    result = search(db, asked, models, read_model.held_vectors)
     result.synced = synced
     result.silent |= silent
     return result
 
 
 class Asking:
-    """The embedder for a question. A provider has embedded it already: nothing is locked meanwhile.
+    """The models for a question. A provider has embedded it already: nothing is locked meanwhile.
 
-    chat: in which it is said. silent: why there is no embedder. has_key: whether providers are to be asked,
+    chat: in which it is said. silent: why one does not work. has_key: whether providers are to be asked,
     and the question holds what looks like a key.
     """
 
@@ -75,11 +75,12 @@ class Asking:
     ) -> None:
         self.embeds = embeds
         self.has_key = False
-        self.embedder: Embedder | None = None
+        self.models = NO_MODELS
         self.silent: dict[str, str] = {}
         if embeds:
-            self.embedder, self.silent = reads.first.model.embedder_or_why("question")
-        is_remote = self.embedder is not None and self.embedder.is_remote
+            self.models, self.silent = reads.first.model.models_or_why("question")
+        first = self.models.first
+        is_remote = first is not None and first.is_remote
         if is_remote or reads.first.rerank is not None:
             # Of the whole: only its beginning is embedded. Beside it stands what its chat said before.
             self.has_key = (
@@ -89,8 +90,9 @@ class Asking:
                     lambda read_model: question_has_key(read_model.latest(sync=is_synced)[0], text, chat)
                 )
             )
-        if self.embedder is not None and is_remote:
-            self.embedder = _AskedBefore(self.embedder, None if self.has_key else embedded_part(text))
+        if first is not None and is_remote:
+            before = _AskedBefore(first, None if self.has_key else embedded_part(text))
+            self.models = self.models._replace(first=before)
 
 
 class _AskedBefore:
@@ -146,19 +148,18 @@ def reranker_of(
 
 def latest_for_search(
     read_model: ReadModel, asking: Asking, *, is_synced: bool
-) -> tuple[Connection, bool, Embedder | None, dict[str, str]]:
-    """The read model, whether it has caught up, the embedding model, and what is missing, with the reason."""
-    embedder, silent = asking.embedder, dict(asking.silent)
-    db, synced = read_model.latest(sync=is_synced, embedder=embedder, silent=silent)
-    if embedder is not None:
+) -> tuple[Connection, bool, Models, dict[str, str]]:
+    """The read model, whether it has caught up, the models, and what is missing, with the reason."""
+    models, silent = asking.models, dict(asking.silent)
+    first = models.first
+    db, synced = read_model.latest(sync=is_synced, models=models, silent=silent)
+    if models.loaded:
         name_pending(db, silent)
     there = vectors.model_of(db) if asking.embeds else None
-    if there is None or (embedder is not None and there == embedder.id):
-        return db, synced, embedder, silent
+    if there is None or (first is not None and there == first.id):
+        return db, synced, models, silent
     former = read_model.model.for_vectors_of(there)
-    if embedder is None or former is None:
-        return db, synced, former or embedder, silent
-    silent["pending"] = (
-        f"the vectors of {there} answer until those of {embedder.id} are ready: project the log"
-    )
-    return db, synced, former, silent
+    if first is None or former is None:
+        return db, synced, models._replace(first=former or first), silent
+    silent["pending"] = f"the vectors of {there} answer until those of {first.id} are ready: project the log"
+    return db, synced, models._replace(first=former), silent

@@ -1,6 +1,6 @@
 """Fills the vector tables from the cache, and with vectors that it computes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -14,11 +14,11 @@ from memlog.eventlog.outgoing import is_private
 from memlog.projector.catchup import Progress, Turn
 from memlog.projector.embedding import EMBED_BATCH
 from memlog.projector.embedding.cache import VectorCache
-from memlog.projector.embedding.models import Embedder, Model, is_of_provider
+from memlog.projector.embedding.models import Embedder, Model, is_of_provider, may_refuse
 from memlog.projector.embedding.set_aside import take_back
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import Shelf
-from memlog.projector.passages.vectors import Pending
+from memlog.projector.passages.vectors import Pending, VectorSet
 from memlog.projector.sqlite import Connection, connect, transaction, why_no_vectors, wrapped
 
 
@@ -29,6 +29,12 @@ class Embedded(msgspec.Struct):
     computed: int = 0
     cached: int = 0
     withheld: int = 0
+
+    def __add__(self, other: "Embedded") -> "Embedded":
+        """Return the sums."""
+        return Embedded(
+            self.computed + other.computed, self.cached + other.cached, self.withheld + other.withheld
+        )
 
 
 def fill(
@@ -42,7 +48,8 @@ def fill(
     batch: int,
     progress: Progress | None,
 ) -> None:
-    """Store the missing vectors of the live generation `db`, and add to `counts`; see `Projector.embed`.
+    """Store the missing vectors of a model in the live generation `db`, and add to `counts`; see
+    `Projector.embed`.
 
     Vectors of another model than those that are there gather in the cache first. So a search has either all
     of the old ones, or all of the new ones.
@@ -50,18 +57,19 @@ def fill(
     limit: texts to compute at most, those in `counts` included. batch: passages in a write, each in a `turn`.
     """
     filling = _VectorFill(db, store, embedder, counts, turn, limit, batch, progress or (lambda *_: None))
-    known = vectors.model_of(db)
+    of = vectors.set_for(embedder)
+    known = vectors.model_of(db, of)
     if known is None:
         with turn():
             if vectors.use_model(db, embedder):
-                index.queue_all(db)
+                index.queue_all(db, of)
     elif known != embedder.id:
         # A program that names no provider reads a store for which another one does: two would swap in turns.
         is_left = limit is not None and is_of_provider(known) and not embedder.is_remote
         if is_left or not (filling.gather() and filling.swap()):
             return
-    if embedder.is_remote:
-        take_back(db, store, embedder.id, turn)
+    if may_refuse(embedder.id):
+        take_back(db, store, embedder, turn)
     filling.store_waiting()
 
 
@@ -77,20 +85,25 @@ class _VectorFill(NamedTuple):
     batch: int
     progress: Progress
 
+    @property
+    def of(self) -> VectorSet:
+        """The tables of the model."""
+        return vectors.set_for(self.embedder)
+
     def store_waiting(self) -> None:
         """Give the passages that wait for a vector theirs."""
-        db = self.db
-        total, done = index.count_pending(db), 0
+        db, of = self.db, self.of
+        total, done = index.count_pending(db, of), 0
         if not total:
             return
         self.progress("vectors", 0, total)
         # Of few, those that were appended last: a question is more often about them.
-        for shelf, found in index.waiting(db, self.batch, newest_first=self.limit is not None):
+        for shelf, found in index.waiting(db, self.batch, of, newest_first=self.limit is not None):
             passages, withheld = self._sorted(shelf, found)
             known, computed, refused, failed = self._vectors(passages)
             passages, aside = _without(refused, passages)
             with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
-                if vectors.model_of(db) != self.embedder.id:
+                if vectors.model_of(db, of) != self.embedder.id:
                     return  # another process has put those of its model there
                 stored = vectors.store(db, shelf.vectors, shelf.queue, passages, known)
                 index.drop_waiting(db, shelf, [*withheld, *aside])
@@ -110,7 +123,7 @@ class _VectorFill(NamedTuple):
         """Bring the vectors of all passages into the cache; return whether they are there."""
         upto = vectors.gathered(self.db, self.embedder)
         total, done = index.count(self.db), 0
-        for shelf in index.SHELVES:
+        for shelf in index.shelves(self.of):
             while found := index.all_after(self.db, shelf, upto[shelf.vectors], self.batch):
                 passages, withheld = self._sorted(shelf, found)
                 known, computed, refused, failed = self._vectors(passages)
@@ -137,8 +150,8 @@ class _VectorFill(NamedTuple):
         with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
             if not vectors.use_model(self.db, self.embedder):
                 return True
-            index.queue_all(self.db)
-            for shelf, found in index.waiting(self.db, self.batch):
+            index.queue_all(self.db, self.of)
+            for shelf, found in index.waiting(self.db, self.batch, self.of):
                 passages, withheld = self._sorted(shelf, found)
                 cached = cache.find([passage.text for passage in passages])
                 vectors.store(self.db, shelf.vectors, shelf.queue, passages, cached)
@@ -158,7 +171,7 @@ class _VectorFill(NamedTuple):
         with closing(VectorCache(self.store, self.embedder.id)) as cache:
             cached = cache.find([passage.text for passage in passages])
             missing = [text for text in dict.fromkeys(each.text for each in passages) if text not in cached]
-            days = cache.days_aside(missing) if self.embedder.is_remote else {}
+            days = cache.days_aside(missing) if may_refuse(self.embedder.id) else {}
         aside = frozenset(text for text, day in days.items() if day >= timestamps.today())
         room = None if self.limit is None else max(0, self.limit - self.counts.computed)
         wanted = [text for text in missing if text not in aside][:room]
@@ -210,34 +223,41 @@ class _Former(NamedTuple):
 
 
 def take_cached_vectors(
-    db: Connection, store: Path, known_model: Callable[[], Model | None], live: Path | None
+    db: Connection, store: Path, known_models: Callable[[], Iterable[Model]], live: Path | None
 ) -> int:
     """Make the vector tables of a new generation and fill them from the cache; return how many vectors.
 
     live: the generation that it replaces. The model of its vectors stays until the cache has all of another.
     """
-    model = None if why_no_vectors() is not None else known_model()
-    former = None if live is None or why_no_vectors() is not None else _model_of(live)
+    if why_no_vectors() is not None:
+        return 0
+    known = {vectors.set_for(model): model for model in known_models()}
+    return sum(_take_cached(db, store, of, known.get(of), live) for of in vectors.SETS)
+
+
+def _take_cached(db: Connection, store: Path, of: VectorSet, model: Model | None, live: Path | None) -> int:
+    former = None if live is None else _model_of(live, of)
     if former is not None and (model is None or former != model.id):
         model = _former(db, store, model, former) or model
     if model is None:
         return 0
     with transaction(db):
         vectors.use_model(db, model)
+        index.queue_all(db, of)
     if not (store / EMBEDDINGS).exists():
         return 0
     taken = 0
     # Busy: a forked child goes without the cache that its parent has open.
     with suppress(Busy), closing(VectorCache(store, model.id)) as cache, transaction(db):
-        for shelf, passages in index.waiting(db, EMBED_BATCH):
+        for shelf, passages in index.waiting(db, EMBED_BATCH, of):
             cached = cache.find([passage.text for passage in passages])
             taken += len(vectors.store(db, shelf.vectors, shelf.queue, passages, cached))
     return taken
 
 
-def _model_of(generation: Path) -> str | None:
+def _model_of(generation: Path, of: VectorSet) -> str | None:
     with suppress(DatabaseError), closing(connect(generation, "look")) as db, wrapped(generation):
-        return vectors.model_of(db)
+        return vectors.model_of(db, of)
     return None
 
 

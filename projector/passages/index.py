@@ -11,7 +11,7 @@ from memlog.projector.passages import fulltext, vectors
 from memlog.projector.passages.beside import fact_holds_key, message_holds_key, names_of_memory
 from memlog.projector.passages.chunking import Chunk, ChunkSizes, chunks, plain_chunks, single_chunk
 from memlog.projector.passages.formats import MARKDOWN, Form, form_of
-from memlog.projector.passages.vectors import Pending
+from memlog.projector.passages.vectors import Pending, VectorSet
 from memlog.projector.rows import insert
 from memlog.projector.sqlite import Connection, count_rows
 from memlog.projector.text.analyzer import passage
@@ -21,7 +21,7 @@ from memlog.projector.text.tokens import surely_within
 class Shelf(msgspec.Struct, frozen=True):
     """The tables of one kind of passages.
 
-    chunks: a row per passage. vectors: the vec0 table.
+    chunks: a row per passage. vectors: the vec0 table. queue: the passages that wait for a vector.
     has_fulltext: which rows have an entry of their own in `fulltext`, as a condition.
     embeds_label: whether a passage is embedded with its label. A file's name is not: a file that was renamed
         keeps its vectors.
@@ -31,12 +31,8 @@ class Shelf(msgspec.Struct, frozen=True):
     fulltext: str
     has_fulltext: str
     vectors: str
+    queue: str
     embeds_label: bool
-
-    @property
-    def queue(self) -> str:
-        """The table of the passages that wait for a vector."""
-        return f"{self.chunks}_queue"
 
 
 MEMORY = Shelf(
@@ -45,6 +41,7 @@ MEMORY = Shelf(
     # Whole messages have a full text of their own.
     has_fulltext="message_id IS NULL",
     vectors="vec_memory",
+    queue="memory_chunks_queue",
     embeds_label=True,
 )
 """Of messages, memories, summaries, facts, daily events, and documents of sources of kind `memory`."""
@@ -54,11 +51,30 @@ DOCS = Shelf(
     fulltext="doc_chunks_fts",
     has_fulltext="1",
     vectors="vec_docs",
+    queue="doc_chunks_queue",
     embeds_label=False,
 )
 """Of documents of sources of kind `docs`."""
 
 SHELVES = (MEMORY, DOCS)
+
+_MULTILINGUAL = tuple(
+    msgspec.structs.replace(shelf, vectors=table, queue=queue)
+    for shelf, table, queue in zip(
+        SHELVES, vectors.MULTILINGUAL.tables, vectors.MULTILINGUAL.queues, strict=True
+    )
+)
+
+
+def shelves(of: VectorSet) -> tuple[Shelf, ...]:
+    """Return the same passages with the vectors of a set."""
+    return _MULTILINGUAL if of is vectors.MULTILINGUAL else SHELVES
+
+
+def sets_in_use(db: Connection) -> list[VectorSet]:
+    """Return the sets of vectors that passages of `db` wait for: the first in any case."""
+    return [vectors.FIRST, *(of for of in vectors.SETS[1:] if vectors.model_of(db, of) is not None)]
+
 
 _PASSAGE = "stream, label, created_at, updated_at, chunk_index, section, content, start_char, end_char"
 
@@ -138,9 +154,14 @@ def _add(db: Connection, shelf: Shelf, columns: str, rows: list[tuple[Any, ...]]
     numbers = range(first, first + len(rows))
     numbered = ((number, *row) for number, row in zip(numbers, rows, strict=True))
     insert(db, shelf.chunks, f"chunk_no, {columns}", numbered, empty_is_null=("chat_id", "label", "section"))
-    insert(db, shelf.queue, "chunk_no", ((number,) for number in numbers))
+    for each in _in_every_set(db, shelf):
+        insert(db, each.queue, "chunk_no", ((number,) for number in numbers))
     if "message_id" not in columns:  # see `Shelf.has_fulltext`: most passages need no look
         fulltext.add(db, shelf.fulltext, _texts(db, shelf, "chunk_no >= ?", (first,)))
+
+
+def _in_every_set(db: Connection, shelf: Shelf) -> list[Shelf]:
+    return [shelves(of)[SHELVES.index(shelf)] for of in sets_in_use(db)]
 
 
 def _take_numbers(db: Connection, shelf: Shelf, count: int) -> int:
@@ -163,27 +184,29 @@ def remove(db: Connection, shelf: Shelf, where: str, values: tuple[Any, ...]) ->
     """
     fulltext.remove(db, shelf.fulltext, _texts(db, shelf, where, values))
     chunk_numbers = f"SELECT chunk_no FROM {shelf.chunks} WHERE {where}"
-    if not vectors.remove(db, shelf.vectors, chunk_numbers, values):
-        queue_all(db)
-    db.execute(f"DELETE FROM {shelf.queue} WHERE chunk_no IN ({chunk_numbers})", values)
+    for of in sets_in_use(db):
+        each = shelves(of)[SHELVES.index(shelf)]
+        if not vectors.remove(db, of, each.vectors, chunk_numbers, values) and of is vectors.FIRST:
+            queue_all(db)
+        db.execute(f"DELETE FROM {each.queue} WHERE chunk_no IN ({chunk_numbers})", values)
     db.execute(f"DELETE FROM {shelf.chunks} WHERE {where}", values)
 
 
-def queue_all(db: Connection) -> None:
+def queue_all(db: Connection, of: VectorSet = vectors.FIRST) -> None:
     """Have every passage wait for a vector anew."""
-    for shelf in SHELVES:
+    for shelf in shelves(of):
         db.execute(f"INSERT OR IGNORE INTO {shelf.queue} SELECT chunk_no FROM {shelf.chunks}")
 
 
 def waiting(
-    db: Connection, size: int, *, newest_first: bool = False
+    db: Connection, size: int, of: VectorSet = vectors.FIRST, *, newest_first: bool = False
 ) -> Iterator[tuple[Shelf, list[Pending]]]:
     """The passages without a vector, in the order of their numbers, up to `size` at a time.
 
     newest_first: in the reverse order, without those that come meanwhile.
     """
     sign, order, last = ("<", "DESC", 2**63 - 1) if newest_first else (">", "ASC", 0)
-    for shelf in SHELVES:
+    for shelf in shelves(of):
         source = f"{shelf.queue} JOIN {shelf.chunks} c USING (chunk_no)"
         after = last
         while found := _some(db, shelf, source, f"chunk_no {sign} ? ORDER BY chunk_no {order}", after, size):
@@ -222,7 +245,7 @@ def queue_again(db: Connection, shelf: Shelf, passage: Pending) -> None:
 
 def _some(db: Connection, shelf: Shelf, source: str, where: str, number: int, size: int) -> list[Pending]:
     of_memory = "(SELECT category FROM memories m WHERE m.memory_id = c.memory_id)"
-    columns = f"chunk_no, label, content, {of_memory if shelf is MEMORY else 'NULL'}"
+    columns = f"chunk_no, label, content, {of_memory if shelf.chunks == MEMORY.chunks else 'NULL'}"
     rows = db.execute(f"SELECT {columns} FROM {source} WHERE {where} LIMIT ?", (number, size))
     return [
         Pending(chunk_no, _embedded_text(shelf, label, content), category)
@@ -302,9 +325,14 @@ def count(db: Connection) -> int:
     return sum(count_rows(db, shelf.chunks) for shelf in SHELVES)
 
 
-def count_pending(db: Connection) -> int:
+def count_pending(db: Connection, of: VectorSet = vectors.FIRST) -> int:
     """How many passages have no vector yet."""
-    return sum(count_rows(db, shelf.queue) for shelf in SHELVES)
+    return sum(count_rows(db, shelf.queue) for shelf in shelves(of)) if of in sets_in_use(db) else 0
+
+
+def count_all_pending(db: Connection) -> int:
+    """How many vectors passages wait for: of each set that is in use."""
+    return sum(count_pending(db, of) for of in vectors.SETS)
 
 
 def _texts(db: Connection, shelf: Shelf, where: str, values: tuple[Any, ...]) -> list[fulltext.Text]:

@@ -1,6 +1,6 @@
-"""The vector tables of a generation.
+"""The vector tables of a generation: those of the store's model, and those of the multilingual one.
 
-They hold vectors of one model at a time; `meta.vector_model` is that model's id, and a search with another
+Each set holds vectors of one model at a time; a row of `meta` has that model's id, and a search with another
 model does not look into them. The vectors of the next model gather in the cache, and replace them in one
 transaction.
 """
@@ -8,17 +8,38 @@ transaction.
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from memlog.projector.embedding.models import Model
+from memlog.projector.embedding.models import Model, is_multilingual
 from memlog.projector.sqlite import Connection, count_rows, why_no_vectors
 
-TABLES = ("vec_memory", "vec_docs")
+VERSION = 2
+"""Of the sets of tables: a memlog that does not know one would leave what was forgotten in it."""
+
+
+class VectorSet(NamedTuple):
+    """The tables of the vectors of one model.
+
+    model: the name of the row of `meta` with its id. following: of the row about the next one. tables: of
+    vectors. queues: of passages that wait for one, which the set makes; the schema has those of the first.
+    """
+
+    model: str
+    following: str
+    tables: tuple[str, str]
+    queues: tuple[str, ...] = ()
+
+
+FIRST = VectorSet("vector_model", "next_vectors", ("vec_memory", "vec_docs"))
+MULTILINGUAL = VectorSet(
+    "multilingual_model",
+    "next_multilingual_vectors",
+    ("vec_memory_multilingual", "vec_docs_multilingual"),
+    ("memory_chunks_multilingual_queue", "doc_chunks_multilingual_queue"),
+)
+SETS = (FIRST, MULTILINGUAL)
 
 _CHUNK = 64
 """Vectors for which vec0 reserves space at once. With its default of 1,024 a table of one vector of 384
 dimensions takes 1.5 MB. https://alexgarcia.xyz/sqlite-vec/features/vec0.html"""
-
-
-_NEXT = "next_vectors"
 
 
 class Pending(NamedTuple):
@@ -32,20 +53,25 @@ class Pending(NamedTuple):
     category: str | None = None
 
 
-def model_of(db: Connection) -> str | None:
+def set_for(model: Model) -> VectorSet:
+    """Return the tables that vectors of a model go into."""
+    return MULTILINGUAL if is_multilingual(model.id) else FIRST
+
+
+def model_of(db: Connection, of: VectorSet = FIRST) -> str | None:
     """The id of the model that the vector tables of `db` are for; None where there are none."""
-    row = db.execute("SELECT value FROM meta WHERE name = 'vector_model'").fetchone()
+    row = db.execute("SELECT value FROM meta WHERE name = ?", (of.model,)).fetchone()
     return row[0] if row else None
 
 
-def tables(db: Connection) -> tuple[str, ...]:
+def tables(db: Connection, of: VectorSet = FIRST) -> tuple[str, ...]:
     """Return the vector tables of `db` that this SQLite can read."""
-    return () if model_of(db) is None or why_no_vectors() is not None else TABLES
+    return () if model_of(db, of) is None or why_no_vectors() is not None else of.tables
 
 
-def count(db: Connection) -> int:
+def count(db: Connection, of: VectorSet = FIRST) -> int:
     """Return how many passages have a vector."""
-    return sum(count_rows(db, table) for table in tables(db))
+    return sum(count_rows(db, table) for table in tables(db, of))
 
 
 def use_model(db: Connection, model: Model) -> bool:
@@ -53,37 +79,43 @@ def use_model(db: Connection, model: Model) -> bool:
 
     If True, vectors of another model are gone, and all passages wait anew.
     """
-    if model_of(db) == model.id:
+    of = set_for(model)
+    if model_of(db, of) == model.id:
         return False
-    for table in TABLES:
+    for queue in of.queues:
+        db.execute(f"DROP TABLE IF EXISTS {queue}")
+        db.execute(f"CREATE TABLE {queue} (chunk_no INTEGER PRIMARY KEY)")
+    for table in of.tables:
         db.execute(f"DROP TABLE IF EXISTS {table}")
         db.execute(
             f"CREATE VIRTUAL TABLE {table} USING vec0"
             f" (embedding float[{model.dimension}] distance_metric = cosine, chunk_size = {_CHUNK})"
         )
-    db.execute("INSERT OR REPLACE INTO meta VALUES ('vector_model', ?)", (model.id,))
-    db.execute("DELETE FROM meta WHERE name = ?", (_NEXT,))
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (of.model, model.id))
+    db.execute("DELETE FROM meta WHERE name = ?", (of.following,))
     return True
 
 
 def gathered(db: Connection, model: Model) -> dict[str, int]:
     """Up to which passage of each table the cache has the vectors of a model that is to be the next one."""
-    row = db.execute("SELECT value FROM meta WHERE name = ?", (_NEXT,)).fetchone()
+    of = set_for(model)
+    row = db.execute("SELECT value FROM meta WHERE name = ?", (of.following,)).fetchone()
     numbers, _, name = row[0].partition(" ") if row else ("", "", "")
     if name != model.id:
-        return dict.fromkeys(TABLES, 0)
-    return dict(zip(TABLES, map(int, numbers.split(",")), strict=True))
+        return dict.fromkeys(of.tables, 0)
+    return dict(zip(of.tables, map(int, numbers.split(",")), strict=True))
 
 
 def note_gathered(db: Connection, model: Model, upto: Mapping[str, int]) -> None:
     """Note what `gathered` gives."""
-    numbers = ",".join(str(upto[table]) for table in TABLES)
-    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (_NEXT, f"{numbers} {model.id}"))
+    of = set_for(model)
+    numbers = ",".join(str(upto[table]) for table in of.tables)
+    db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (of.following, f"{numbers} {model.id}"))
 
 
 def why_unlike(db: Connection, model: Model) -> str | None:
     """Why the vectors in `db` cannot be compared with `model`'s; None if they can, or there are none."""
-    stored = model_of(db)
+    stored = model_of(db, set_for(model))
     if stored in (None, model.id):
         return None
     return f"the vectors are of {stored}, the model is {model.id}: project the log"
@@ -106,16 +138,16 @@ def store(
     return stored
 
 
-def remove(db: Connection, table: str, chunk_numbers: str, values: tuple[Any, ...]) -> bool:
+def remove(db: Connection, of: VectorSet, table: str, chunk_numbers: str, values: tuple[Any, ...]) -> bool:
     """Remove the vectors of the chunks that the query `chunk_numbers` gives; return whether others stay.
 
     A SQLite that cannot load sqlite-vec gives all vectors up, lest some stay without a chunk: all passages
     have to wait anew. One that can makes the tables anew, from the cache.
     """
-    if model_of(db) is None:
+    if model_of(db, of) is None:
         return True
     if why_no_vectors() is not None:
-        db.execute("DELETE FROM meta WHERE name = 'vector_model'")
+        db.execute("DELETE FROM meta WHERE name = ?", (of.model,))
         return False
     db.execute(f"DELETE FROM {table} WHERE rowid IN ({chunk_numbers})", values)
     return True

@@ -131,7 +131,11 @@ def language_of(text: str) -> str:
     A sign is a stop word that English has not, or a word with letters that English has not. One word such as
     "no", "ned" or "o" is a stop word of some language by chance: see docs/tools/context-details.md.
     """
-    text = text[:_SIGNS_IN]
+    return _language_of(text[:_SIGNS_IN])
+
+
+@lru_cache(8192)
+def _language_of(text: str) -> str:
     if not is_mostly_latin(text):
         return next(chain.from_iterable(map(_by_script, _WORD.findall(text))), OTHER_SCRIPT)
     if is_plain_english(text):

@@ -5,6 +5,8 @@ compared with those of sentences that have nothing to do with the store, and of 
 """
 
 import json
+from collections import defaultdict
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,24 +14,32 @@ from typing import TYPE_CHECKING, NamedTuple
 from memlog.projector.embedding.models import Model, is_bundled
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import Shelf
+from memlog.projector.passages.vectors import VectorSet
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
-from memlog.projector.text.stemming import ENGLISH, language_of
+from memlog.projector.text.spaceless import is_cjk
+from memlog.projector.text.stemming import ENGLISH, OTHER_SCRIPT, language_of
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+LANGUAGES = ("english", "russian", "finnish", "german", "chinese")
+"""Of the background."""
 
 TEXTS = Path(__file__).with_name("background.json")
 """By language: `sentences` such as memories have, and prompts of two kinds: `personal` ones, which a memory
 answers, and `general` ones. Written for memlog."""
 
 VECTORS = Path(__file__).with_name("background.f16")
-"""The vectors of `TEXTS` in their order by the bundled model, as float16. `python -m tests.eval.told
---background` writes it."""
+"""The vectors of the English `TEXTS` in their order by the bundled model, as float16. `python -m
+tests.eval.told --background` writes it."""
 
-_LARGEST_SAMPLE = {index.MEMORY: 400, index.DOCS: 100}
-"""Passages of a shelf. Of fixtures/told all are in it; a sample bounds what a large store costs."""
+MULTILINGUAL_VECTORS = Path(__file__).with_name("background-multilingual.f16")
+"""The same of all `TEXTS` by the multilingual model."""
+
+_LARGEST_SAMPLE = (400, 100)
+"""Passages of each shelf. Of fixtures/told all are in it; a sample bounds what a large store costs."""
 
 
 def reads(model: Model, text: str) -> bool:
@@ -38,58 +48,93 @@ def reads(model: Model, text: str) -> bool:
     return not is_bundled(model) or language_of(text) == ENGLISH
 
 
+def language(text: str) -> str:
+    """Return the language of a text: one of `LANGUAGES`, or another name."""
+    found = language_of(text)
+    return "chinese" if found == OTHER_SCRIPT and any(map(is_cjk, text)) else found
+
+
 class BackgroundVectors(NamedTuple):
-    """Vectors of the background, [texts, dimension]."""
+    """Vectors of the background in a language, [texts, dimension]."""
 
     sentences: "NDArray[np.float32]"
     personal: "NDArray[np.float32]"
     general: "NDArray[np.float32]"
 
 
-def texts() -> list[str]:
-    """The texts of the background: sentences, personal and general prompts."""
-    (kinds,) = json.loads(TEXTS.read_bytes()).values()
-    return [text for of_kind in kinds.values() for text in of_kind]
+def texts(name: str) -> dict[str, list[str]]:
+    """The texts of the background in a language: sentences, personal and general prompts."""
+    kinds: dict[str, list[str]] = json.loads(TEXTS.read_bytes())[name]
+    return kinds
 
 
 @cache
 def background() -> BackgroundVectors:
     """The background in English, as the bundled model sees it."""
+    return _read_vectors(VECTORS, [ENGLISH])[ENGLISH]
+
+
+@cache
+def in_every_language() -> dict[str, BackgroundVectors]:
+    """The background by language, as the multilingual model sees it."""
+    return _read_vectors(MULTILINGUAL_VECTORS, LANGUAGES)
+
+
+def _read_vectors(path: Path, names: Sequence[str]) -> dict[str, BackgroundVectors]:
     import numpy as np
 
-    (kinds,) = json.loads(TEXTS.read_bytes()).values()
-    read = np.fromfile(VECTORS, np.float16).astype(np.float32).reshape(sum(map(len, kinds.values())), -1)
-    ends = np.cumsum([len(of_kind) for of_kind in kinds.values()])[:-1]
-    return BackgroundVectors(*np.split(read, ends))
+    counts = [len(of_kind) for name in names for of_kind in texts(name).values()]
+    read = np.fromfile(path, np.float16).astype(np.float32).reshape(sum(counts), -1)
+    parts = np.split(read, np.cumsum(counts)[:-1])
+    return {name: BackgroundVectors(*parts[3 * place : 3 * place + 3]) for place, name in enumerate(names)}
 
 
 class StoreSample:
-    """Vectors of some passages of a store in English, or of all languages for a model that reads all.
+    """Vectors of some passages of a store, each with its language.
 
     Every 2ⁿth passage by number is in it, so that a new message seldom changes it, and the same log gives
     the same sample. What was read is kept for the next prompt.
     """
 
     def __init__(self) -> None:
-        self._of: tuple[Connection, str | None] | None = None
-        self._known: dict[tuple[str, int], NDArray[np.float32] | None] = {}
+        self._of: dict[VectorSet, tuple[Connection, str | None]] = {}
+        self._known: dict[VectorSet, dict[tuple[str, int], tuple[str, NDArray[np.float32]] | None]] = {}
 
-    def vectors(self, db: Connection, model: Model) -> "list[NDArray[np.float32]]":
-        """The vectors of the sample, each [dimension]."""
-        of = db, vectors.model_of(db)
-        if self._of != of:
-            self._of, self._known = of, {}
-        known = {}
-        for shelf, most in _LARGEST_SAMPLE.items():
+    def vectors(self, db: Connection, model: Model) -> "dict[str, NDArray[np.float32]]":
+        """The vectors of the sample by a model, by language, [passages, dimension]."""
+        import numpy as np
+
+        vector_set = vectors.set_for(model)
+        of = db, vectors.model_of(db, vector_set)
+        if self._of.get(vector_set) != of:
+            self._of[vector_set], self._known[vector_set] = of, {}
+        before, known = self._known[vector_set], {}
+        for shelf, most in zip(index.shelves(vector_set), _LARGEST_SAMPLE, strict=True):
             numbers = _sampled(db, shelf, most)
-            new = [number for number in numbers if (shelf.vectors, number) not in self._known]
-            read = _read(db, shelf, new, model) if new else {}
+            new = [number for number in numbers if (shelf.vectors, number) not in before]
+            read = _read(db, shelf, new) if new else {}
             for number in numbers:
                 key = shelf.vectors, number
-                known[key] = self._known[key] if key in self._known else read.get(number)
+                known[key] = before[key] if key in before else read.get(number)
         # Of passages without a vector, nothing is known yet.
-        self._known = known
-        return [vector for vector in known.values() if vector is not None]
+        self._known[vector_set] = known
+        by_language: defaultdict[str, list[NDArray[np.float32]]] = defaultdict(list)
+        for name, vector in filter(None, known.values()):
+            by_language[name].append(vector)
+        return {name: np.stack(of_language) for name, of_language in by_language.items()}
+
+
+def count_not_english(db: Connection) -> tuple[int, int]:
+    """Count the passages of the sample that are not in English, and all of it."""
+    found = [
+        language(content) != ENGLISH
+        for shelf, most in zip(index.SHELVES, _LARGEST_SAMPLE, strict=True)
+        for (content,) in db.execute(
+            f"SELECT content FROM {shelf.chunks} WHERE chunk_no IN (SELECT value FROM json_each(?))",
+            (as_list(_sampled(db, shelf, most)),),
+        )
+    ]
+    return sum(found), len(found)
 
 
 def _sampled(db: Connection, shelf: Shelf, most: int) -> list[int]:
@@ -105,8 +150,8 @@ def _sampled(db: Connection, shelf: Shelf, most: int) -> list[int]:
     return [number for (number,) in rows]
 
 
-def _read(db: Connection, shelf: Shelf, numbers: list[int], model: Model) -> "dict[int, NDArray[np.float32]]":
-    """The vectors of passages by number; none of those in a language that the model does not read."""
+def _read(db: Connection, shelf: Shelf, numbers: list[int]) -> "dict[int, tuple[str, NDArray[np.float32]]]":
+    """The languages and vectors of passages by number."""
     import numpy as np
 
     # CROSS JOIN: vec0 reads each of them, never all.
@@ -116,7 +161,6 @@ def _read(db: Connection, shelf: Shelf, numbers: list[int], model: Model) -> "di
         (as_list(numbers),),
     )
     return {
-        number: np.frombuffer(embedding, np.float32)
+        number: (language(content), np.frombuffer(embedding, np.float32))
         for number, content, embedding in rows
-        if reads(model, content)
     }

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from memlog.projector.passages import index
+from memlog.projector.passages.index import Shelf
+from memlog.projector.passages.vectors import FIRST, VectorSet
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.query.context.lines import rarity
@@ -196,8 +198,19 @@ def measured(
 
 def cosines(db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: bytes) -> dict[int, float]:
     """By place, the cosine of the nearest passage of a message, or of the passage that was found."""
-    known = {place: hit.similarity for place, (_, hit) in enumerate(found) if hit.similarity is not None}
-    candidates = {place: each for place, (each, _) in enumerate(found) if place not in known}
+    best: dict[int, float] = {}
+    for shelf, of_shelf in passages_of(db, found).items():
+        for chunk, cosine in similarities(db, shelf, [*of_shelf], vector).items() if of_shelf else ():
+            place = of_shelf[chunk]
+            best[place] = max(best.get(place, -1.0), cosine)
+    return best
+
+
+def passages_of(
+    db: Connection, found: Sequence[tuple[Candidate, Hit]], of: VectorSet = FIRST
+) -> dict[Shelf, dict[int, int]]:
+    """By shelf, the passages of messages, and those that were found, by their numbers: the place of each."""
+    candidates = {place: each for place, (each, _) in enumerate(found)}
     by_number = {each.message_no: place for place, each in candidates.items() if each.message_no}
     rows = db.execute(
         "SELECT c.chunk_no, m.message_no FROM messages m"
@@ -205,16 +218,12 @@ def cosines(db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: byte
         " WHERE m.message_no IN (SELECT value FROM json_each(?))",
         (as_list([*by_number]),),
     )
-    places = {index.MEMORY: {chunk: by_number[number] for chunk, number in rows}, index.DOCS: {}}
+    memory, docs = index.shelves(of)
+    places = {memory: {chunk: by_number[number] for chunk, number in rows}, docs: {}}
     for place, each in candidates.items():
         if each.message_no is None and each.chunk_no is not None:
-            places[index.DOCS if each.kind == "document" else index.MEMORY][each.chunk_no] = place
-    best = dict(known)
-    for shelf, of_shelf in places.items():
-        for chunk, cosine in similarities(db, shelf, [*of_shelf], vector).items() if of_shelf else ():
-            place = of_shelf[chunk]
-            best[place] = max(best.get(place, 0.0), cosine)
-    return best
+            places[docs if each.kind == "document" else memory][each.chunk_no] = place
+    return places
 
 
 def covers(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memlog.projector.embedding.models import Embedder
+from memlog.projector.embedding.models import Models
 from memlog.projector.sqlite import Connection
 from memlog.query.context import floor
 from memlog.query.context.background import StoreSample
@@ -54,7 +54,7 @@ class ContextHits(msgspec.Struct, frozen=True):
 def find(
     db: Connection,
     request: BuildContext,
-    embedder: Embedder | None,
+    models: Models,
     asking: Key | None,
     sample: StoreSample,
     rerank: Rerank | None = None,
@@ -68,7 +68,7 @@ def find(
     """
     if is_social(request.text):
         return ContextHits(silent={NOTHING: "a greeting or an acknowledgement alone"}, asking=asking)
-    search = PromptSearches(db, request, embedder, asking, sample)
+    search = PromptSearches(db, request, models, asking, sample)
     listed, below = search.listed()
     passages = search.passages()
     distinct = floor.without_near_copies(passages.kept)

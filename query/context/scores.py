@@ -10,15 +10,17 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Literal, NamedTuple
 
 import msgspec
 
-from memlog.projector.embedding.models import Embedder, is_bundled
+from memlog.projector.embedding.models import Models, is_bundled
 from memlog.projector.sqlite import Connection
 from memlog.projector.text.stemming import ENGLISH, language_of, stop_words
 from memlog.query.context.background import StoreSample, background, reads
 from memlog.query.context.lines import LONG
+from memlog.query.context.multilingual import MultilingualPrompt, Nearness
 from memlog.query.gate.rules import should_retrieve
 from memlog.query.search import nearest
 from memlog.query.search.candidates import Owner
@@ -26,37 +28,94 @@ from memlog.query.search.fts_query import parse
 from memlog.query.search.hits import Hit
 from memlog.query.search.vector_cache import cosines
 
+Mode = Literal["bundled", "both", "multilingual"]
+"""Which models compare a prompt with entries."""
+
 
 class Weights(msgspec.Struct, frozen=True):
     """The weights of a score, and of the gate against prompts that ask for nothing stored.
 
-    base: of every entry. meaning: a deviation of its similarity. words: of its cover. both_read: added where
-        the model reads prompt and entry. fact, passage, document: added by what it is.
-    gate: of every prompt; gate_best: of its best score; first_person: of "my", "we" and the like;
-        likeness: of its similarity to personal prompts, less that to general ones; gate_least: below it the
-        floor is `SOFT_FLOOR`.
+    base: of every entry. meaning: a deviation of its similarity by the bundled model. multilingual: the same
+        by the multilingual one; nearer: a deviation by which that finds it nearer to this prompt than to
+        other prompts. words: of its cover. both_read: added where the bundled model reads prompt and entry.
+        fact, passage, document: added by what it is.
+    gate: of every prompt; gate_best: of its best score, with the multilingual model of the greatest `nearer`;
+        first_person: of "my", "we" and the like; likeness: of its similarity to personal prompts, less that
+        to general ones; gate_least: below it the floor is `SOFT_FLOOR`.
+    floor: the least score of an entry.
     """
 
-    base: float = -3.628
-    meaning: float = 1.003
-    words: float = 3.246
-    both_read: float = -2.491
-    fact: float = -1.403
-    passage: float = -1.801
-    document: float = -0.711
-    gate: float = 5.122
-    gate_best: float = 0.182
-    first_person: float = 1.873
-    likeness: float = 21.16
-    gate_least: float = 1.647
+    base: float
+    meaning: float
+    multilingual: float
+    nearer: float
+    words: float
+    both_read: float
+    fact: float
+    passage: float
+    document: float
+    gate: float
+    gate_best: float
+    first_person: float
+    likeness: float
+    gate_least: float
+    floor: float
 
 
-WEIGHTS = Weights()
-"""Fitted on all four stores: `python -m tests.eval.told --fit`."""
-
-FLOOR = -4.9
-"""The least score of an entry. At -4.5 and -4.9 recall on the four stores is .648 and .652, precision .304
-and .299; at -4.5 a question in Chinese of which a message has three words of eight finds nothing."""
+WEIGHTS: dict[Mode, Weights] = {
+    "bundled": Weights(
+        base=-3.628,
+        meaning=1.003,
+        multilingual=0.0,
+        nearer=0.0,
+        words=3.246,
+        both_read=-2.491,
+        fact=-1.403,
+        passage=-1.801,
+        document=-0.711,
+        gate=5.122,
+        gate_best=0.182,
+        first_person=1.873,
+        likeness=21.16,
+        gate_least=1.647,
+        floor=-4.9,
+    ),
+    "both": Weights(
+        base=-5.591,
+        meaning=0.598,
+        multilingual=0.824,
+        nearer=0.546,
+        words=1.584,
+        both_read=-1.396,
+        fact=-1.903,
+        passage=-2.055,
+        document=-0.547,
+        gate=0.407,
+        gate_best=1.262,
+        first_person=2.213,
+        likeness=117.955,
+        gate_least=1.649,
+        floor=-5.0,
+    ),
+    "multilingual": Weights(
+        base=-6.3,
+        meaning=0.0,
+        multilingual=0.96,
+        nearer=0.655,
+        words=1.924,
+        both_read=0.0,
+        fact=-1.717,
+        passage=-2.024,
+        document=-0.54,
+        gate=0.375,
+        gate_best=1.273,
+        first_person=2.22,
+        likeness=118.466,
+        gate_least=1.636,
+        floor=-5.0,
+    ),
+}
+"""By the models that compare, fitted on all four stores: `python -m tests.eval.told --fit`."""
 
 SOFT_FLOOR = -1.5
 """The floor for a prompt that seems to ask for nothing stored. As a hard gate it costs .06 of recall."""
@@ -73,7 +132,16 @@ OF_A_LINE = 0.5
 _NEIGHBOURS = 3
 """Of the background prompts of each kind, the nearest ones that tell what a prompt is like."""
 
-FIRST_PERSON = re.compile(r"\b(?:my|ours?|we|us|i|i['’](?:m|d|ve|ll)|me|mine|let['’]s)\b", re.IGNORECASE)
+FIRST_PERSON = re.compile(
+    r"\b(?:my|ours?|we|us|i|i['’](?:m|d|ve|ll)|me|mine|let['’]s"
+    r"|мо[йяеёи]\w*|моего|моих|наш\w*|мы|нас|нам|нами|я|меня|мне|мной"
+    r"|minun|mun|meidän|meillä|meille|meitä|minulla|mulla|minua|minä|mä|\w{3,}(?:mme|ni|nko)"
+    r"|ich|mir|mich|mein\w{0,2}|wir|uns|unser\w{0,2})\b"
+    "|[我咱俺]",
+    re.IGNORECASE,
+)
+"""In English, Russian, Finnish, German and Chinese."""
+
 _NAME = re.compile(r"\b[A-Z][a-z][\w'’-]*")
 _BEGINS_A_SENTENCE = frozenset('.!?:;\n"“”«(*-–—')
 _DATES = frozenset(
@@ -90,7 +158,8 @@ class EntryScore(msgspec.Struct, frozen=True, kw_only=True):
 
     total: a logit. floor: the least total with which it is given, for this prompt.
     meaning: deviations by which it is nearer in meaning than other texts; None where the model does not read
-        both, or it has no vector yet.
+        both, or it has no vector yet. multilingual: the same by the multilingual model; None without it.
+    nearer: deviations by which that finds it nearer to this prompt than to other prompts.
     words: the share of the prompt's words that it has, by their rarity, times the root of their number.
     is_of_a_line: whether the words are those of one line of a long prompt.
     """
@@ -99,11 +168,14 @@ class EntryScore(msgspec.Struct, frozen=True, kw_only=True):
     floor: float
     meaning: float | None
     words: float
+    multilingual: float | None = None
+    nearer: float | None = None
     is_of_a_line: bool = False
 
     def __str__(self) -> str:
         """For people."""
-        meaning = "none compared" if self.meaning is None else f"{self.meaning:.2f}"
+        compared = [f"{each:.2f}" for each in (self.meaning, self.multilingual) if each is not None]
+        meaning = " and ".join(compared) or "none compared"
         words = f"words{' of a line' if self.is_of_a_line else ''} {self.words:.2f}"
         return f"score {self.total:.2f} (meaning {meaning}, {words}), floor {self.floor:.2f}"
 
@@ -112,7 +184,7 @@ class ListedHit(NamedTuple):
     """A hit, and what its score is made of.
 
     owner: what it is. cosine: to the prompt; None without one. words, line: cover of the whole prompt, and of
-    its best line. factor: of its odds, for what another chat says.
+    its best line. factor: of its odds, for what another chat says. far: by the multilingual model.
     """
 
     hit: Hit
@@ -121,31 +193,56 @@ class ListedHit(NamedTuple):
     words: float
     line: float = 0.0
     factor: float = 1.0
+    far: Nearness | None = None
 
 
 class ScoredPrompt:
     """What is known of a prompt: its words, its language, and how near in meaning things are to it."""
 
-    def __init__(self, db: Connection, text: str, embedder: Embedder | None, sample: StoreSample) -> None:
+    def __init__(self, db: Connection, text: str, models: Models, sample: StoreSample) -> None:
         self.text, self.question = text, parse(text)
-        self.embedder, self._db, self._sample = embedder, db, sample
+        self.models, self._db, self._sample = models, db, sample
         self.language = language_of(text)
+        self.silent: dict[str, str] = {}
 
     def reads(self, text: str) -> bool:
-        """Whether the model reads the language of a text."""
-        return self.embedder is not None and reads(self.embedder, text)
+        """Whether the store's model reads the language of a text."""
+        return self.models.first is not None and reads(self.models.first, text)
 
     @cached_property
     def is_read(self) -> bool:
-        """Whether the model reads the prompt."""
+        """Whether that model reads the prompt."""
         return self.reads(self.text)
 
     @cached_property
     def vector(self) -> bytes | None:
-        """Of the prompt."""
-        if self.embedder is None or not self.is_read:
+        """Of the prompt, by that model."""
+        if self.models.first is None or not self.is_read:
             return None
-        return nearest.embed_query(self.text, self._db, self.embedder, {})
+        return nearest.embed_query(self.text, self._db, self.models.first, self.silent)
+
+    @cached_property
+    def multilingual(self) -> MultilingualPrompt | None:
+        """The prompt by the multilingual model; None where that does not work."""
+        if self.models.multilingual is None:
+            return None
+        prompt = MultilingualPrompt(self._db, self.text, self.models.multilingual, self._sample, self.silent)
+        return None if prompt.vector is None else prompt
+
+    @property
+    def finding(self) -> Models:
+        """What finds entries: the multilingual model alone, where it works, since both score them then."""
+        return self.models if self.multilingual is None else Models(None, self.models.multilingual)
+
+    def weights(self, far: Nearness | None) -> Weights:
+        """Return the weights of an entry. far: by the multilingual model; None where that has no vector."""
+        if far is None:
+            return WEIGHTS["bundled"]
+        return WEIGHTS["both" if self._is_bundled else "multilingual"]
+
+    @property
+    def _is_bundled(self) -> bool:
+        return self.models.first is not None and is_bundled(self.models.first)
 
     @cached_property
     def _others(self) -> tuple[float, float]:
@@ -153,11 +250,15 @@ class ScoredPrompt:
         import numpy as np
 
         assert self.vector is not None
-        assert self.embedder is not None
-        compared = self._sample.vectors(self._db, self.embedder)
-        if is_bundled(self.embedder):
-            compared = [*background().sentences, *compared]
-        similar = np.array(cosines(np.stack(compared), self.vector)) if len(compared) > 1 else np.zeros(2)
+        assert self.models.first is not None
+        compared = self._sample.vectors(self._db, self.models.first)
+        if self._is_bundled:
+            english = [compared[ENGLISH]] if ENGLISH in compared else []
+            compared = {ENGLISH: np.concatenate([background().sentences, *english])}
+        every = np.concatenate([*compared.values()]) if compared else np.zeros((0, 1), np.float32)
+        if len(every) < 2:
+            return 0.0, 0.0
+        similar = np.array(cosines(every, self.vector))
         return float(similar.mean()), float(similar.std())
 
     def meaning(self, cosine: float | None) -> float | None:
@@ -175,18 +276,23 @@ class ScoredPrompt:
         personal, general = (sum(similar) / _NEIGHBOURS for similar in near)
         return personal - general
 
-    def floor(self, best: float, is_known: IsKnown) -> float:
-        """The least score of an entry. best: the greatest of all. is_known: whether the store has a name."""
+    def floor(self, best: float, far: Nearness | None, is_known: IsKnown) -> float:
+        """The least score of an entry. best: the greatest of all. far: of the entry that is nearest to this
+        prompt by the multilingual model. is_known: whether the store has a name."""
         if should_retrieve(self.text).reason in _SOCIAL:
             return SOFT_FLOOR
-        if self.vector is None or self.embedder is None or not is_bundled(self.embedder):
-            return FLOOR
-        likely = WEIGHTS.gate + WEIGHTS.gate_best * best + WEIGHTS.likeness * self._likeness()
-        if FIRST_PERSON.search(self.text):
-            likely += WEIGHTS.first_person
-        names = names_in(self.text) if len(self.text) <= LONG else []
-        is_general = likely < WEIGHTS.gate_least or not all(map(is_known, names))
-        return SOFT_FLOOR if is_general else FLOOR
+        weights = self.weights(far)
+        if far is not None and self.multilingual is not None:
+            likely = weights.gate_best * far.nearer + weights.likeness * self.multilingual.likeness()
+        elif self.vector is not None and self._is_bundled:
+            likely = weights.gate_best * best + weights.likeness * self._likeness()
+        else:
+            return weights.floor
+        likely += weights.gate + (weights.first_person if FIRST_PERSON.search(self.text) else 0.0)
+        has_names = self.language == ENGLISH and len(self.text) <= LONG
+        names = names_in(self.text) if has_names else []
+        is_general = likely < weights.gate_least or not all(map(is_known, names))
+        return SOFT_FLOOR if is_general else weights.floor
 
 
 def names_in(text: str) -> list[str]:
@@ -207,15 +313,18 @@ def scored(
     totals = []
     for each in found:
         meaning = prompt.meaning(each.cosine)
-        if meaning is None and not each.words and not each.line:
+        if meaning is None and each.far is None and not each.words and not each.line:
             continue
-        whole = _total(each, meaning, each.words)
-        line = _total(each, meaning, each.line) - OF_A_LINE
+        weights = prompt.weights(each.far)
+        whole = _total(weights, each, meaning, each.words)
+        line = _total(weights, each, meaning, each.line) - OF_A_LINE
         totals.append((each, meaning, max(whole, line), whole, line > whole))
-    best = max((whole for *_, whole, _ in totals), default=0.0)
+    if not totals:
+        return []
+    far = max((each.far for each, *_ in totals if each.far), key=attrgetter("nearer"), default=None)
     floor = max(
-        prompt.floor(best, is_known) if totals else FLOOR,
-        max((total for _, _, total, *_ in totals), default=0.0) - BELOW_BEST,
+        prompt.floor(max(whole for *_, whole, _ in totals), far, is_known),
+        max(total for _, _, total, *_ in totals) - BELOW_BEST,
     )
     rated = [
         (
@@ -225,6 +334,8 @@ def scored(
                 floor=round(floor, 6),
                 meaning=meaning,
                 words=each.line if is_of_a_line else each.words,
+                multilingual=each.far and each.far.multilingual,
+                nearer=each.far and each.far.nearer,
                 is_of_a_line=is_of_a_line,
             ),
         )
@@ -237,11 +348,15 @@ def scored(
 _OF_OWNER: Mapping[Owner, str] = {"fact": "fact", "message": "passage", "document": "document"}
 
 
-def _total(each: ListedHit, meaning: float | None, words: float) -> float:
-    total = WEIGHTS.base + WEIGHTS.words * words + math.log(each.factor)
+def _total(weights: Weights, each: ListedHit, meaning: float | None, words: float) -> float:
+    total = weights.base + weights.words * words + math.log(each.factor)
     if each.owner in _OF_OWNER:
-        total += getattr(WEIGHTS, _OF_OWNER[each.owner])
-    return total if meaning is None else total + WEIGHTS.both_read + WEIGHTS.meaning * meaning
+        total += getattr(weights, _OF_OWNER[each.owner])
+    if meaning is not None:
+        total += weights.both_read + weights.meaning * meaning
+    if each.far is not None:
+        total += weights.multilingual * each.far.multilingual + weights.nearer * each.far.nearer
+    return total
 
 
 def chance(score: EntryScore) -> float:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from memlog.projector.embedding.models import Embedder
+from memlog.projector.embedding.models import Embedder, Models
 from memlog.projector.embedding.models import Kind as TextKind
 from memlog.projector.sqlite import Connection, count_rows
 from memlog.query.context import floor
@@ -75,14 +75,13 @@ class PromptSearches:
         self,
         db: Connection,
         request: BuildContext,
-        embedder: Embedder | None,
+        models: Models,
         asking: Key | None,
         sample: StoreSample,
     ) -> None:
         self._db, self._request, self._asking = db, request, asking
-        self._prompt = ScoredPrompt(
-            db, request.text, None if embedder is None else _EmbedsOnce(embedder), sample
-        )
+        once = Models(*(each and _EmbedsOnce(each) for each in models))
+        self._prompt = ScoredPrompt(db, request.text, once, sample)
         chat = request.chat if request.scope == "chat" else None
         filters = Filters(
             chat=chat,
@@ -177,7 +176,7 @@ class PromptSearches:
         if (kind != "memory" and not most[kind]) or (kind == "document" and not self._has_documents()):
             return Found([], NO_NEIGHBOURS, {})
         k = max(_HITS if kind == "memory" else 1, _CANDIDATES * most[kind])
-        found = hybrid.find(self._db, Search(request.text, k=k, filters=filters), self._prompt.embedder)
+        found = hybrid.find(self._db, Search(request.text, k=k, filters=filters), self._prompt.finding)
         return found if kind != "memory" else found._replace(hits=self._of_own(found.hits))
 
     def _of_own(self, hits: list[tuple[Candidate, Hit]]) -> list[tuple[Candidate, Hit]]:
@@ -209,6 +208,7 @@ class PromptSearches:
         of_lines = self._of_lines(kind, found)
         terms = prompt.question.terms
         covers = floor.covers(self._db, terms, found)
+        far = {} if prompt.multilingual is None else prompt.multilingual.nearness(found)
         cosines = {}
         if prompt.vector is not None:
             read = {place: each for place, each in enumerate(found) if prompt.reads(each[1].content)}
@@ -223,6 +223,7 @@ class PromptSearches:
                 covers[place] * root,
                 of_lines.get(candidate.ref, 0.0),
                 self._factor(hit),
+                far.get(place),
             )
             for place, (candidate, hit) in enumerate(found)
         ]

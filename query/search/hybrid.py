@@ -2,13 +2,13 @@
 
 import time
 from collections.abc import Collection, Hashable, Iterable, Mapping
-from functools import partial
 from typing import NamedTuple
 
 import msgspec
 
 from memlog.eventlog.errors import BadInput
-from memlog.projector.embedding.models import Embedder, can_read
+from memlog.projector.embedding.models import Models
+from memlog.projector.passages.vectors import set_for
 from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction
 from memlog.query.filters import Filters
 from memlog.query.search import fulltext, nearest
@@ -41,12 +41,10 @@ class SearchResult(msgspec.Struct, kw_only=True):
     took_ms: float
 
 
-def search(
-    db: Connection, request: Search, embedder: Embedder | None, held: HeldVectors | None = None
-) -> SearchResult:
+def search(db: Connection, request: Search, models: Models, held: HeldVectors | None = None) -> SearchResult:
     """The `k` best messages, memories and documents for a text.
 
-    embedder: for the vector side; None leaves it out.
+    models: for the vector side; `NO_MODELS` leave it out.
     held: the vectors that the process holds in memory; None for a process with one question.
 
     Raises:
@@ -54,7 +52,7 @@ def search(
         sqlite3.Error (of the binding): the read model cannot be read.
     """
     started = time.perf_counter()
-    found = find(db, request, embedder, held)
+    found = find(db, request, models, held)
     return SearchResult(
         hits=[hit for _, hit in found.hits],
         mode=request.mode,
@@ -75,20 +73,15 @@ class Found(NamedTuple):
     silent: dict[str, str]
 
 
-def find(
-    db: Connection, request: Search, embedder: Embedder | None, held: HeldVectors | None = None
-) -> Found:
+def find(db: Connection, request: Search, models: Models, held: HeldVectors | None = None) -> Found:
     """As `search`."""
     silent: dict[str, str] = {}
     with transaction(db, "DEFERRED"):
         sides: dict[str, Lists] = {}
         if request.mode != "vector" and (texts := _text_side(db, request, silent)) is not None:
             sides["text"] = texts
-        if (
-            request.mode != "text"
-            and (close := _vector_side(db, request, embedder, silent, held)) is not None
-        ):
-            sides["vector"] = [close]
+        if request.mode != "text" and (close := _vector_side(db, request, models, silent, held)):
+            sides["vector"] = close
         hits, near = _ranked(db, request, same_in_all(without_twins(db, sides)))
     return Found(hits, near, silent)
 
@@ -172,7 +165,7 @@ def _scores(
         scores["text"][0] = fulltext.with_neighbours(db, request.question.terms, near)
     if "vector" in scores:
         add = request.min_similarity is None
-        scores["vector"] = [nearest.with_neighbours(scores["vector"][0], near, add=add)]
+        scores["vector"] = [nearest.with_neighbours(each, near, add=add) for each in scores["vector"]]
     return scores
 
 
@@ -212,25 +205,24 @@ def _text_side(db: Connection, request: Search, silent: dict[str, str]) -> Lists
 def _vector_side(
     db: Connection,
     request: Search,
-    embedder: Embedder | None,
+    models: Models,
     silent: dict[str, str],
     held: HeldVectors | None,
-) -> list[Candidate] | None:
-    """The candidates nearest in meaning; None, with the reason in `silent`, if none can be compared."""
-    if embedder is None:
-        return None
-    vector = nearest.embed_query(request.text, db, embedder, silent)
-    if vector is None:
-        return None
-    return nearest.nearest(
-        db,
-        vector,
-        request.where,
-        request.ranked_by.vector_pool(request.k, alone=request.mode == "vector"),
-        request.min_similarity,
-        partial(can_read, embedder),
-        held,
-    )
+) -> Lists:
+    """The candidates nearest in meaning, by each model; none, with the reason in `silent`, if none can be
+    compared."""
+    lists: Lists = []
+    pool = request.ranked_by.vector_pool(request.k, alone=request.mode == "vector")
+    for embedder, reads in nearest.ways(models, request.text):
+        vector = nearest.embed_query(request.text, db, embedder, silent)
+        if vector is not None:
+            of = set_for(embedder)
+            least = request.min_similarity
+            found = nearest.nearest(db, vector, request.where, pool, least, reads, held, of)
+            lists.append(found)
+    if not lists and models.first is not None and models.multilingual is not None:
+        return _vector_side(db, request, Models(models.first), silent, held)
+    return lists
 
 
 def _around(db: Connection, candidate: Candidate, neighbours: int) -> Surroundings | None:

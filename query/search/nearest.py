@@ -2,15 +2,18 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
 from memlog.eventlog.errors import EmbeddingError
-from memlog.projector.embedding.models import Embedder, can_read
+from memlog.projector.embedding.models import Embedder, Models, can_read, is_bundled, is_multilingual
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import Shelf
+from memlog.projector.passages.vectors import FIRST, VectorSet, set_for
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection, why_no_vectors
+from memlog.projector.text.stemming import ENGLISH, language_of
 from memlog.query.facts.topic_keys import teach_topics
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters
 from memlog.query.rows import Sql
@@ -45,16 +48,17 @@ _OTHER_SCRIPT = "the model reads English, and the question is in another script"
 
 
 def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str, str]) -> bytes | None:
-    """The query's vector as float32; None, with the reason in `silent`, if no passage can be compared."""
+    """The query's vector as float32; None if no passage can be compared: `silent` gets why, by the model."""
+    name = "multilingual" if is_multilingual(embedder.id) else "vector"
     reason = _why_not_comparable(text, db, embedder)
     if reason is None:
         if len(text) > _EMBEDDED_CHARACTERS:
-            silent["vector"] = f"only the question's first {_EMBEDDED_CHARACTERS:,} characters were compared"
+            silent[name] = f"only the question's first {_EMBEDDED_CHARACTERS:,} characters were compared"
         try:
             return bytes(embedder.embed([embedded_part(text)], "query")[0].tobytes())
         except EmbeddingError as error:
             reason = error.message
-    silent["vector"] = reason
+    silent[name] = reason
     return None
 
 
@@ -66,7 +70,7 @@ def embedded_part(text: str) -> str:
 def _why_not_comparable(text: str, db: Connection, embedder: Embedder) -> str | None:
     return (
         why_no_vectors()
-        or ("no vectors yet: project the log" if vectors.model_of(db) is None else None)
+        or ("no vectors yet: project the log" if vectors.model_of(db, set_for(embedder)) is None else None)
         or vectors.why_unlike(db, embedder)
         or (None if can_read(embedder, text) else _OTHER_SCRIPT)
     )
@@ -80,6 +84,7 @@ def nearest(
     min_similarity: float | None = None,
     is_readable: Callable[[str], bool] | None = None,
     held: HeldVectors | None = None,
+    of: VectorSet = FIRST,
 ) -> list[Candidate]:
     """The `depth` messages, memories and documents with the passages nearest to a vector, and their cosine
     similarities.
@@ -88,6 +93,7 @@ def nearest(
     min_similarity: leaves out less similar ones; None for none.
     is_readable: whether the model reads the script of a text, so that its vector has a meaning; None: of all.
     held: the vectors that the process holds in memory; None for a process with one question.
+    of: the vectors that are compared.
     """
     if filters.topic is not None:
         teach_topics(db)
@@ -97,11 +103,11 @@ def nearest(
     def fetch(limit: int) -> Fetched:
         candidates: list[Candidate] = []
         horizon = -math.inf
-        for source in _SOURCES:
+        for source, shelf in zip(_SOURCES, index.shelves(of), strict=True):
             allowed = _allowed_chunks(source, filters)
-            similarities = _nearest_chunks(db, source.shelf, vector, allowed, limit, held)
+            similarities = _nearest_chunks(db, shelf, vector, allowed, limit, held)
             close = {number: score for number, score in similarities.items() if score >= least}
-            candidates += _candidates(db, source, close, is_readable)
+            candidates += _candidates(db, source.columns, shelf, close, is_readable)
             if len(close) == limit:
                 horizon = max(horizon, min(close.values()))
         # Behind the horizon there may be nearer passages of the other kind that were not fetched.
@@ -109,6 +115,35 @@ def nearest(
         return Fetched(sorted(within, key=attrgetter("score"), reverse=True), is_all=horizon == -math.inf)
 
     return best(db, fetch, depth)
+
+
+class Compared(NamedTuple):
+    """How a question is compared: by which model, with the passages that it is to be compared with by it.
+
+    reads: whether a passage is one of these; None: all are.
+    """
+
+    embedder: Embedder
+    reads: Callable[[str], bool] | None
+
+
+def ways(models: Models, text: str) -> list[Compared]:
+    """Return how a question is compared by meaning.
+
+    With the multilingual model, the bundled one compares English with English alone, which it does better:
+    see docs/languages.md.
+    """
+    first, multilingual = models
+    if multilingual is None:
+        return [] if first is None else [Compared(first, partial(can_read, first))]
+    if first is None or not is_bundled(first) or not is_english(text):
+        return [Compared(multilingual, None)]
+    return [Compared(first, is_english), Compared(multilingual, lambda passage: not is_english(passage))]
+
+
+def is_english(text: str) -> bool:
+    """Whether a text is in English."""
+    return language_of(text) == ENGLISH
 
 
 def with_neighbours(scores: Scores, around: Neighbourhood, *, add: bool) -> Scores:
@@ -132,12 +167,11 @@ _WEIGHTS = (0.3,)
 
 
 class _VectorSource(NamedTuple):
-    """Passages with vectors, and the columns that make a candidate of one.
+    """Passages of a shelf, and the columns that make a candidate of one.
 
     queries: of all passages, each with the condition that filters make for it.
     """
 
-    shelf: Shelf
     columns: str
     queries: tuple[tuple[str, Callable[[Filters], Sql | None]], ...]
 
@@ -151,14 +185,13 @@ _NOT_OF_MESSAGES = " UNION ALL ".join(
 )
 _SOURCES = (
     _VectorSource(
-        index.MEMORY,
         MEMORY_PASSAGE,
         (
             (f"{_MESSAGE_CHUNKS} WHERE", Filters.of_messages),
             (f"{MEMORY_CHUNKS} WHERE c.chunk_no IN ({_NOT_OF_MESSAGES}) AND", Filters.of_memories),
         ),
     ),
-    _VectorSource(index.DOCS, DOC_PASSAGE, ((f"{DOC_CHUNKS} WHERE", Filters.of_documents),)),
+    _VectorSource(DOC_PASSAGE, ((f"{DOC_CHUNKS} WHERE", Filters.of_documents),)),
 )
 
 
@@ -206,13 +239,14 @@ def _few(db: Connection, shelf: Shelf, allowed: Sql) -> list[int] | None:
 
 def _candidates(
     db: Connection,
-    source: _VectorSource,
+    columns: str,
+    shelf: Shelf,
     similarities: dict[int, float],
     is_readable: Callable[[str], bool] | None,
 ) -> list[Candidate]:
     rows = db.execute(
-        f"SELECT {source.columns}, c.chunk_no, substr(c.content, 1, {_READ})"
-        f" FROM {source.shelf.chunks} c WHERE c.chunk_no IN (SELECT value FROM json_each(?))",
+        f"SELECT {columns}, c.chunk_no, substr(c.content, 1, {_READ})"
+        f" FROM {shelf.chunks} c WHERE c.chunk_no IN (SELECT value FROM json_each(?))",
         (as_list(list(similarities)),),
     ).fetchall()
     by_number = {chunk_no: row for *row, chunk_no, text in rows if is_readable is None or is_readable(text)}

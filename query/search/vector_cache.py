@@ -62,7 +62,7 @@ class HeldVectors:
     """The vectors of one generation at a time. Nothing is held before the 20th question."""
 
     def __init__(self) -> None:
-        self._of: tuple[Connection, str | None] | None = None
+        self._of: tuple[Connection | str | None, ...] | None = None
         self._held: dict[str, _ShelfVectors] = {}
         self._scans: dict[str, int] = {}
 
@@ -89,7 +89,7 @@ class HeldVectors:
         return None
 
     def _follow(self, db: Connection) -> None:
-        of = db, vectors.model_of(db)
+        of = db, *(vectors.model_of(db, of) for of in vectors.SETS)
         if self._of != of:
             self._of = of
             self._held, self._scans = {}, {}
@@ -159,6 +159,12 @@ def similarities(db: Connection, shelf: Shelf, numbers: list[int], vector: bytes
 
     vector: float32, little endian, of the dimension of the generation's model. A passage takes 16 µs.
     """
+    known, read = stored(db, shelf, numbers)
+    return dict(zip(known, cosines(read, vector), strict=True))
+
+
+def stored(db: Connection, shelf: Shelf, numbers: list[int]) -> "tuple[list[int], NDArray[np.float32]]":
+    """The passages of `numbers` that have a vector, and their vectors, [passages, dimension]."""
     import numpy as np
 
     # CROSS JOIN: vec0 reads each of them, never all.
@@ -168,8 +174,7 @@ def similarities(db: Connection, shelf: Shelf, numbers: list[int], vector: bytes
         (as_list(numbers),),
     ).fetchall()
     read = np.frombuffer(b"".join(embedding for _, embedding in rows), np.float32)
-    similar = cosines(read.reshape(len(rows), -1) if rows else read.reshape(0, 1), vector)
-    return dict(zip((number for number, _ in rows), similar, strict=True))
+    return [number for number, _ in rows], read.reshape(len(rows), -1) if rows else read.reshape(0, 1)
 
 
 def cosines(vectors: "NDArray[np.float32]", vector: bytes) -> list[float]:

@@ -22,6 +22,7 @@ from memlog.service.bounded_process.protocol import (
     ReaderFailed,
     Request,
     TextReply,
+    VectorsReply,
     Verdicts,
     framed,
     length_of,
@@ -34,7 +35,7 @@ _LINE_LENGTH = 200
 _TICK = 0.1
 """Seconds between two calls of `on_wait`: a caller that has to stop does so within a second."""
 
-Answer = TypeVar("Answer", TextReply, Verdicts, TablePage)
+Answer = TypeVar("Answer", TextReply, Verdicts, TablePage, VectorsReply)
 
 
 class BoundedProcess:

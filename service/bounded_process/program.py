@@ -20,6 +20,7 @@ from memlog.query.foreign_tables import TablePage, pages
 from memlog.service.bounded_process.protocol import (
     LENGTH_BYTES,
     MAX_TEXT_BYTES,
+    EmbedTexts,
     Extract,
     Failed,
     Match,
@@ -29,6 +30,7 @@ from memlog.service.bounded_process.protocol import (
     Request,
     SearchTexts,
     TextReply,
+    VectorsReply,
     Verdicts,
     framed,
     length_of,
@@ -121,6 +123,8 @@ def _answer(request: Request) -> Reply:
                 return _first_rows(path, table, known)
             case MoreRows():
                 return next(_PAGES[0])
+            case EmbedTexts(texts, is_query):
+                return _embedded(texts, is_query=is_query)
             case SearchTexts(pattern, texts):
                 return Verdicts([any(map(re.compile(pattern).search, texts))])
     except MemoryError:
@@ -128,6 +132,16 @@ def _answer(request: Request) -> Reply:
         return Failed("limit", f"it takes more than {most} MiB of memory", is_final=False)
     except (ValueError, RecursionError, OverflowError, OSError, re.error) as error:
         return Failed("damaged", _cut(str(error)))
+
+
+def _embedded(texts: list[str], *, is_query: bool) -> VectorsReply | Failed:
+    # Imported here: readers of documents need no numpy.
+    from memlog.service.multilingual import load, why_unfit
+
+    if (why := why_unfit()) is not None:
+        return Failed("no_reader", _cut(why))
+    vectors: bytes = load().encode(texts, is_query=is_query).tobytes()
+    return VectorsReply(vectors)
 
 
 _PAGES: "list[Iterator[TablePage]]" = []

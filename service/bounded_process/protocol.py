@@ -64,6 +64,20 @@ class MoreRows(msgspec.Struct, frozen=True, tag=True):
     seconds: int
 
 
+class EmbedTexts(msgspec.Struct, frozen=True, tag=True):
+    """Asks for the multilingual model's vectors of texts; `seconds` of the processor at most."""
+
+    texts: list[str]
+    is_query: bool
+    seconds: int
+
+
+class VectorsReply(msgspec.Struct, frozen=True, tag=True):
+    """Vectors as float32, little endian, one behind the other."""
+
+    vectors: bytes
+
+
 class TextReply(msgspec.Struct, frozen=True, tag=True):
     """The text of a file."""
 
@@ -92,8 +106,8 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
 
 _ENCODER = msgspec.msgpack.Encoder()
 
-Request = Extract | Match | SearchTexts | ReadTable | MoreRows
-Reply = TextReply | Verdicts | TablePage | Failed
+Request = Extract | Match | SearchTexts | ReadTable | MoreRows | EmbedTexts
+Reply = TextReply | Verdicts | TablePage | VectorsReply | Failed
 
 
 class ReaderFailed(Exception):

@@ -1,17 +1,29 @@
 """Whether the models work that a store is to use; each provider is asked once."""
 
 from memlog.eventlog.errors import EmbeddingError, ProviderError
-from memlog.service.embedding_models import NoModel
+from memlog.projector.embedding.models import Embedder, is_bundled
+from memlog.projector.sqlite import Connection
+from memlog.query.context.background import count_not_english
+from memlog.service.embedding_models import EmbeddingModel, NoModel
 from memlog.service.maintenance.findings import Finding
 from memlog.service.providers.language_model import LanguageModel
 from memlog.service.providers.settings import LanguageModelProvider
 from memlog.service.read_model import ReadModel
 from memlog.service.searches import reranker_of
 
+INSTALL = "pip install 'memlog-store[multilingual]'"
+_FEW, _PART = 5, 0.1
+"""Texts, and the share of all, from which on a model that reads them is worth 90 MB."""
+
 
 def examine_models(read_model: ReadModel, language_model: LanguageModelProvider | None) -> list[Finding]:
     """What is found of the embedding model, and of the provider that ranks and the language model, if any."""
-    return [_model(read_model), *_rerank(read_model), *_language(read_model, language_model)]
+    return [
+        _model(read_model),
+        *_multilingual(read_model),
+        *_rerank(read_model),
+        *_language(read_model, language_model),
+    ]
 
 
 def _model(read_model: ReadModel) -> Finding:
@@ -29,6 +41,39 @@ def _model(read_model: ReadModel) -> Finding:
         except EmbeddingError as error:
             return Finding("model", "warning", error.message, error.hint)
     return Finding("model", "ok", embedder.id)
+
+
+def why_multilingual(db: Connection, model: EmbeddingModel) -> str | None:
+    """Say how many texts only words find, since the multilingual model is not installed; None for few."""
+    known = model.known()
+    if model.multilingual is not None or known is None or not is_bundled(known):
+        return None
+    foreign, every = count_not_english(db)
+    if foreign < max(_FEW, _PART * every):
+        return None
+    return f"{foreign} of {every} texts are not in English, and only words find them: {INSTALL}"
+
+
+def why_not_multilingual(embedder: Embedder) -> str | None:
+    """Have the multilingual model embed a question; return why it cannot."""
+    try:
+        embedder.embed(["Does it answer?"], "query")
+    except EmbeddingError as error:
+        return error.message
+    return None
+
+
+def _multilingual(read_model: ReadModel) -> list[Finding]:
+    """What is found of the multilingual model; [] where it is not needed."""
+    embedder = read_model.model.multilingual
+    if embedder is not None:
+        if problem := why_not_multilingual(embedder):
+            return [Finding("multilingual model", "warning", problem, INSTALL)]
+        return [Finding("multilingual model", "ok", embedder.id)]
+    if read_model.projector.generations.current() is None:
+        return []
+    found = read_model.healed(lambda: why_multilingual(read_model.latest(sync=False)[0], read_model.model))
+    return [] if found is None else [Finding("multilingual model", "warning", found, INSTALL)]
 
 
 def _language(read_model: ReadModel, provider: LanguageModelProvider | None) -> list[Finding]:

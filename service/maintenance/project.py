@@ -9,7 +9,7 @@ import msgspec
 
 from memlog.eventlog.errors import EmbeddingError
 from memlog.projector.embedding.fill import Embedded
-from memlog.projector.embedding.models import Embedder, Kind
+from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind
 from memlog.projector.embedding.set_aside import names_set_aside
 from memlog.projector.passages import index
 from memlog.projector.sqlite import count_rows
@@ -54,8 +54,8 @@ class EmbedReport(msgspec.Struct, kw_only=True):
     """What became of passages without a vector: how many the model `computed` one for, the cache had one for
     (`cached`), get none (`withheld`), and still have none (`pending`).
 
-    withheld: they are not sent to a provider, or it could not embed them. set_aside: what it could not embed
-    today: words find it, and another day asks again.
+    withheld: they are not sent to a provider, or a model could not embed them. set_aside: what it could not
+    embed today: words find it, and another day asks again. silent: why the multilingual model embedded none.
     """
 
     computed: int
@@ -63,6 +63,7 @@ class EmbedReport(msgspec.Struct, kw_only=True):
     withheld: int = 0
     pending: int
     set_aside: list[str] = []
+    silent: dict[str, str] = {}
 
 
 class _BesideOthers:
@@ -92,17 +93,17 @@ def _projected(read_model: ReadModel, asked: Replay) -> ProjectReport:
     started = time.monotonic()
     read_model.check_writable()
     projector = read_model.projector
-    embedder, silent = read_model.model.embedder_or_why("command") if asked.embed else (None, {})
+    models, silent = read_model.model.models_or_why("command") if asked.embed else (NO_MODELS, {})
     if asked.from_scratch:
         done = projector.rebuild("asked for", progress=asked.progress)
     else:
         done = projector.catch_up(progress=asked.progress)
     embedded = Embedded()
-    if embedder is not None:
+    for name, embedder in models.named():
         try:
-            embedded = projector.embed(_BesideOthers(embedder, read_model.mutex), progress=asked.progress)
+            embedded += projector.embed(_BesideOthers(embedder, read_model.mutex), progress=asked.progress)
         except EmbeddingError as error:
-            silent["vector"] = error.message
+            silent[name] = error.message
     db = projector.live()
     return ProjectReport(
         events=done.read.events,
@@ -113,7 +114,7 @@ def _projected(read_model: ReadModel, asked: Replay) -> ProjectReport:
         nul_runs=done.read.nul_runs,
         vectors_computed=embedded.computed,
         vectors_cached=embedded.cached + done.vectors_cached,
-        vectors_pending=index.count_pending(db),
+        vectors_pending=index.count_all_pending(db),
         rebuilt=done.rebuilt,
         notes=[*done.read.notes, *narrowed_scope(done, projector, read_model.people)],
         silent=silent,
@@ -127,15 +128,27 @@ def embed(read_model: ReadModel, asked: Embed) -> EmbedReport:
 
 
 def _embedded(read_model: ReadModel, asked: Embed) -> EmbedReport:
-    embedder = _BesideOthers(read_model.model.embedder("command"), read_model.mutex)
+    models, _ = read_model.model.models_or_why("command")
+    if not models.loaded:
+        read_model.model.embedder("command")  # raises why
     read_model.check_writable()
     caught_up = read_model.noted(read_model.projector.catch_up(progress=asked.progress))
-    done = read_model.projector.embed(embedder, batch=asked.batch, progress=asked.progress)
+    done, projector = Embedded(), read_model.projector
+    silent: dict[str, str] = {}
+    for name, model in models.named():
+        embedder = _BesideOthers(model, read_model.mutex)
+        try:
+            done += projector.embed(embedder, batch=asked.batch, progress=asked.progress)
+        except EmbeddingError as error:
+            if name != "multilingual":
+                raise
+            silent[name] = error.message
     db = read_model.projector.live()
     return EmbedReport(
         computed=done.computed,
         cached=done.cached + caught_up.vectors_cached,
         withheld=done.withheld,
-        pending=index.count_pending(db),
-        set_aside=names_set_aside(db, read_model.path) if embedder.is_remote else [],
+        pending=index.count_all_pending(db),
+        set_aside=names_set_aside(db, read_model.path),
+        silent=silent,
     )

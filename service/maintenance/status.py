@@ -14,6 +14,7 @@ from memlog.projector.sqlite import Connection, count_rows, described, vec_versi
 from memlog.query.conflicts import MOST_OPEN, open_conflicts
 from memlog.query.jobs import why_clock_is_doubted
 from memlog.query.set_aside import SetAside, failures_of_today
+from memlog.service.maintenance.model_findings import why_multilingual, why_not_multilingual
 from memlog.service.memories.fading import PRUNED
 from memlog.service.providers.breaker import Breaker, ProviderState
 from memlog.service.read_model import ReadModel, name_pending
@@ -33,12 +34,14 @@ class Status(msgspec.Struct, kw_only=True):
     vector_model: the model that the read model's vectors are of; None where it has no room for any.
     sqlite: the binding and its version, the first here that loads extensions where one does.
     sqlite_vec: the version of the extension; None where it does not work.
-    model, dimension: of the embedding model that works here; None where none does.
-    vectors_set_aside: what a provider could not embed today: words find it, and another day asks again.
+    model, dimension: of the embedding model that works here; None where none does. multilingual_model: of the
+        extra `multilingual`; None where it is not installed, or does not work.
+    vectors_set_aside: what a model could not embed today: words find it, and another day asks again.
     providers: who is asked for vectors and ranks, and how they do.
     set_aside: what the language model is not asked about again before tomorrow, in UTC.
     memory_conflicts: that wait for a person; memory_conflicts_queued: more of them, which wait behind these.
-    silent: what would not take part in a search, or in a job, and why: `vector`, `pending`, `prune`.
+    silent: what would not take part in a search, or in a job, and why: `vector`, `multilingual`, `pending`,
+        `prune`.
     """
 
     store: str
@@ -63,6 +66,7 @@ class Status(msgspec.Struct, kw_only=True):
     sqlite_vec: str | None
     model: str | None
     dimension: int | None
+    multilingual_model: str | None
     providers: list[ProviderState]
     set_aside: list[SetAside]
     silent: dict[str, str]
@@ -75,14 +79,18 @@ def _of_language(provider: "LanguageModelProvider | None", store: Path) -> list[
 def status_of(language_model: "LanguageModelProvider | None", read_model: ReadModel) -> Status:
     """Read the state, without catching up."""
     projector = read_model.projector
-    embedder, silent = read_model.model.embedder_or_why()
+    (embedder, multilingual), silent = read_model.model.models_or_why()
+    if multilingual is not None and (problem := why_not_multilingual(multilingual)):
+        multilingual, silent["multilingual"] = None, problem
     db, _ = read_model.latest(sync=False)
     current = projector.generations.current()
     with wrapped("the read model"):
-        if embedder is not None:
+        if embedder is not None or multilingual is not None:
             name_pending(db, silent)
-            if reason := vectors.why_unlike(db, embedder):
-                silent["vector"] = reason
+        if (missing := why_multilingual(db, read_model.model)) is not None:
+            silent["multilingual"] = missing
+        if embedder is not None and (reason := vectors.why_unlike(db, embedder)):
+            silent["vector"] = reason
         if doubt := why_clock_is_doubted(db, timestamps.now(), PRUNED):
             silent["prune"] = doubt
         unsettled = open_conflicts(db)
@@ -102,13 +110,14 @@ def status_of(language_model: "LanguageModelProvider | None", read_model: ReadMo
             conflicts=count_rows(db, "conflicts"),
             memory_conflicts=min(unsettled, MOST_OPEN),
             memory_conflicts_queued=max(unsettled - MOST_OPEN, 0),
-            vectors_pending=index.count_pending(db),
+            vectors_pending=index.count_all_pending(db),
             vectors_set_aside=names_set_aside(db, read_model.path),
             vector_model=vectors.model_of(db),
             sqlite=described(),
             sqlite_vec=vec_version(db),
             model=embedder.id if embedder else None,
             dimension=embedder.dimension if embedder else None,
+            multilingual_model=multilingual.id if multilingual else None,
             providers=[*providers_of(read_model), *_of_language(language_model, read_model.path)],
             set_aside=[] if language_model is None else _set_aside(language_model, db),
             silent=silent,

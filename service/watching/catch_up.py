@@ -9,6 +9,7 @@ from pathlib import Path
 from memlog.eventlog.layout import LOG
 from memlog.eventlog.log_state import FileState, state_of
 from memlog.eventlog.tail import SWEEP_SECONDS, looks
+from memlog.projector.embedding.fill import Embedded
 from memlog.projector.passages import index, vectors
 from memlog.projector.sqlite import Connection
 from memlog.service.read_model import ReadModel
@@ -107,12 +108,16 @@ class Vectors(Worker):
         was_due = False
         while self._has_work(projector.live()):
             was_due = True
-            embedder, silent = model.embedder_or_why()
-            if embedder is None:
+            models, silent = model.models_or_why()
+            if not models.loaded:
                 self._notes += [f"no vectors: {why}" for why in silent.values()]
                 break
             started = time.perf_counter()
-            done = projector.embed(embedder, limit=_EMBED_STEP, batch=_EMBED_STEP, progress=self._progress)
+            done = Embedded()
+            for embedder in models.loaded:
+                done += projector.embed(
+                    embedder, limit=_EMBED_STEP, batch=_EMBED_STEP, progress=self._progress
+                )
             embedded = done.computed + done.cached
             if not embedded + done.withheld:  # another process was faster
                 break
@@ -121,9 +126,9 @@ class Vectors(Worker):
 
     def _has_work(self, db: Connection) -> bool:
         """Without loading the model, which takes 260 MB."""
-        known = self._read_model.model.known()
-        is_other = known is not None and vectors.model_of(db) != known.id
-        return is_other or index.count_pending(db) > 0
+        known = self._read_model.model.all_known()
+        is_other = any(vectors.model_of(db, vectors.set_for(each)) != each.id for each in known)
+        return is_other or index.count_all_pending(db) > 0
 
 
 def _be_nice() -> None:

@@ -133,7 +133,7 @@ class Worker(ABC):
 
     def _tell(self, done: WatchStep, started: float) -> None:
         """Report what was done since the `time.perf_counter()` of `started`."""
-        done.pending = index.count_pending(self._read_model.projector.live())
+        done.pending = index.count_all_pending(self._read_model.projector.live())
         done.ms = round((time.perf_counter() - started) * 1000, 3)
         self._shared.calls.put(partial(self._shared.tell, done))
 

@@ -109,7 +109,7 @@ def embed(projector: Projector) -> None:
 
 
 def project_step_by_step(store: Path, steps) -> Projector:
-    projector = Projector(store, model=lambda: LETTERS)
+    projector = Projector(store, models=lambda: [LETTERS])
     for step in steps:
         if isinstance(step, tuple):
             deliver(store, *step)
@@ -123,14 +123,14 @@ def project_step_by_step(store: Path, steps) -> Projector:
         elif step == "restart":
             projector.catch_up()
             projector.close()
-            projector = Projector(store, model=lambda: LETTERS)
+            projector = Projector(store, models=lambda: [LETTERS])
     projector.catch_up()
     embed(projector)
     return projector
 
 
 def project_at_once(store: Path) -> Projector:
-    projector = Projector(store, model=lambda: LETTERS)
+    projector = Projector(store, models=lambda: [LETTERS])
     projector.catch_up()
     embed(projector)
     return projector

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from memlog.projector.embedding.models import Models
 from memlog.projector.lifecycle import Projector
 from memlog.query.filters import Filters
 from memlog.query.search.fts_query import parse
@@ -328,7 +329,7 @@ def test_the_distances_of_the_oracle_are_cosines(big):
 def test_a_hybrid_search_is_full_of_what_passes(big, ranking):
     for name, (filters, _) in BY_SHARE.items():
         asked = Search(QUESTIONS[0], filters=filters, ranking=ranking)
-        given = {(hit.kind, hit.id) for hit in search(big.db, asked, HashedWords()).hits}
+        given = {(hit.kind, hit.id) for hit in search(big.db, asked, Models(HashedWords())).hits}
         assert all(passes(filters, big.things[each]) for each in given), name
         assert len(given) == min(10, sum(passes(filters, thing) for thing in big.things.values())), name
 
@@ -337,7 +338,7 @@ def test_without_neighbours_a_hybrid_search_gives_what_the_oracle_fuses(big, by_
     question = QUESTIONS[0]
     ranking = Ranking(context=False, priors=False, salience=False, depth=DEPTH)
     for name, (filters, _) in BY_SHARE.items():
-        found = search(big.db, Search(question, filters=filters, ranking=ranking), HashedWords()).hits
+        found = search(big.db, Search(question, filters=filters, ranking=ranking), Models(HashedWords())).hits
         scores: dict[tuple[str, str], float] = {}
         lists = [(1.0, side) for side in by_words[question]] + [(0.5, by_vectors[question])]
         for weight, side in lists:

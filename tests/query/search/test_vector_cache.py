@@ -11,7 +11,7 @@ from memlog.query.search.candidates import SCORE_DIGITS
 from memlog.query.search.nearest import _nearest_chunks
 from memlog.query.search.vector_cache import HeldVectors
 
-SHELF = Shelf(chunks="c", fulltext="none", has_fulltext="0", embeds_label=False, vectors="v")
+SHELF = Shelf(chunks="c", fulltext="none", has_fulltext="0", embeds_label=False, vectors="v", queue="c_queue")
 LIMIT = 30
 ASKED_OFTEN = 20
 
