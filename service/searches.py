@@ -89,6 +89,8 @@ class Asking:
                     lambda read_model: question_has_key(read_model.latest(sync=is_synced)[0], text, chat)
                 )
             )
+        if self.embedder is not None:
+            self.embedder = reads.first.questions.of(self.embedder)
         if self.embedder is not None and is_remote:
             self.embedder = _AskedBefore(self.embedder, None if self.has_key else embedded_part(text))
 
