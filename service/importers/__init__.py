@@ -14,6 +14,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, MemlogError
+from memlog.eventlog.events import MemoryAccessed
+from memlog.eventlog.limits import MOST
 
 Reason = Literal["empty", "structure", "bookkeeping", "duplicate_in_source", "unsupported", "archived"]
 """Why a record is left out. archived: core memory has no archive."""
@@ -113,6 +115,23 @@ def records(
             yield make(data, row)
         except (TypeError, ValueError, KeyError, AttributeError, OSError, MemlogError) as error:
             yield Unreadable(f"{table} {row.get('id')!r}", f"it has another form: {error}")
+
+
+def accessed(
+    name: str, count: object, last_accessed: str | None, otherwise: str | None
+) -> Iterator[MemoryAccessed]:
+    """Yield the accesses of a record so far, if there are any.
+
+    last_accessed: when the last was. otherwise: another time, where its source does not say.
+    """
+    if isinstance(count, int) and count > 0:
+        yield MemoryAccessed(
+            id=f"{name}/accessed",
+            ts=last_accessed or otherwise,
+            memory_ids=[name],
+            times=min(count, MOST),
+            by="import",
+        )
 
 
 def formats() -> list[str]:

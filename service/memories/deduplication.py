@@ -151,7 +151,7 @@ def _is_same(stored: str, content: str) -> bool:
 
 
 def _known(memory: Memory, event: MemorySaved) -> Decision:
-    accessed = MemoryAccessed(id=event.id, ts=event.ts, memory_ids=[memory.memory_id])
+    accessed = MemoryAccessed(id=event.id, ts=event.ts, memory_ids=[memory.memory_id], by="save")
     return Decision(memory.memory_id, ALREADY_KNOWN, accessed)
 
 
