@@ -32,8 +32,11 @@ Ids = Annotated[list[Text], msgspec.Meta(min_length=1)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """A number of things that SQLite can store."""
 
-Times = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
-"""How often something happened: the sum of all of an event each is one that SQLite can store."""
+MOST_TIMES = 1_000_000
+"""The sum of those of all events is a number that SQLite can store."""
+
+Times = Annotated[int, msgspec.Meta(ge=1, le=MOST_TIMES)]
+"""How often something happened."""
 
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A number from 0 to 1."""

@@ -84,7 +84,7 @@ class OpenStores:
         try:
             return call(opened.store)
         except MemlogError as error:
-            raise _without_path(error, opened.store.path, project) from error
+            raise _without_path(error, opened.store.path, project) from None
         finally:
             self._leave(opened)
 

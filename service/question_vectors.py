@@ -26,7 +26,7 @@ class QuestionVectors:
 
     def of(self, embedder: Embedder) -> Embedder:
         """Return the embedder, which embeds a question once."""
-        return _EmbedsOnce(embedder, self)
+        return _Remembering(embedder, self)
 
     def vector(self, embedder: Embedder, question: str) -> "NDArray[np.float32]":
         """Return the vector of a question, as the row of an array that cannot be written."""
@@ -52,7 +52,7 @@ def _embedded(model: _ById, question: str) -> "NDArray[np.float32]":
     return vector
 
 
-class _EmbedsOnce:
+class _Remembering:
     """See `QuestionVectors.of`."""
 
     def __init__(self, embedder: Embedder, known: QuestionVectors) -> None:
