@@ -120,13 +120,13 @@ class Extractions(OperationGroup):
     def _distil(self, chat: Chat, mode: str | None, calls: int) -> None:
         questions = questions_of(self._engine)
         extractor = _extractor(self._engine, questions)
-        missed = calls - 1
+        missed = 0
         try:
             done = [*extractor.run(chat, mode, lock_timeout=self._engine.lock_timeout, is_asked=True)]
             is_set_aside = bool(done) and all(report.set_aside is not None for report in done)
             missed = calls if is_set_aside else 0
         except ProviderError as error:
-            missed += error.is_resting
+            missed = calls - 1 + error.is_resting  # of a request, the provider's record tells
             raise
         finally:
             questions.missed(missed)
