@@ -11,10 +11,10 @@ from memlog.eventlog.envelope import Change, Event, tag_of
 from memlog.eventlog.struct_fields import Field, fields_of
 
 _ENVELOPE = Change.__struct_fields__
-_WITHOUT_OPTION = ("target_ids", "extraction", "decisions", "steps", "entries")
+_WITHOUT_OPTION = ("target_ids", "extraction", "decisions", "steps", "entries", "times", "by")
 """Members without an option: `memlog forget` names many events, `append redacted` one; what a model distilled
-is appended with the line that closes its extraction; and memlog alone decides, runs jobs and says what a
-context gave."""
+is appended with the line that closes its extraction; and memlog alone decides, runs jobs, says what a
+context gave, and counts accesses that are no reads."""
 _NEEDED = ("target_id",)
 
 _CHAT_HELP = "The conversation, CHANNEL:CHAT_ID, split at the first colon."

@@ -1,15 +1,20 @@
 """memlog import, export."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from memlog.cli.answer import Done, TextAnswer
-from memlog.cli.output import counted
+from memlog.cli.open_store import open_store
+from memlog.cli.output import counted, printable
 from memlog.cli.request_options import Store, request_command
+from memlog.cli.settings import Settings, projects_folder
 from memlog.cli.standard_options import Group
-from memlog.service.importers import about, formats
+from memlog.service.exchange.facade import projects_of
+from memlog.service.importers import about, formats, importer
+from memlog.service.projects import Projects
 from memlog.service.requests.exchange import ExportDatabase, ImportData
 
 if TYPE_CHECKING:
@@ -21,44 +26,67 @@ _FORMATS = "\n\n".join(f"{name}: {about(name)}" for name in formats())
 
 
 class _Account(TextAnswer, frozen=True):
-    """An account of an import. It ends with 65 where something could not be read or stored."""
+    """An account of one import, or of one for each project. It ends with 65 where something could not be read
+    or stored."""
+
+    reports: "Sequence[ImportReport]" = ()
 
     def print(self, ctx: click.Context) -> int:
         """Print it, and return the exit code."""
-        done: ImportReport = self.document  # type: ignore[assignment]
-        return super().print(ctx) or (_UNREADABLE if done.unreadable or done.refused else 0)
+        is_whole = not any(done.unreadable or done.refused for done in self.reports)
+        return super().print(ctx) or (0 if is_whole else _UNREADABLE)
 
 
 @request_command(
     ImportData,
     arguments=["format", "paths"],
-    adds=f"\n{_FORMATS}\n\nEnds with 65 where something could not be read or stored; the rest is in.",
+    adds=f"\n{_FORMATS}\n\nWhere no store and no project is named, each project of chatdo goes into the store"
+    " of the project of its name.\n\nEnds with 65 where something could not be read or stored; the rest"
+    " is in.",
 )
 def import_(store: Store, asked: ImportData) -> _Account:
-    done = store.exchange.import_from(asked)
+    ctx = click.get_current_context()
+    settings = ctx.ensure_object(Settings)
+    project, origin = settings.find("project", of_store=False)
+    projects: Sequence[str] = ()
+    if importer(asked.format).projects is not None:
+        if origin != "default":
+            asked = replace(asked, project=asked.project or project)
+        elif not settings.names_store:
+            projects = projects_of(asked) if asked.project is None else [asked.project]
+    if not projects:
+        done = store.exchange.import_from(asked)
+        return _Account(done, text=[*_told(done)], reports=[done])
+    known = Projects(projects_folder())
+    reports = []
+    for folder, name in [(known.path(name), name) for name in projects]:
+        ctx.obj = settings.at(folder)
+        with open_store(ctx) as own:
+            reports.append(own.exchange.import_from(replace(asked, project=name)))
+    lines = [line for done in reports for line in (f"project  {printable(str(done.project))}", *_told(done))]
+    return _Account({"projects": reports}, text=lines, reports=reports)
 
-    def told() -> Iterator[str]:
-        skipped = "".join(f", {count} {reason}" for reason, count in done.skipped.items())
-        yield f"records  {done.found:,} found: {done.used:,} used, {done.unreadable:,} unreadable{skipped}"
-        verb = "would be appended" if done.dry_run else "appended"
-        changed = f" ({done.changed:,} changed since)" if done.changed else ""
-        yield (
-            f"events   {done.events:,} made: {done.appended:,} {verb}, {done.known:,} known{changed},"
-            f" {done.forgotten:,} forgotten, {done.refused:,} refused"
-        )
-        for prefix in done.prefixes:
-            yield f"source   another one has the same ids: those of this one begin with {prefix}/"
-        for name, count in sorted(done.types.items()):
-            yield f"         {count:,} {name}"
-        for name, count in sorted(done.unknown_columns.items()):
-            yield f"left out {name}: {counted(count, 'row')}"
-        for problem in done.problems:
-            yield f"problem  {problem.where}: {problem.why}"
-        more = done.unreadable + done.refused + done.changed - len(done.problems)
-        if more > 0:
-            yield f"         and {more:,} more"
 
-    return _Account(done, text=[*told()])
+def _told(done: "ImportReport") -> Iterator[str]:
+    skipped = "".join(f", {count} {reason}" for reason, count in done.skipped.items())
+    yield f"records  {done.found:,} found: {done.used:,} used, {done.unreadable:,} unreadable{skipped}"
+    verb = "would be appended" if done.dry_run else "appended"
+    changed = f" ({done.changed:,} changed since)" if done.changed else ""
+    yield (
+        f"events   {done.events:,} made: {done.appended:,} {verb}, {done.known:,} known{changed},"
+        f" {done.forgotten:,} forgotten, {done.refused:,} refused"
+    )
+    for prefix in done.prefixes:
+        yield f"source   another one has the same ids: those of this one begin with {prefix}/"
+    for name, count in sorted(done.types.items()):
+        yield f"         {count:,} {name}"
+    for name, count in sorted(done.unknown_columns.items()):
+        yield f"left out {name}: {counted(count, 'row')}"
+    for problem in done.problems:
+        yield f"problem  {problem.where}: {problem.why}"
+    more = done.unreadable + done.refused + done.changed - len(done.problems)
+    if more > 0:
+        yield f"         and {more:,} more"
 
 
 @click.group(cls=Group)

@@ -10,6 +10,7 @@ from typing import Any, Union
 import msgspec
 
 from memlog.eventlog import timestamps
+from memlog.eventlog.chat import decimal
 from memlog.eventlog.encoding import CRC_LENGTH, encoded_buffer, has_its_crc
 from memlog.eventlog.envelope import Change, Event
 from memlog.eventlog.events import TYPES
@@ -26,7 +27,7 @@ _CHANGE_ENVELOPE_FIELDS = len(Change.__struct_fields__)
 
 _TAGS = {kind: tag for tag, kind in TYPES.items()}
 
-VERSION = 8
+VERSION = 9
 """Changes whenever other lines are accepted or `canonical` changes; part of the projection id."""
 
 _BOM = b"\xef\xbb\xbf"
@@ -180,6 +181,8 @@ def event_of(members: dict[str, Any]) -> Event:
         raise BadLine("unknown_type", f"type {kind!r}")
     if isinstance(version, int) and version > TYPES[kind].VERSION:
         raise BadLine("newer_version", f"version {version} of {kind}")
+    if "chat_id" in members:
+        members = members | {"chat_id": decimal(members["chat_id"])}
     try:
         return msgspec.convert(members, TYPES[kind])
     except msgspec.ValidationError as error:

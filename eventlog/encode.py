@@ -27,10 +27,11 @@ from memlog.eventlog.encoding import encoded, with_crc
 from memlog.eventlog.envelope import Change, Event, tag_of
 from memlog.eventlog.errors import BadInput, MemlogError
 from memlog.eventlog.event_fields import MAX_TARGETS
-from memlog.eventlog.events import TYPES, MemorySaved, Redacted
+from memlog.eventlog.events import TYPES, MemorySaved, MemoryUpdated, Redacted
 from memlog.eventlog.input_warnings import input_warnings, key_warnings
 from memlog.eventlog.quarantine import HINTS, BadLine, check_length, check_text
 from memlog.eventlog.streams import stream_of
+from memlog.eventlog.strict_json import shortened
 
 FindStream = Callable[[str], str]
 """Returns the stream of the event with an id. Raises MemlogError if there is none, or more than one."""
@@ -164,6 +165,8 @@ def _checked_input(source: bytes, find_stream: FindStream | None) -> Event:
         if members.get(name) is not None:
             members[name] = _input_time(name, members[name])
     event = event_of(members)
+    if isinstance(event, MemorySaved | MemoryUpdated) and event.content and not event.content.strip():
+        raise BadLine("invalid", f"content is {shortened(event.content)}: it is blank")
     if isinstance(event, Redacted) and event.stream is None and find_stream is not None:
         event.stream = _stream_of_all(event.targets, find_stream)
     canonical(event)
@@ -191,6 +194,9 @@ def _drafted(event: Event, source: bytes) -> Draft:
     members = raw_members.decode(source)
     if isinstance(event, Redacted):
         members["stream"] = msgspec.Raw(msgspec.json.encode(event.stream))
+    chat_id = getattr(event, "chat_id", None)
+    if chat_id is not None and not bytes(members["chat_id"]).startswith(b'"'):  # it was given as a number
+        members["chat_id"] = msgspec.Raw(msgspec.json.encode(chat_id))
     event_id = event.id or new_id()
     head = {"type": tag_of(event), "id": event_id, "ts": event.ts or timestamps.now()}
     own = envelope_of(event)

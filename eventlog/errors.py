@@ -150,10 +150,10 @@ class ProviderError(MemlogError):
     status: of HTTP; None without an answer. words: what it said when it refused, to be looked at alone, never
     shown or stored. retry_after: seconds after which it wants to be asked again.
     is_late: whether it took too long. is_away: whether it could not be reached, or hung up; is_cut: the
-    latter. is_local: whether it was not
-    asked, since something is missing here. is_of_answer: whether its answer was of no use, or it refused what
-    it was asked about: another question may be answered. is_of_budget: whether it was not asked, since the
-    tokens of the day are spent.
+    latter. is_local: whether it was not asked, since something is missing here. is_of_answer: whether its
+    answer was of no use, or it refused what it was asked about: another question may be answered.
+    is_of_budget: whether it was not asked, since the tokens of the day are spent. is_resting: whether it was
+    not asked, since it failed before.
     """
 
     code: ErrorCode = "provider"
@@ -166,6 +166,7 @@ class ProviderError(MemlogError):
     is_local = False
     is_of_answer = False
     is_of_budget = False
+    is_resting = False
 
 
 def system_error(error: OSError) -> LogError:

@@ -32,6 +32,12 @@ Ids = Annotated[list[Text], msgspec.Meta(min_length=1)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """A number of things that SQLite can store."""
 
+MOST_TIMES = 1_000_000
+"""The sum of those of all events is a number that SQLite can store."""
+
+Times = Annotated[int, msgspec.Meta(ge=1, le=MOST_TIMES)]
+"""How often something happened."""
+
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A number from 0 to 1."""
 
@@ -40,4 +46,6 @@ MemoryKind = Literal["fact", "preference", "insight"]
 FactKind = Literal["ranked", "single"]
 SourceKind = Literal["memory", "docs"]
 ModelTask = Literal["extract", "compress", "summarise", "merge", "profile"]
+AccessKind = Literal["read", "save", "import"]
+"""Why an access counts: a memory was given to an agent, saved again as it was, or used in another program."""
 FailureKind = Literal["refused", "unusable", "failed", "late"]

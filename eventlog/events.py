@@ -10,6 +10,7 @@ import msgspec
 
 from memlog.eventlog.envelope import Change, ConversationEvent, Event, tag_of
 from memlog.eventlog.event_fields import (
+    AccessKind,
     Count,
     Day,
     FactKind,
@@ -21,6 +22,7 @@ from memlog.eventlog.event_fields import (
     SourceId,
     SourceKind,
     Text,
+    Times,
     Topic,
     Unit,
 )
@@ -199,9 +201,15 @@ class MemoryDeleted(Change, tag="memory_deleted"):
 
 
 class MemoryAccessed(Change, tag="memory_accessed"):
-    """Memories were given to an agent. Written at that moment; counts one access for each."""
+    """Memories were given to an agent. Written at that moment; counts one access for each.
+
+    times: how many accesses. by: what counted them; all but `read` is written by memlog, for what was saved
+        again as it was, or used in another program.
+    """
 
     memory_ids: Ids
+    times: Times = 1
+    by: AccessKind = "read"
 
 
 class ContextGiven(Change, tag="context_given"):

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from memlog.eventlog import timestamps
+from memlog.eventlog.chat import decimal
 from memlog.eventlog.envelope import ConversationEvent
 from memlog.eventlog.events import TYPES
 from memlog.eventlog.streams import SegmentName, chat_of_stream
@@ -71,9 +72,7 @@ def _fill_chat(line: dict[str, Any], stream: str) -> None:
     given = meta if isinstance(meta, dict) else {}
     channel, chat_id = chat_of_stream(stream) or (None, None)
     for name, of_folder in (("channel", channel), ("chat_id", chat_id)):
-        in_meta = given.get(name)
-        if isinstance(in_meta, int) and not isinstance(in_meta, bool):
-            in_meta = str(in_meta)  # chat ids are numbers in many foreign logs
+        in_meta = decimal(given.get(name))  # chat ids are numbers in many foreign logs
         value = line.get(name, of_folder if in_meta is None else in_meta)
         if value is not None:
             line[name] = value

@@ -360,6 +360,8 @@ CREATE TABLE memory_events (
     precedence     TEXT NOT NULL,
     extraction_id  TEXT,               -- of the event that closes it; null where no model distilled the event
     chat_id        TEXT,               -- channel:chat_id, of which it was distilled
+    accesses       INTEGER NOT NULL,   -- that it counts
+    reads          INTEGER NOT NULL,   -- those of them in which the memory was given to an agent
     PRIMARY KEY (memory_id, stream, event_id)
 ) WITHOUT ROWID;
 

@@ -23,11 +23,7 @@ def counters(db: Connection, events_by_type: Counts) -> Counts:
         "SELECT coalesce(sum(type = 'memories_extracted'), 0), coalesce(sum(tokens_in + tokens_out), 0)"
         " FROM closed_extractions"
     ).fetchone()
-    retrieved = count_rows(
-        db,
-        "memory_events t JOIN events e ON e.stream = t.stream AND e.id = t.event_id"
-        " WHERE e.type = 'memory_accessed'",
-    )
+    (retrieved,) = db.execute("SELECT coalesce(sum(reads), 0) FROM memory_events").fetchone()
     return {
         "memory.saved.count": events_by_type.get("memory_saved", 0)
         - count_rows(db, "held_events WHERE event ->> 'type' = 'memory_saved'"),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from memlog.eventlog.errors import Busy, MemlogError, NotFound
+from memlog.eventlog.streams import shown
 from memlog.service.projects import Projects
 from memlog.service.store import Store
 
@@ -47,6 +48,16 @@ class _Opened:
         self.store.close()
 
 
+def _without_path(error: MemlogError, store: Path, project: str) -> MemlogError:
+    """Return an error that tells a client nothing of where the server keeps its stores."""
+    if error.code == "store_not_found":
+        said = f"nothing is stored in the project {project!r} yet"
+        return NotFound(said, hint="its first append makes it", code=error.code)
+    above = f"{shown(store.parent)}/"
+    error.message, error.hint = (text.replace(above, "") for text in (error.message, error.hint))
+    return error
+
+
 class OpenStores:
     """Opens the store of a project at the first request for it, and keeps those that were used last.
 
@@ -72,6 +83,8 @@ class OpenStores:
         opened = self._entered(self._path(project))
         try:
             return call(opened.store)
+        except MemlogError as error:
+            raise _without_path(error, opened.store.path, project) from None
         finally:
             self._leave(opened)
 

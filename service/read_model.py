@@ -28,6 +28,7 @@ from memlog.query.search.vector_cache import HeldVectors
 from memlog.service.create import cannot_create
 from memlog.service.embedding_models import EmbeddingModel
 from memlog.service.projection_notes import notes_of
+from memlog.service.question_vectors import QuestionVectors
 from memlog.service.shared_catch_up import SharedCatchUp
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class ReadModel(SplitByFork):
         self.projector = Projector(path, chunk_sizes, lock_timeout=lock_timeout, models=model.all_known)
         self._in_use = ForkMutex()
         self.held_vectors, self.sample = HeldVectors(), StoreSample()
+        self.questions = QuestionVectors()
         self.notify = notify
         self._shared_catch_up: SharedCatchUp[_State, Projection] = SharedCatchUp(self._state)
         self._embedding = ForkMutex()
@@ -114,7 +116,7 @@ class ReadModel(SplitByFork):
             people=self.people,
             notify=notify,
         )
-        for shared in ("_shared_catch_up", "_embedding", "_told_behind"):
+        for shared in ("_shared_catch_up", "_embedding", "_told_behind", "questions"):
             setattr(read_model, shared, getattr(self, shared))
         # A change by hand is reported once.
         read_model.projector.core_view = self.projector.core_view
@@ -129,6 +131,7 @@ class ReadModel(SplitByFork):
         """Close what is open."""
         with self.mutex:
             self.projector.close()
+            self.questions.empty()
             self.held_vectors, self.sample = HeldVectors(), StoreSample()
 
     def before_fork(self, until: float) -> None:

@@ -90,8 +90,10 @@ class Asking:
                     lambda read_model: question_has_key(read_model.latest(sync=is_synced)[0], text, chat)
                 )
             )
-        if first is not None and is_remote:
-            before = _AskedBefore(first, None if self.has_key else embedded_part(text))
+        questions = reads.first.questions
+        self.models = Models(*(each and questions.of(each) for each in self.models))
+        if self.models.first is not None and is_remote:
+            before = _AskedBefore(self.models.first, None if self.has_key else embedded_part(text))
             self.models = self.models._replace(first=before)
 
 

@@ -26,16 +26,12 @@ class MemoryServiceClient(Connected):
         self._connection = ServerConnection(url, "default", token, seconds)
 
     def search(self, project_id: str, query: str, limit: int = HITS.default) -> list[dict[str, Any]]:
-        """The hits, best first, each with its citation and its score.
-
-        Raises:
-            NotFound: nothing was stored in the project.
-        """
+        """The hits, best first, each with its citation and its score; none of a project without data."""
         asked = SearchProject(project_id=project_id, query=query, limit=limit)
         return self._ask("/search", asked)["results"]  # type: ignore[no-any-return]
 
     def index_chat_message(
-        self, project_id: str, chat_id: str, message_id: str, role: Role, content: str
+        self, project_id: str, chat_id: str | int, message_id: str, role: Role, content: str
     ) -> dict[str, Any]:
         """Append a message, which the next search finds. A repetition of its id counts once."""
         return self._ask(
@@ -52,7 +48,7 @@ class MemoryServiceClient(Connected):
         kind: FactKind,
         value: str,
         source_message_id: str | None = None,
-        chat_id: str | None = None,
+        chat_id: str | int | None = None,
         rank: int | None = None,
     ) -> dict[str, Any]:
         """Store a value of a topic; a later one of its rank replaces it."""
@@ -69,13 +65,13 @@ class MemoryServiceClient(Connected):
             ),
         )
 
-    def get_facts(self, project_id: str, chat_id: str | None, topic_key: str) -> list[dict[str, Any]]:
-        """The values of a topic by rank; none where it is not stored."""
+    def get_facts(self, project_id: str, chat_id: str | int | None, topic_key: str) -> list[dict[str, Any]]:
+        """The values of a topic by rank, of every chat where none is named; none where it is not stored."""
         asked = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key)
         return self._ask("/facts/get", asked)["facts"]  # type: ignore[no-any-return]
 
     def get_fact_by_rank(
-        self, project_id: str, chat_id: str | None, topic_key: str, rank: int
+        self, project_id: str, chat_id: str | int | None, topic_key: str, rank: int
     ) -> dict[str, Any] | None:
         """The value at a place of a topic; None where it has none."""
         asked = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key, rank=rank)

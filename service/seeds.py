@@ -3,22 +3,31 @@
 from collections.abc import Callable
 from typing import Any
 
-from memlog.eventlog.chat import Chat
+from memlog.eventlog.chat import Chat, decimal
 from memlog.eventlog.errors import NotFound
 from memlog.eventlog.events import Message, SessionBreak
+from memlog.query.facts.answers import NOT_STORED
 from memlog.query.facts.current import Fact
+from memlog.query.facts.question_parser import parse
+from memlog.query.facts.topic_keys import compared, key_of
 from memlog.query.memories import Memory
 from memlog.service.catalogue import answer
 from memlog.service.missing import not_found
+from memlog.service.pre_route import PreRoute
+from memlog.service.requests.reads import AnswerOrContext
 from memlog.service.requests.seeds import CreateMemory, GetFacts, IndexChatMessage, SearchProject, StoreFact
 from memlog.service.store import Store
 
 _CHANNEL = "session"
 
 
-def chat_of(name: str) -> str:
+def chat_of(name: str | int) -> str:
     """`channel:chat_id` of an id; a bare one is of the channel `session`."""
-    return name if ":" in name else f"{_CHANNEL}:{name}"
+    return str(name) if ":" in str(name) else f"{_CHANNEL}:{name}"
+
+
+def _name_of(chat: str | None) -> str | None:
+    return None if chat is None else chat.removeprefix(f"{_CHANNEL}:")
 
 
 def index_message(store: Store, asked: IndexChatMessage) -> dict[str, Any]:
@@ -48,13 +57,22 @@ def index_message(store: Store, asked: IndexChatMessage) -> dict[str, Any]:
 
 
 def route(store: Store, given: dict[str, Any]) -> Any:  # noqa: ANN401
-    """As the operation `pre_route`; the chat may be an id of the channel `session`."""
-    chat = given.get("chat")
-    return answer(store, "pre_route", given | ({"chat": chat_of(chat)} if isinstance(chat, str) else {}))
+    """As the operation `pre_route`; the chat may be an id of the channel `session`.
+
+    Where nothing is stored yet, it says so to whoever asks for a fact.
+    """
+    chat = decimal(given.get("chat"))
+    given = given | ({"chat": chat_of(chat)} if isinstance(chat, str) else {})
+    if store.exists:
+        return answer(store, "pre_route", given)
+    asks_for_fact = any(parse(AnswerOrContext.of(given).text))
+    return PreRoute(route="facts", answer=NOT_STORED) if asks_for_fact else PreRoute(route="none")
 
 
 def search(store: Store, asked: SearchProject) -> dict[str, Any]:
-    """The hits, each with its citation."""
+    """The hits, each with its citation; none where nothing is stored yet."""
+    if not store.exists:
+        return {"results": [], "silent": {}}
     found = store.search(asked.query, k=asked.limit)
     results = [
         {
@@ -63,7 +81,7 @@ def search(store: Store, asked: SearchProject) -> dict[str, Any]:
             "score": hit.score,
             "kind": hit.kind,
             "source": hit.source,
-            "chat_id": None if hit.chat is None else hit.chat.removeprefix(f"{_CHANNEL}:"),
+            "chat_id": _name_of(hit.chat),
             "message_id": hit.id if hit.kind == "message" else None,
         }
         for number, hit in enumerate(found.hits, start=1)
@@ -92,15 +110,22 @@ def store_fact(store: Store, asked: StoreFact) -> dict[str, Any]:
 
 
 def get_facts(store: Store, asked: GetFacts) -> dict[str, Any]:
-    """The values of a topic by rank; none where it is not stored."""
-    chat = None if asked.chat_id is None else chat_of(asked.chat_id)
-    found = store.facts.get(asked.topic_key, rank=asked.rank, chat=chat)
-    return {"facts": [_fact(each, asked) for each in found.facts]}
+    """The values of a topic by rank; without a chat those of every one. None where it is not stored."""
+    if not store.exists:
+        return {"facts": []}
+    if asked.chat_id is not None:
+        found = store.facts.get(asked.topic_key, rank=asked.rank, chat=chat_of(asked.chat_id)).facts
+    else:
+        key = compared(key_of(asked.topic_key))
+        of_topic = [each for each in store.facts.list() if compared(each.topic_key) == key]
+        ranked = sorted(of_topic, key=lambda fact: fact.rank)
+        found = [each for each in ranked if asked.rank in (None, each.rank)]
+    return {"facts": [_fact(each, asked) for each in found]}
 
 
 def _fact(fact: Fact, asked: GetFacts) -> dict[str, Any]:
     return {
-        **{"project_id": asked.project_id, "chat_id": asked.chat_id, "topic_key": fact.topic_key},
+        **{"project_id": asked.project_id, "chat_id": _name_of(fact.chat), "topic_key": fact.topic_key},
         **{"kind": fact.kind, "rank": fact.rank or None, "value": fact.value},
         "source_message_id": fact.source_message_id,
     }
@@ -118,11 +143,11 @@ def list_memories(store: Store, session: str) -> list[dict[str, Any]]:
 
 def create_memory(store: Store, session: str, asked: CreateMemory) -> dict[str, Any]:
     """Save a memory; it makes its session."""
-    chat = chat_of(session)
-    if not _is_session(store, session):
+    chat, is_new = chat_of(session), not _is_session(store, session)
+    done = store.memories.save(asked.content, kind=asked.type, importance=asked.importance, chat=chat)
+    if is_new:
         channel, chat_id = Chat.of(chat)
         store.append(SessionBreak(channel=channel, chat_id=chat_id))
-    done = store.memories.save(asked.content, kind=asked.type, importance=asked.importance, chat=chat)
     return get_memory(store, session, done.memory_id)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from memlog.eventlog.acknowledgements import AppendWarning, Position
+from memlog.eventlog.chat import decimal
 from memlog.eventlog.errors import BadInput
 from memlog.projector.sqlite import Connection
 from memlog.query import memories, provenance
@@ -265,6 +266,7 @@ def _fact(fact: Fact) -> ToolItem:
 def _event(event: StoredEvent, name: str) -> ToolItem:
     # A foreign line may have members of other types.
     raw: dict[str, Any] = msgspec.json.decode(event.raw)
+    raw["chat_id"] = decimal(raw.get("chat_id"))
     texts = {name: value for name, value in raw.items() if isinstance(value, str)}
     channel, chat_id = texts.get("channel"), texts.get("chat_id")
     return ToolItem(

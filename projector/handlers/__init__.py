@@ -29,7 +29,7 @@ from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.rows import delete, insert
 from memlog.projector.sqlite import Connection
 
-VERSION = 16
+VERSION = 17
 """Changes with any change to the rows that a handler makes; part of the projection id."""
 
 Handler = Callable[[Connection, Sequence[Placed], ChunkSizes], None]

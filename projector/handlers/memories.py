@@ -28,6 +28,8 @@ STREAM = "memory"
 TITLE_LENGTH = 80
 _FIELDS = ("content", "title", "category", "kind", "importance", "source", "topic", "chat_id", "tags")
 
+_TOUCH_COLUMNS = "memory_id, stream, event_id, precedence, extraction_id, chat_id, accesses, reads"
+
 _TOUCHES = (
     "FROM memory_events t JOIN events e ON e.stream = t.stream AND e.id = t.event_id"
     " WHERE t.memory_id = ? AND t.precedence > ? AND e.type = ? AND NOT EXISTS"
@@ -79,8 +81,10 @@ def _record(db: Connection, placed: Placed) -> Iterable[str]:
             insert(db, "undone_events", "stream, target_id, id, precedence", rows)
     extraction = getattr(event, "extraction", None)
     origin = (None, None) if extraction is None else (extraction.id, extraction.chat_id)
-    touches = [(memory_id, placed.stream, placed.id, placed.precedence, *origin) for memory_id in memory_ids]
-    insert(db, "memory_events", "memory_id, stream, event_id, precedence, extraction_id, chat_id", touches)
+    accesses = event.times if isinstance(event, ev.MemoryAccessed) else 0
+    counted = (accesses, accesses if getattr(event, "by", "") == "read" else 0)
+    of_event = (placed.stream, placed.id, placed.precedence, *origin, *counted)
+    insert(db, "memory_events", _TOUCH_COLUMNS, [(memory_id, *of_event) for memory_id in memory_ids])
     return memory_ids
 
 
@@ -196,7 +200,9 @@ def _row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: 
         (memory_id, since, "memory_saved"),
     )
     created_at, first = required_row(saves)
-    accesses = db.execute(f"SELECT count(*), max(e.ts) {_TOUCHES}", (memory_id, since, "memory_accessed"))
+    accesses = db.execute(
+        f"SELECT coalesce(sum(accesses), 0), max(e.ts) {_TOUCHES}", (memory_id, since, "memory_accessed")
+    )
     access_count, last_accessed = required_row(accesses)
     holding = holds(said["title"], said["content"], said["kind"], said["category"])
     set_salience = versions.get("salience", _Version(first, "", "", 1.0))

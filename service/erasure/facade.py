@@ -27,7 +27,10 @@ class Erasure(OperationGroup):
             redact=engine.redact,
             on_stored=engine.on_stored,
         )
-        return forget(log, engine.read_model, asked)
+        try:
+            return forget(log, engine.read_model, asked)
+        finally:
+            engine.read_model.questions.empty()
 
     @operation(Scrub, effect="erase")
     def scrub(self, asked: Scrub) -> ScrubReport:

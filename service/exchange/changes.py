@@ -1,5 +1,6 @@
 """What a source says of a record that the log does not know yet, as an event that overrules no later one."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 from msgspec.structs import replace
@@ -54,7 +55,8 @@ def state_of(change: Event, base_id: str, holding: Holding, now: str) -> State:
         return "new"
     last = earlier[-1]
     if isinstance(change, MemoryAccessed):
-        is_known = claimed <= str(last.event.ts) or any(each.claimed == claimed for each in earlier)
+        is_later = claimed > str(last.event.ts) and all(each.claimed != claimed for each in earlier)
+        is_known = change.times <= _accesses(earlier) and not is_later
     elif aspect == "archived":
         is_known = type(last.event) is type(change)
     else:
@@ -83,6 +85,10 @@ def _is_same(change: Event, other: Event) -> bool:
     return content_hash_of_one(change) == content_hash_of_one(other)
 
 
+def _accesses(changes: Iterable[StoredChange]) -> int:
+    return sum(each.event.times for each in changes if isinstance(each.event, MemoryAccessed))
+
+
 def named(change: Event, base_id: str, holding: Holding, now: str, key: bytes) -> Change:
     """Return a new change with an id of its own, and a precedence after what it changes.
 
@@ -92,6 +98,8 @@ def named(change: Event, base_id: str, holding: Holding, now: str, key: bytes) -
     assert isinstance(change, Change)
     aspect, _ = aspect_of(str(change.id), base_id)
     earlier = holding.of(aspect)
+    if isinstance(change, MemoryAccessed):  # its source says how many there are in all
+        change = replace(change, times=max(1, change.times - _accesses(earlier)))
     after = max(each.wins for each in (holding.base, *earlier) if each is not None)
     claimed = change.ts or ""
     is_trusted = claimed != "" and claimed <= now

@@ -48,6 +48,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
 
     found = used + the sum of skipped + unreadable. events = appended + known + forgotten + refused.
 
+    project: of the source, where only its records were looked at.
     skipped: by reason. unreadable: records and files. known: stored before; they are not written again, also
         not those that are `changed` in the source since.
     forgotten: events that were forgotten; they do not come back. refused: events that the log does not take,
@@ -58,6 +59,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
 
     format: str
     dry_run: bool
+    project: str | None = None
     found: int = 0
     used: int = 0
     skipped: dict[str, int] = {}
@@ -110,11 +112,14 @@ class Importing:
         Raises:
             Busy, LogError: as `Store.append`; what was appended before stays, and is known the next time.
         """
-        prefix = self._report.format
+        prefix, project = self._report.format, self._report.project
         in_use = self._read(lambda db: suffixes(db, f"{prefix}~", SUFFIX_LENGTH))
         self._suffixes.update(f"~{suffix}" for suffix in in_use or [])
         self._suffix = recognised(
-            read(ForeignFiles(path, self._tables)), prefix, sorted(self._suffixes), self._found
+            read(ForeignFiles(path, self._tables, project=project)),
+            prefix,
+            sorted(self._suffixes),
+            self._found,
         )
         if self._suffix:
             self._suffixes.add(self._suffix)
@@ -125,11 +130,12 @@ class Importing:
         """Groups of records whose places have changed."""
         self._doubtful: set[str | None] = set()
         """Groups whose last known record was forgotten: what follows may be that one at another place."""
-        source = ForeignFiles(path, self._tables, self._suffix)
+        source = ForeignFiles(path, self._tables, self._suffix, project)
+        what = "records imported" if project is None else f"records of {project} imported"
         for batch in in_batches(self._used(read(source)), _length, _BATCH):
             self._store(batch)
             if self._progress is not None:
-                self._progress("records imported", self._report.found, self._report.found)
+                self._progress(what, self._report.found, self._report.found)
         self._report.skipped = dict(sorted(self._skipped.items()))
         self._report.unknown_columns = dict(Counter(self._report.unknown_columns) + source.unknown)
 

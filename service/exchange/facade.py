@@ -30,13 +30,10 @@ class DataExchange(OperationGroup):
         from memlog.service.exchange.source import ForeignFiles, Tables
         from memlog.service.importers import importer
 
-        read, patterns = importer(asked.format)
+        read, patterns, _ = importer(asked.format)
         paths = [*map(Path, asked.paths)]
-        if missing := [path for path in paths if not (path.is_file() or path.is_dir())]:
-            raise BadInput(
-                f"{shown(missing[0])} does not exist, or is no file", hint="name a file or a folder"
-            )
-        report = ImportReport(format=asked.format, dry_run=asked.dry_run)
+        _check_project(asked.project, projects_of(asked), asked.format)
+        report = ImportReport(format=asked.format, dry_run=asked.dry_run, project=asked.project)
         if not asked.dry_run:
             make_path(self._engine.path)  # the first import makes the store, and waits for none beside it
         lock = locked(self._engine.path / IMPORT_LOCK, "the import", self._engine.lock_timeout)
@@ -68,6 +65,31 @@ class DataExchange(OperationGroup):
         from memlog.service.exchange.plain_tables import write_tables
 
         return self._read(lambda db: write_tables(db, Path(asked.path), replace=asked.replace))
+
+
+def projects_of(asked: ImportData) -> list[str]:
+    """Return the names of the projects in what is to be imported.
+
+    Raises:
+        BadInput: a path does not exist.
+    """
+    from memlog.service.exchange.source import projects_in
+    from memlog.service.importers import importer
+
+    paths = [*map(Path, asked.paths)]
+    if missing := [path for path in paths if not (path.is_file() or path.is_dir())]:
+        raise BadInput(f"{shown(missing[0])} does not exist, or is no file", hint="name a file or a folder")
+    return projects_in(importer(asked.format), paths)
+
+
+def _check_project(chosen: str | None, projects: list[str], name: str) -> None:
+    """Refuse a project that there is not, and several where one store is to have them."""
+    named = ", ".join(map(shown, projects))
+    if chosen is not None and chosen not in projects:
+        hint = f"the projects are {named}" if projects else f"leave it out: {name} has no projects"
+        raise BadInput(f"there is no project {shown(chosen)!r}", hint=hint)
+    if chosen is None and len(projects) > 1:
+        raise BadInput(f"a store is for one project, and here are {named}", hint="choose one: project=NAME")
 
 
 def _key(store: Path, *, makes: bool) -> bytes:

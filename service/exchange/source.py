@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ from memlog.service.bounded_process.client import BoundedProcess
 from memlog.service.bounded_process.protocol import MoreRows, ReaderFailed, ReadTable
 from memlog.service.core.project_facts import is_of_project
 from memlog.service.core.user_sections import Headings, without_front_matter
-from memlog.service.importers import Unreadable
+from memlog.service.importers import Importer, Unreadable
 
 _LONGEST = 64 * 2**20
 """Bytes of a text file."""
@@ -64,11 +64,12 @@ class ForeignFiles:
 
     tables: reads its databases.
     suffix: of the prefix of its ids, where another source has them: `~1f0c9a3e`.
+    project: the only one of which records are wanted.
     unknown: how many rows have a value in a column that the importer does not know, by `table.column`.
     """
 
-    def __init__(self, path: Path, tables: Tables, suffix: str = "") -> None:
-        self.path, self._tables, self.suffix = path, tables, suffix
+    def __init__(self, path: Path, tables: Tables, suffix: str = "", project: str | None = None) -> None:
+        self.path, self._tables, self.suffix, self.project = path, tables, suffix, project
         self.unknown: Counter[str] = Counter()
 
     def files(self, *patterns: str) -> list[Path]:
@@ -178,6 +179,14 @@ class ForeignFiles:
         except (ValueError, OverflowError, OSError):
             self.unknown["times that cannot be read"] += 1
             return None
+
+
+def projects_in(importer: Importer, paths: Iterable[Path]) -> list[str]:
+    """Return the names of the projects in the files of another program; none of a format without."""
+    if importer.projects is None:
+        return []
+    with Tables(lambda: None) as tables:
+        return sorted({name for path in paths for name in importer.projects(ForeignFiles(path, tables))})
 
 
 def _explained(path: Path, error: str) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.acknowledgements import AppendWarning, warnings_of
 from memlog.eventlog.chat import Chat
-from memlog.eventlog.errors import BadInput, MemlogError, NotFound
+from memlog.eventlog.errors import BadInput, MemlogError, NotFound, ProviderError
 from memlog.eventlog.events import Message
 from memlog.eventlog.forks import SplitByFork
 from memlog.projector.catchup import Progress
@@ -117,10 +117,19 @@ class Extractions(OperationGroup):
     def prompt(self, asked: ShowPrompt) -> Prompt:
         return prompts.prompt(asked.name)
 
-    def _distil(self, chat: Chat, mode: str | None) -> None:
-        extractor = extractor_of(self._engine)
-        for _ in extractor.run(chat, mode, lock_timeout=self._engine.lock_timeout, is_asked=True):
-            pass
+    def _distil(self, chat: Chat, mode: str | None, calls: int) -> None:
+        questions = questions_of(self._engine)
+        extractor = _extractor(self._engine, questions)
+        missed = 0
+        try:
+            done = [*extractor.run(chat, mode, lock_timeout=self._engine.lock_timeout, is_asked=True)]
+            is_set_aside = bool(done) and all(report.set_aside is not None for report in done)
+            missed = calls if is_set_aside else 0
+        except ProviderError as error:
+            missed = calls - 1 + error.is_resting  # of a request, the provider's record tells
+            raise
+        finally:
+            questions.missed(missed)
 
 
 def _told(
@@ -145,9 +154,12 @@ def _recent(db: Connection, chat: Chat) -> set[tuple[str, str]]:
 
 
 class _Background(SplitByFork):
-    """A thread that distils one chat after another, as long as there are some."""
+    """A thread that distils one chat after another, as long as there are some.
 
-    def __init__(self, distil: Callable[[Chat, str | None], None]) -> None:
+    distil: is given a chat, the mode of the last call for it, and how many calls there were.
+    """
+
+    def __init__(self, distil: Callable[[Chat, str | None, int], None]) -> None:
         super().__init__()
         self._distil = distil
         self._begin()
@@ -158,13 +170,14 @@ class _Background(SplitByFork):
 
     def _begin(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: dict[Chat, str | None] = {}
+        self._waiting: dict[Chat, list[str | None]] = {}
+        """The modes of the calls for each chat."""
         self._is_running = False
 
     def add(self, chat: Chat, mode: str | None) -> None:
         """Have a chat distilled."""
         with self._lock:
-            self._waiting[chat] = mode
+            self._waiting.setdefault(chat, []).append(mode)
             if not self._is_running:
                 self._is_running = True
                 threading.Thread(target=self._run, name="memlog-extraction", daemon=True).start()
@@ -176,12 +189,12 @@ class _Background(SplitByFork):
                     self._is_running = False
                     return
                 chat = next(iter(self._waiting))
-                mode = self._waiting.pop(chat)
+                modes = self._waiting.pop(chat)
             # What fails stays in the buffer, and the provider's record has it. What is no error of memlog's
             # ends the thread, with a traceback; the next call begins another one.
             try:
                 with suppress(MemlogError):
-                    self._distil(chat, mode)
+                    self._distil(chat, modes[-1], len(modes))
             except BaseException:
                 self._is_running = False
                 raise
@@ -195,10 +208,13 @@ def extractor_of(
     Raises:
         BadInput: no language model is configured.
     """
+    return _extractor(engine, questions_of(engine, is_patient=is_patient, retry=retry, is_bounded=is_bounded))
+
+
+def _extractor(engine: Engine, questions: "Questions") -> "Extractor":
     # Imported here, as in the store: most processes distil nothing.
     from memlog.service.extraction.extractor import Extractor
 
-    questions = questions_of(engine, is_patient=is_patient, retry=retry, is_bounded=is_bounded)
     return Extractor(engine.path, engine.decide, questions, rules_of(engine), zone_of_user(engine))
 
 

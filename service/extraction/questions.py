@@ -137,6 +137,10 @@ class Questions:
             raise
         self._model.worked()
 
+    def missed(self, count: int) -> None:
+        """Count extractions that failed without a request of their own."""
+        self._model.missed(count)
+
     def check(self) -> None:
         """Check before the next thing that is asked about that the provider may be asked.
 

@@ -142,7 +142,9 @@ class Facts(OperationGroup):
         twice = next((rank for rank, count in Counter(ranks).items() if count > 1), None)
         if twice is not None:
             raise BadInput(f"two values have rank {twice}", hint="a rank has one value")
-        standing = self._decide(lambda db: exactly(topics(db, chat), [key]))
+        # A rank that is refused makes no store.
+        is_there = self._engine.exists
+        standing = self._decide(lambda db: exactly(topics(db, chat), [key])) if is_there else None
         last = standing.facts[-1].rank if standing and standing.kind == "ranked" else 0
         for rank in sorted(ranks):
             if rank > last + 1:

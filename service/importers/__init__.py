@@ -1,7 +1,8 @@
 """Importers: a module for each format of another program. It makes events of a source, and knows no store.
 
 A module has `read`, which yields what becomes of each record; its docstring says what it reads. It may have
-`SOURCES`: patterns of files that are sources each, where a folder is none. The name of the format is the
+`SOURCES`: patterns of files that are sources each, where a folder is none; and `projects`, which yields their
+names: `read` then yields the records of the one that is asked for. The name of the format is the
 module's, with hyphens. The ids of events are made of the source's own ids, never of texts,
 so that a second run knows them: `tiered/7`, of a second source `tiered~1f0c9a3e/7`.
 """
@@ -14,6 +15,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, MemlogError
+from memlog.eventlog.event_fields import MOST_TIMES
+from memlog.eventlog.events import MemoryAccessed
 
 Reason = Literal["empty", "structure", "bookkeeping", "duplicate_in_source", "unsupported", "archived"]
 """Why a record is left out. archived: core memory has no archive."""
@@ -57,6 +60,7 @@ class ForeignData(Protocol):
 
     path: Path
     suffix: str
+    project: str | None
 
     def files(self, *patterns: str) -> list[Path]:
         """The files that match."""
@@ -95,6 +99,18 @@ Make = Callable[[ForeignData, dict[str, Any]], Record]
 Read = Callable[[ForeignData], Iterator[Record]]
 
 
+class Importer(NamedTuple):
+    """What reads a format.
+
+    sources: the patterns of its sources; () where a folder is one.
+    projects: yields the names of the projects in a source, each once or more; None for a format without.
+    """
+
+    read: Read
+    sources: Sequence[str]
+    projects: Callable[[ForeignData], Iterator[str]] | None
+
+
 def records(
     data: ForeignData,
     path: Path,
@@ -103,16 +119,36 @@ def records(
     make: Make,
     *,
     is_optional: bool = False,
+    is_wanted: Callable[[dict[str, Any]], bool] = lambda _: True,
 ) -> Iterator[Record]:
-    """The record of each row of a table. A row that `make` cannot read becomes `Unreadable`."""
+    """The record of each row that is wanted of a table. One that `make` cannot read becomes `Unreadable`."""
     for row in data.rows(path, table, columns, is_optional=is_optional):
         if isinstance(row, Unreadable):
             yield row
+            continue
+        if not is_wanted(row):
             continue
         try:
             yield make(data, row)
         except (TypeError, ValueError, KeyError, AttributeError, OSError, MemlogError) as error:
             yield Unreadable(f"{table} {row.get('id')!r}", f"it has another form: {error}")
+
+
+def accessed(
+    name: str, count: object, last_accessed: str | None, otherwise: str | None
+) -> Iterator[MemoryAccessed]:
+    """Yield the accesses of a record so far, if there are any.
+
+    last_accessed: when the last was. otherwise: another time, where its source does not say.
+    """
+    if isinstance(count, int) and count > 0:
+        yield MemoryAccessed(
+            id=f"{name}/accessed",
+            ts=last_accessed or otherwise,
+            memory_ids=[name],
+            times=min(count, MOST_TIMES),
+            by="import",
+        )
 
 
 def formats() -> list[str]:
@@ -149,7 +185,7 @@ def about(name: str) -> str:
     return str(module.__doc__).partition("\n\n")[0].strip()
 
 
-def importer(name: str) -> tuple[Read, Sequence[str]]:
-    """What reads a format of `formats`, and the patterns of its sources; () where a folder is one."""
+def importer(name: str) -> Importer:
+    """What reads a format of `formats`."""
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
-    return module.read, getattr(module, "SOURCES", ())
+    return Importer(module.read, getattr(module, "SOURCES", ()), getattr(module, "projects", None))

@@ -1,10 +1,12 @@
 """The databases of the ChatDO memory service: facts, chat messages and sources."""
 
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 from memlog.eventlog.events import FactStored, Message
-from memlog.service.importers import ForeignData, Record, Skipped, Used, records
+from memlog.service.importers import ForeignData, Record, Skipped, Unreadable, Used, records
 
 Row = dict[str, Any]
 
@@ -16,19 +18,51 @@ _MESSAGES = (
     *("id", "source_id", "project_id", "chat_id", "thread_id", "message_id", "role", "content"),
     *("timestamp", "created_at", "message_index", "file_id"),
 )
+_SOURCE = ("project_id",)
 _ROLES = ("user", "assistant", "system", "tool")
 _CHANNEL = "chatdo"
+
+
+_FILES = ("**/tracking.sqlite", "**/index.sqlite")
+_OF_PROJECT = "project-"
+_WITHOUT = "default"
+"""The project of what names none."""
 
 
 def read(source: ForeignData) -> Iterator[Record]:
     """The facts of `tracking.sqlite`, the messages of each `index.sqlite`. Its sources are folders of another
     machine, whose files are indexed anew: they are counted as structure."""
-    for path in source.files("**/tracking.sqlite", "**/index.sqlite"):
+    for path in source.files(*_FILES):
+        is_wanted = partial(_is_wanted, source.project, path)
         if path.name != "index.sqlite":
-            yield from records(source, path, "facts", _FACTS, _fact)
+            yield from records(source, path, "facts", _FACTS, _fact, is_wanted=is_wanted)
         if path.name != "tracking.sqlite":
-            yield from records(source, path, "chat_messages", _MESSAGES, _message)
-            yield from records(source, path, "sources", (), lambda *_: Skipped("structure"))
+            yield from records(source, path, "chat_messages", _MESSAGES, _message, is_wanted=is_wanted)
+            yield from records(source, path, "sources", _SOURCE, _source, is_wanted=is_wanted)
+
+
+def projects(source: ForeignData) -> Iterator[str]:
+    """Yield the project of each fact and each message."""
+    for path in source.files(*_FILES):
+        for table in ("facts", "chat_messages"):
+            for row in source.rows(path, table, ("project_id",), is_optional=True):
+                if not isinstance(row, Unreadable):
+                    yield _project(path, row)
+
+
+def _project(path: Path, row: Row) -> str:
+    """The project of a row. A database of one project alone is in a folder that names it."""
+    folder = path.parent.name
+    of_folder = folder.removeprefix(_OF_PROJECT) if folder.startswith(_OF_PROJECT) else ""
+    return str(row["project_id"] or of_folder or _WITHOUT)
+
+
+def _is_wanted(project: str | None, path: Path, row: Row) -> bool:
+    return project is None or _project(path, row) == project
+
+
+def _source(_: ForeignData, __: Row) -> Record:
+    return Skipped("structure")
 
 
 def _fact(source: ForeignData, row: Row) -> Record:
@@ -40,6 +74,7 @@ def _fact(source: ForeignData, row: Row) -> Record:
     channel = f"{_CHANNEL}{source.suffix}"
     # What two sources say of no chat would replace each other.
     chat = row["chat_id"] or (source.suffix and row["project_id"])
+    message_id = row["source_message_id"]
     event = FactStored(
         id="/".join([f"{channel}/fact", *(str(name) for name in names)]),
         ts=source.time(row["created_at"]),
@@ -48,7 +83,7 @@ def _fact(source: ForeignData, row: Row) -> Record:
         kind=kind,
         rank=rank,
         chat_id=f"{channel}:{chat}" if chat else None,
-        source_message_id=row["source_message_id"],
+        source_message_id=None if message_id is None else str(message_id),
     )
     return Used([event])  # its time is that of its value
 

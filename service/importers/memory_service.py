@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from memlog.eventlog.envelope import Event
-from memlog.eventlog.events import MemoryAccessed, MemorySaved, MemoryUpdated
-from memlog.service.importers import ForeignData, Record, Skipped, Unreadable, Used, records
+from memlog.eventlog.events import MemorySaved, MemoryUpdated
+from memlog.service.importers import ForeignData, Record, Skipped, Unreadable, Used, accessed, records
 
 _COLUMNS = (
     *("id", "title", "category", "created_at", "updated_at", "last_accessed", "access_count"),
@@ -48,16 +48,19 @@ def _memory(folder: Path, source: ForeignData, row: dict[str, Any]) -> Record:
         salience = min(1.0, max(0.0, row["salience"]))
         faded = MemoryUpdated(id=f"{name}/salience", ts=updated or created, memory_id=name, salience=salience)
         (changes if salience < 1 else resets).append(faded)
-    if row["access_count"] and row["last_accessed"]:
-        accessed = source.time(row["last_accessed"])
-        changes.append(MemoryAccessed(id=f"{name}/accessed", ts=accessed, memory_ids=[name]))
+    changes += accessed(name, row["access_count"], source.time(row["last_accessed"]), updated or created)
     return Used([saved], changes, resets, created)
 
 
 def _content(source: ForeignData, folder: Path, row: dict[str, Any]) -> str | Unreadable:
-    """The text of a memory's file, which is below the folder of the database."""
-    where, root = f"memories {row['id']}: {row['file_path']}", folder.resolve()
-    for path in (folder / row["file_path"], folder.parent / row["file_path"]):
+    """The text of a memory's file, which is below the folder of the database.
+
+    Its path is relative to a folder above that one: `data/memory/context/a1.md`. The whole may have moved
+    since, so that the path is known by its end.
+    """
+    root, parts = folder.resolve(), Path(row["file_path"]).parts
+    for start in range(max(1, len(parts) - 1)):
+        path = root.joinpath(*parts[start:])
         if path.is_file() and path.resolve().is_relative_to(root):
             return source.text(path)
-    return Unreadable(where, "there is no such file")
+    return Unreadable(f"memories {row['id']}: {row['file_path']}", "there is no such file")

@@ -10,13 +10,12 @@ from memlog.eventlog.events import (
     CoreMemoryUpdated,
     DailyEventRecorded,
     DailyEventsCompressed,
-    MemoryAccessed,
     MemoryArchived,
     MemorySaved,
     MemoryUpdated,
     Message,
 )
-from memlog.service.importers import ForeignData, Record, Skipped, Used, records
+from memlog.service.importers import ForeignData, Record, Skipped, Used, accessed, records
 
 Row = dict[str, Any]
 
@@ -73,9 +72,7 @@ def _memory(source: ForeignData, row: Row) -> Record:
     changes: list[Event] = []
     if updated is not None and updated != created:
         changes.append(MemoryUpdated(id=f"{name}/updated", ts=updated, memory_id=name, content=content))
-    if row["access_count"] and row["last_accessed"]:
-        accessed = source.time(row["last_accessed"])
-        changes.append(MemoryAccessed(id=f"{name}/accessed", ts=accessed, memory_ids=[name]))
+    changes += accessed(name, row["access_count"], source.time(row["last_accessed"]), updated or created)
     changed = updated or created
     if row["is_archived"]:
         changes.append(MemoryArchived(id=f"{name}/archived", ts=changed, memory_id=name))

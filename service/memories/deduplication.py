@@ -158,7 +158,7 @@ def _known(db: Connection, memory: Memory, event: MemorySaved, content: str | No
     """The decision about what a memory says. content: its text where it says more than `event`."""
     if _is_taken_over(db, memory, event):
         return Decision(memory.memory_id, SAVED, taken_over(memory, event, content or event.content))
-    accessed = MemoryAccessed(id=event.id, ts=event.ts, memory_ids=[memory.memory_id])
+    accessed = MemoryAccessed(id=event.id, ts=event.ts, memory_ids=[memory.memory_id], by="save")
     return Decision(memory.memory_id, ALREADY_KNOWN, accessed)
 
 

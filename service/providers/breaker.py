@@ -113,7 +113,9 @@ class Breaker:
         if record.rests:
             until = timestamps.of_seconds(record.rests_until)
             why = record.failure or f"{self._name}: it failed"
-            raise ProviderError(f"{why} (not asked again before {until})", retryable=True)
+            error = ProviderError(f"{why} (not asked again before {until})", retryable=True)
+            error.is_resting = True
+            raise error
 
     def failed(self, error: ProviderError, *, rests: bool = True) -> None:
         """Note a failure; not one of this machine, such as a key that is missing.
@@ -137,6 +139,12 @@ class Breaker:
                 rests_until=time.time() + rest if rests else known.rests_until,
             )
         )
+
+    def missed(self, count: int) -> None:
+        """Count failures of what was not asked."""
+        if count:
+            known = self.record()
+            self._write(replace(known, errors=known.errors + count))
 
     def spent_today(self) -> int:
         """Return the tokens that were spent today, as far as the cache knows."""

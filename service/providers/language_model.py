@@ -105,6 +105,10 @@ class LanguageModel:
         """Note a failure, after which it rests."""
         self._breaker.failed(error)
 
+    def missed(self, count: int) -> None:
+        """Count what failed without a request of its own."""
+        self._breaker.missed(count)
+
     def failed(self, why: str, *, is_of_answer: bool = False) -> ProviderError:
         """The error of an answer that cannot be used.
 

@@ -18,8 +18,11 @@ class ImportData(Tried, frozen=True):
     was forgotten does not come back. So an import that was interrupted goes on from there. Another source
     with the same ids gets ids of its own. The answer accounts for every record.
 
+    A store is for one project: of a source with several, one is chosen.
+
     Raises:
-        BadInput: there is no such format, a path does not exist, or nothing of the format is found there.
+        BadInput: there is no such format or project, a path does not exist, or nothing of the format is found
+            there; or the source has several projects, and none is chosen.
         Busy, LogError: as `Store.append`; what was imported before stays.
     """
 
@@ -27,6 +30,7 @@ class ImportData(Tried, frozen=True):
         str, Meta(title="NAME"), "The format.", Reads(known_format, "format", choices=(*formats(),))
     ]
     paths: Annotated[Paths, Meta(title="PATH"), "The files or folders of the other program."]
+    project: Annotated[str | None, "Only this project of the other program (chatdo)."] = None
     progress: ProgressField = None
 
 

@@ -2,11 +2,25 @@
 
 from typing import Annotated
 
+from memlog.eventlog.chat import decimal
+from memlog.eventlog.errors import BadInput, shown_value
 from memlog.eventlog.event_fields import FactKind, MemoryKind, Role
 from memlog.eventlog.limits import HITS
+from memlog.eventlog.struct_fields import Reads
 from memlog.query.request import Request, Unit
 
-Chat = Annotated[str, "The conversation: channel:chat_id, or an id of the channel session."]
+
+def _chat(given: str | int) -> str:
+    name = decimal(given)
+    if not isinstance(name, str):
+        raise BadInput(f"chat_id is {shown_value(given)}", hint="a text, or an integer")
+    return name
+
+
+Chat = Annotated[
+    str | int, Reads(_chat, "chat"), "The conversation: channel:chat_id, or an id of the channel session."
+]
+"""A chat; the field holds a text."""
 
 
 class SeedRequest(Request, frozen=True, kw_only=True):

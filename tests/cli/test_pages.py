@@ -101,7 +101,24 @@ ROWS = [
 ]
 _COMMAND = re.compile(r"`(memlog [^`]+)`")
 _NAME = re.compile(r"`((?:memlog|store)(?:\.\w+)+)`")
-_REASON = re.compile(r"(?:No|Not yet|Replaced|Internal|Made from|Read as)\b")
+_REASON = re.compile(r"(?:No|Internal)\b")
+TRIED = {
+    "logs of the scheduler": ("eventlog/test_upcast", "test_a_chat_is_taken_from_a_folder_made_by_hand"),
+    "tables `memory_chunks`": (
+        "test_architecture_pages",
+        "test_the_schema_on_the_page_is_the_one_that_is_executed",
+    ),
+    "fact: newer": ("projector/test_one_order", "test_the_latest_event_wins_whatever_the_order_of_arrival"),
+    "`vector_cache.py`": (
+        "service/providers/test_embedding",
+        "test_a_question_is_embedded_once_until_something_is_forgotten",
+    ),
+    "deduplication": (
+        "service/memories/test_deduplication",
+        "test_an_exact_duplicate_changes_nothing_but_a_count",
+    ),
+}
+"""The tests of rows that name nothing, by how a row begins."""
 
 
 def test_every_command_of_a_row_runs(environment: dict[str, str], tmp_path: Path, memlog_here: Run) -> None:
@@ -126,7 +143,11 @@ def test_every_name_of_a_row_is_there(tmp_path: Path) -> None:
                 found = getattr(found, part)
 
 
-def test_a_row_without_anything_that_works_says_why() -> None:
+def test_a_row_that_no_test_runs_says_so_or_why() -> None:
     assert len(ROWS) > 120
-    named = re.compile(f"{_COMMAND.pattern}|{_NAME.pattern}|\\]\\(")
-    assert [theirs for theirs, ours in ROWS if not named.search(ours) and not _REASON.match(ours)] == []
+    named = re.compile(f"{_COMMAND.pattern}|{_NAME.pattern}")
+    bare = [(theirs, ours) for theirs, ours in ROWS if not named.search(ours) and not _REASON.match(ours)]
+    untold = [theirs for theirs, ours in bare if not ours.endswith("not tried")]
+    assert [theirs for theirs in untold if not theirs.startswith((*TRIED,))] == []
+    for file, test in TRIED.values():
+        assert f"def {test}(" in (ROOT / f"tests/{file}.py").read_text(), test

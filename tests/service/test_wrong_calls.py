@@ -106,7 +106,13 @@ WRONG: dict[str, tuple[Callable[[Store], object], str, str]] = {
         "is_raw",
         "leave one",
     ),
-    "half a chat": (lambda _: memlog.Chat("cli", ""), "chat is ('cli', '')", "two texts"),
+    "half a chat": (lambda _: memlog.Chat("cli", ""), "chat is ('cli', '')", "Chat('telegram', 7)"),
+    "a chat of a bool": (lambda _: memlog.Chat("cli", True), "chat is ('cli', True)", "Chat('telegram', 7)"),
+    "a chat of a float": (
+        lambda store: store.search("tea", chat=("telegram", 7.0)),  # type: ignore[arg-type]
+        "chat is ('telegram', 7.0)",
+        "telegram:7",
+    ),
     "no text": (lambda store: store.search(None), "text is None", "str"),  # type: ignore[arg-type]
     "filters": (lambda store: store.search("tea", filters="web:1"), "'web:1' is no Filters", "chat"),  # type: ignore[arg-type]
     "a filter": (lambda store: store.search("tea", filters={"chta": 1}), "takes no 'chta'", "chat, role"),

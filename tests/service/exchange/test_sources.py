@@ -301,7 +301,7 @@ def test_what_fades_and_recovers_in_the_source_and_each_access_arrives(tmp_path:
             memory = store.memories.get("memory-service/a2")
             assert memory is not None
             found.append((memory.salience, memory.access_count))
-    assert found == [(0.5, 1), (0.2, 2), (1.0, 2), (1.0, 3)]
+    assert found == [(0.5, 2), (0.2, 3), (1.0, 3), (1.0, 4)]
 
 
 @pytest.mark.parametrize("updated", ["2026-02-01 10:00:00", "2099-02-01 10:00:00"])

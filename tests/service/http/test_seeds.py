@@ -1,5 +1,6 @@
 """The documented requests of two earlier memory services, and their answers (docs/five-systems.md)."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from tests.service.http.conftest import Serve
 BLUE = "My favorite colors are 1) Blue, 2) Green, 3) Black"
 SESSION = "3f2b8a9e-6d1c-4b7a-9c55-0d8e7f6a5b4c"
 MEMORIES = f"/api/sessions/{SESSION}/memories"
+SAID = {"chat_id": "thread-1", "message_id": "m1", "role": "user", "content": BLUE}
 PREFERS = {"content": "User prefers detailed explanations", "type": "preference", "importance": 0.7}
 
 
@@ -29,7 +31,6 @@ def test_chatdo(serve: Serve) -> None:
         *("thread-2", "m0"),
     )
     assert hit["score"] > 0
-    assert server.ask("/search", {"project_id": "other", "query": "kitchen"}).status == 404
 
     for rank, value in enumerate(("Blue", "Green", "Black"), start=1):
         stored = ask(
@@ -95,6 +96,79 @@ def test_the_client_of_chatdo(serve: Serve) -> None:
         assert not client.available()
 
 
+def test_a_project_without_data_has_an_empty_list_and_nothing_stored_yet(
+    serve: Serve, tmp_path: Path
+) -> None:
+    server = serve()
+    empty = {"project_id": "chatdo"}
+    asked = [
+        server.ask("/search", {**empty, "query": "kitchen"}),
+        server.ask("/facts/get", {**empty, "topic_key": "favorite_colors", "chat_id": "thread-1"}),
+        server.ask("/facts/get", {**empty, "topic_key": "favorite_colors"}),
+        server.ask("chat", {"text": "second favorite color", "chat": "thread-1"}, project="chatdo"),
+        server.ask("chat", {"text": "what did we decide?"}, project="chatdo"),
+        server.ask("memories.list", {}, project="chatdo"),
+        server.ask("status", {}, project="chatdo"),
+    ]
+    assert [each.status for each in asked] == [200] * 5 + [404] * 2
+    assert asked[0].json["results"] == asked[1].json["facts"] == asked[2].json["facts"] == []
+    assert [each.json["answer"] for each in asked[3:5]] == ["I don't have that stored yet", None]
+    assert [str(tmp_path).encode() in each.body for each in asked] == [False] * len(asked)
+    assert not [*tmp_path.glob("data_home/*/chatdo")]
+
+    (tmp_path / "data_home/memlog/broken/log").mkdir(parents=True)
+    (tmp_path / "data_home/memlog/broken/log/FORMAT").write_text("99")
+    broken = server.ask("/index-chat-message", {"project_id": "broken", **SAID})
+    assert (broken.status, str(tmp_path).encode() in broken.body) == (507, False)
+
+
+def test_facts_get_without_a_chat_answers_all_chats_of_the_project(serve: Serve) -> None:
+    server = serve()
+    for chat, values in {"thread-1": ("Blue", "Green"), "thread-2": ("Red",), -100: ("Pink",)}.items():
+        for rank, value in enumerate(values, start=1):
+            fact = {"topic_key": "favorite_colors", "value": value, "chat_id": chat, "rank": rank}
+            assert server.ask("/facts/store", {"project_id": "p1", **fact}).status == 200
+    other = {"project_id": "p2", "topic_key": "favorite_colors", "value": "Black"}
+    assert server.ask("/facts/store", other).status == 200
+
+    def found(**asked: Any) -> list[tuple[int, str, str]]:
+        answer = server.ask("/facts/get", {"project_id": "p1", "topic_key": "favourite_color", **asked})
+        return [(each["rank"], each["value"], each["chat_id"]) for each in answer.json["facts"]]
+
+    pink, red, blue, green = (
+        *((1, "Pink", "-100"), (1, "Red", "thread-2")),
+        *((1, "Blue", "thread-1"), (2, "Green", "thread-1")),
+    )
+    assert found() == [pink, red, blue, green]
+    assert found(rank=2) == [green]
+    assert found(chat_id="thread-2") == [red]
+    assert found(chat_id=-100) == [pink]
+    assert found(topic_key="favorite_sports") == []
+
+
+def test_an_integer_chat_id_of_a_body(serve: Serve) -> None:
+    server = serve()
+    said = {"project_id": "default", **SAID, "chat_id": -1001234567890}
+    assert server.ask("/index-chat-message", said).json["indexed"] is True
+    hit, *_ = server.ask("/search", {"query": "colors"}).json["results"]
+    assert hit["chat_id"] == "-1001234567890"
+    assert (
+        server.ask("chat", {"text": "second favorite color", "chat": -1001234567890}).json["answer"]
+        == "Green"
+    )
+    event = {"type": "message", "channel": "telegram", "chat_id": -100, "role": "user", "content": "tea"}
+    assert server.ask("append", event).status == 200
+    line = json.dumps(event).encode() + b"\n"
+    assert server.ask("append", line, content_type="application/x-ndjson").status == 200
+    for chat in ("telegram:-100", ["telegram", -100]):
+        window = server.ask("conversations.window", {"chat": chat}).json
+        assert len(window["messages"]) == 2
+    assert len(server.ask("conversations.window?chat=telegram:-100").json["messages"]) == 2
+    for wrong in (7.5, True):
+        assert server.ask("/index-chat-message", {**said, "chat_id": wrong}).code == "bad_input"
+        assert server.ask("append", {**event, "chat_id": wrong}).code == "invalid"
+
+
 def test_the_java_service(serve: Serve, tmp_path: Path) -> None:
     server = serve(store=tmp_path / "store")
     assert server.ask(MEMORIES).code == "session_not_found"
@@ -114,6 +188,8 @@ def test_the_java_service(serve: Serve, tmp_path: Path) -> None:
     assert server.ask(MEMORIES, PREFERS).json["id"] == memory["id"]
     assert server.ask(f"{MEMORIES}/unknown").code == "memory_not_found"
     assert server.ask(MEMORIES, {**PREFERS, "type": "rumour"}).status == 422
+    blank = server.ask(MEMORIES.replace("3f", "4f"), {**PREFERS, "content": " "})
+    assert (blank.status, server.ask(MEMORIES.replace("3f", "4f")).code) == (422, "session_not_found")
     deleted = server.ask(f"{MEMORIES}/{memory['id']}", method="DELETE")
     assert (deleted.status, deleted.body) == (204, b"")
     assert server.ask(f"{MEMORIES}/{memory['id']}", method="DELETE").code == "memory_not_found"

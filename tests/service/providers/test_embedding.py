@@ -230,3 +230,29 @@ def test_a_text_that_the_provider_refuses_keeps_no_other_one_waiting(
         with pytest.raises(memlog.EmbeddingError):
             store.maintenance.embed()
         assert store.maintenance.status().vectors_pending == 1
+
+
+def test_a_question_is_embedded_once_until_something_is_forgotten(
+    tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("memlog.service.question_vectors.MOST", 2)
+
+    def asked(question: str = "a hot drink") -> int:
+        assert store.search(question, mode="vector").hits
+        store.context(question, record=False)
+        return provider.texts().count(question)
+
+    with opened(tmp_path, provider, "api") as store:
+        store.append(
+            [*said("I like green tea"), memlog.MemorySaved(content="The PIN is 4711", memory_id="m")]
+        )
+        store.maintenance.embed()
+        assert [asked(), asked()] == [1, 1]
+        store.erasure.forget(memory="m")
+        assert [asked(), asked()] == [2, 2]
+        store.erasure.scrub()
+        assert [asked(), asked()] == [3, 3]
+        store.close()
+        assert [asked(), asked()] == [4, 4]
+        assert [asked("a kettle"), asked("a pot"), asked()] == [1, 1, 5]
+        assert store.erasure.prove("a hot drink").found == []
