@@ -11,6 +11,7 @@ from memlog.eventlog.outgoing import has_key
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind, Models
 from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection
+from memlog.query.changes import swapped
 from memlog.query.search.hits import Hit
 from memlog.query.search.hybrid import SearchResult, search
 from memlog.query.search.nearest import HAS_KEY, embedded_part
@@ -43,7 +44,7 @@ def search_store(reads: ReadPool, asked: Search, *, reranks: bool = True) -> Sea
     wanted = replace(asked, k=most)
     result = reads.healed(lambda read_model: _searched(read_model, wanted, asking))
     if rerank is not None:
-        result.hits = rerank(asked.text, result.hits, result.silent)[: asked.k]
+        result.hits = swapped(rerank(asked.text, result.hits, result.silent)[: asked.k])
     if not asking.models.loaded and asked.mode == "vector":
         result.silent.setdefault("vector", NO_MODEL)
     return result

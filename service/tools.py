@@ -9,6 +9,7 @@ from memlog.eventlog.chat import decimal
 from memlog.eventlog.errors import BadInput
 from memlog.projector.sqlite import Connection
 from memlog.query import memories, provenance
+from memlog.query.changes import MARK
 from memlog.query.core_memory import CoreMemory
 from memlog.query.event_index import streams_of
 from memlog.query.facts.current import Fact, all_topics
@@ -46,7 +47,7 @@ class ToolResult(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     citation: M1 for the best one, and so on. id: for `memory_get`. score: 0 to 1.
     content: cut after 2,000 characters; `is_cut` says so.
-    position: the line of the log, stream/segment:line.
+    position: the line of the log, stream/segment:line. note: "(a later entry may change this)".
     """
 
     citation: str
@@ -60,6 +61,7 @@ class ToolResult(msgspec.Struct, kw_only=True, omit_defaults=True):
     chat: str | None = None
     speaker: str | None = None
     is_cut: bool = False
+    note: str | None = None
 
 
 class ToolResults(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -236,6 +238,7 @@ def _result(number: int, hit: Hit) -> ToolResult:
         chat=hit.chat,
         speaker=hit.speaker or None,
         is_cut=len(hit.content) > LONGEST,
+        note=MARK if hit.changed_by is not None else None,
     )
 
 

@@ -194,6 +194,19 @@ class AlwaysWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     idioms: str = ""
 
 
+class ChangeWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Phrases by which a memory says that something is no longer as an earlier one says; folded as
+    `GateWords`.
+
+    cues: say so by themselves. present: only that it holds now. several: verbs of what may be so of several
+        things at a time.
+    """
+
+    cues: str = ""
+    present: str = ""
+    several: str = ""
+
+
 class EnglishWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Tables for English nouns and spelling; pairs have `/` between them.
 
@@ -216,10 +229,11 @@ class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     facts: FactWords = FactWords()
     memories: MemoryWords = MemoryWords()
     always: AlwaysWords = AlwaysWords()
+    changes: ChangeWords = ChangeWords()
     english: EnglishWords = EnglishWords()
 
 
-Table = Literal["text", "gate", "facts", "memories", "always", "english"]
+Table = Literal["text", "gate", "facts", "memories", "always", "changes", "english"]
 
 TEXT_SHA256 = "b3d9e565782d8256881e5ab5ee85ac5d308eaca90ccbb12dbf8f7179e450048f"
 """The hash of all `TextWords` and `AlwaysWords`, which a test compares with the files; part of the projection

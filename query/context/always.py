@@ -11,6 +11,7 @@ from memlog.eventlog.secrets import kinds_in
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.projector.text.holding import Holds
+from memlog.query.changes import names_the_same, says_change
 from memlog.query.conflicts import contested_memories
 from memlog.query.context.eligible import EligibleEntry
 from memlog.query.context.entries import ContextEntry
@@ -173,7 +174,13 @@ class _Newer:
             return False
         said = text_folded(entry.content)
         known = self._by_topic.get(text_folded(entry.topic), ())
-        return any(ts > (entry.ts or "") and text_folded(content) != said for ts, content in known)
+        return any(
+            ts > (entry.ts or "")
+            and text_folded(content) != said
+            and says_change(content)
+            and names_the_same(content, entry.content)
+            for ts, content in known
+        )
 
     @cached_property
     def _by_topic(self) -> dict[str, list[tuple[str, str]]]:

@@ -44,7 +44,8 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     chat: `<channel>:<chat_id>`; None for the store's own scope.
     tokens: of the entry in the context, with its citation; ±1 for the number of the citation.
     topic: of a memory or a fact, what it tells about. rank: of a fact of a ranked list; else 0.
-    is_older: whether a newer entry tells otherwise.
+    is_older: whether a newer fact, or a memory of its topic beside what always holds, tells otherwise.
+    changed_by: a later memory that may change this one; None without one.
     is_disputed: whether another memory contradicts it, and a person is to decide.
     copies: how many messages or memories say this, of which it is the newest.
     """
@@ -69,6 +70,7 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     topic: str | None = None
     rank: int = 0
     is_older: bool = False
+    changed_by: str | None = None
     is_disputed: bool = False
 
     @property
@@ -111,9 +113,8 @@ def fact_entries(topic: Topic) -> list[ContextEntry]:
 
 
 def newest_first(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
-    """`entries`, where the newest memory of a topic, or fact of a key and rank, comes first, and older ones
-    that tell otherwise are marked.
-    """
+    """`entries`, where the newest fact of a key and rank comes first, and older ones that tell otherwise are
+    marked."""
     places: dict[tuple[Part, str, int], list[int]] = {}
     for place, entry in enumerate(entries):
         if (topic := topic_of(entry)) is not None:
@@ -143,8 +144,8 @@ def by_rank(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
 
 
 def topic_of(entry: ContextEntry) -> tuple[Part, str, int] | None:
-    """What an entry tells about, which a newer one may tell anew; None where it does not say."""
-    if entry.topic is None or entry.part == "always":  # which has an order of its own
+    """What a fact tells about, which a newer one may tell anew; None of other entries."""
+    if entry.topic is None or entry.part != "fact":
         return None
     return entry.part, folded(entry.topic), entry.rank
 
@@ -160,6 +161,7 @@ def hit_entry(hit: Hit, part: Part, label: str, **members: Any) -> ContextEntry:
         "ts": hit.ts,
         "position": hit.position,
         "copies": hit.copies,
+        "changed_by": hit.changed_by,
     }
     return ContextEntry(part=part, label=label, **(of_hit | members))
 

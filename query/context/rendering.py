@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from memlog.eventlog import timestamps
+from memlog.query.changes import MARK
 from memlog.query.context.entries import STABLE, ContextEntry
 from memlog.query.context.fence import (
     FIRST_LINE,
@@ -78,6 +79,8 @@ class LinePrinter:
         marks = f" ({entry.copies:,} copies)" if entry.copies > 1 else ""
         if entry.is_older:
             marks += " (older)"
+        elif entry.changed_by is not None:
+            marks += f" {MARK}"
         if entry.is_disputed:
             marks += " (disputed)"
         if self._is_dated and entry.part in STABLE:
@@ -198,6 +201,8 @@ def _object(entry: ContextEntry) -> str:
         members["copies"] = entry.copies
     if entry.is_older:
         members["older"] = True
+    if entry.changed_by is not None:
+        members["changed_by"] = entry.changed_by
     if entry.is_disputed:
         members["disputed"] = True
     return marked_json(as_json(names | {name: it for name, it in members.items() if it is not None}))

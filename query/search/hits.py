@@ -57,6 +57,7 @@ class Hit(msgspec.Struct, kw_only=True):
     explain: by side (`text`, `vector`); None unless requested.
     around: the messages beside a message, the text beside a document's passage; None unless requested, and
         for memories.
+    changed_by: a later memory that may change this one; None without one.
     copies: how many say the same, of one kind, role and speaker, with this one, which is the newest; 1 for a
         message that only its neighbours found.
     """
@@ -84,6 +85,7 @@ class Hit(msgspec.Struct, kw_only=True):
     explain: dict[str, Evidence] | None = None
     around: Surroundings | None = None
     copies: int = 1
+    changed_by: str | None = None
 
     @property
     def speaker(self) -> str:

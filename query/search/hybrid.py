@@ -10,6 +10,7 @@ from memlog.eventlog.errors import BadInput
 from memlog.projector.embedding.models import Models
 from memlog.projector.passages.vectors import set_for
 from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction
+from memlog.query.changes import later_first
 from memlog.query.filters import Filters
 from memlog.query.search import fulltext, nearest
 from memlog.query.search.candidates import Candidate, Lists, Ref, Scores, in_order
@@ -54,7 +55,7 @@ def search(db: Connection, request: Search, models: Models, held: HeldVectors | 
     started = time.perf_counter()
     found = find(db, request, models, held)
     return SearchResult(
-        hits=[hit for _, hit in found.hits],
+        hits=later_first(db, [hit for _, hit in found.hits]),
         mode=request.mode,
         synced=True,
         silent=found.silent,
