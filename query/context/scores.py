@@ -162,6 +162,7 @@ class EntryScore(msgspec.Struct, frozen=True, kw_only=True):
     nearer: deviations by which that finds it nearer to this prompt than to other prompts.
     words: the share of the prompt's words that it has, by their rarity, times the root of their number.
     is_of_a_line: whether the words are those of one line of a long prompt.
+    is_of_time: whether it is given for the time that the prompt names, whatever the floor.
     """
 
     total: float
@@ -171,13 +172,15 @@ class EntryScore(msgspec.Struct, frozen=True, kw_only=True):
     multilingual: float | None = None
     nearer: float | None = None
     is_of_a_line: bool = False
+    is_of_time: bool = False
 
     def __str__(self) -> str:
         """For people."""
         compared = [f"{each:.2f}" for each in (self.meaning, self.multilingual) if each is not None]
         meaning = " and ".join(compared) or "none compared"
         words = f"words{' of a line' if self.is_of_a_line else ''} {self.words:.2f}"
-        return f"score {self.total:.2f} (meaning {meaning}, {words}), floor {self.floor:.2f}"
+        floor = "of the time that is named" if self.is_of_time else f"floor {self.floor:.2f}"
+        return f"score {self.total:.2f} (meaning {meaning}, {words}), {floor}"
 
 
 class ListedHit(NamedTuple):
@@ -185,6 +188,7 @@ class ListedHit(NamedTuple):
 
     owner: what it is. cosine: to the prompt; None without one. words, line: cover of the whole prompt, and of
     its best line. factor: of its odds, for what another chat says. far: by the multilingual model.
+    in_time: whether it is of the time that the prompt names.
     """
 
     hit: Hit
@@ -194,6 +198,7 @@ class ListedHit(NamedTuple):
     line: float = 0.0
     factor: float = 1.0
     far: Nearness | None = None
+    in_time: bool = False
 
 
 class ScoredPrompt:
@@ -308,7 +313,7 @@ def scored(
     totals = []
     for each in found:
         meaning = prompt.meaning(each.cosine)
-        if meaning is None and each.far is None and not each.words and not each.line:
+        if meaning is None and each.far is None and not (each.words or each.line or each.in_time):
             continue
         weights = prompt.weights(each.far)
         whole = _total(weights, each, meaning, each.words)
