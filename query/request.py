@@ -148,7 +148,9 @@ def time_of_words(text: str, zone: tzinfo | None, *, is_end: bool) -> str | None
     from memlog.query.time_words import time_of
 
     found = time_of(text, zone)
-    return found and (found.until if is_end else found.since)
+    if found is None:
+        return None
+    return found.until if is_end else found.since
 
 
 def written_day(day: str | datetime) -> str:

@@ -36,7 +36,7 @@ class Days(NamedTuple):
     words: str
 
 
-class _Language(NamedTuple):
+class _Grammar(NamedTuple):
     """How a language names times. Patterns have the groups that their readers take, by name.
 
     past, future: words of sentences that tell of what was, or of what is to come.
@@ -68,7 +68,7 @@ _MONTHS = (
     *("sept?(?:ember)?", "oct(?:ober)?", "nov(?:ember)?", "dec(?:ember)?"),
 )
 
-_ENGLISH = _Language(
+_ENGLISH = _Grammar(
     past=r"did|didn['’]t|was|wasn['’]t|were|had|last|ago|happened|(?!need|indeed|speed|exceed|proceed)\w{3,}ed"
     r"|said|told|went|bought|sold|got|made|took|left|came|saw|met|wrote|sent|paid|found|thought|spent|broke"
     r"|chose|ran|ate|gave|began|lost|held|kept|built|felt|heard|knew|drove|won|slept|taught|done|been",
@@ -102,7 +102,7 @@ _ENGLISH = _Language(
     year=r"(?:in|during) (?P<year>20\d\d)",
 )
 
-_RUSSIAN = _Language(
+_RUSSIAN = _Grammar(
     past=r"(?!если|недели|дел[ао]|стол|школ|зал|угол|цел[иь]|числ[ао]|пол|мол)\w{2,}л[аио]?(?:с[ья])?|шел|шёл"
     r"|\w*(?:шёл|шел|шла|шли|мог|нёс|вёз|вез)|прошл\w+|назад",
     future=r"буд(?:ет|у|ем|ут|ешь|ете)|завтра|следующ\w+|надо|нужно|давай\w*",
@@ -148,7 +148,7 @@ _ORDINALS = (
 )
 """Days of a month in Russian."""
 
-_FINNISH = _Language(
+_FINNISH = _Grammar(
     past=r"oli\w{0,3}|teki\w{0,3}|tei(?:n|t|mme|tte)|kävi\w{0,3}|söi\w{0,3}|näki\w{0,3}|lähti\w{0,3}"
     r"|(?!huomiseksi)\w{2,}(?:tiin|nut|nyt|neet|imme|itte|ivat|ivät)|(?-i:[a-zäö])\w{2,}(?:in|it|oi|ti|si)"
     r"|viime|sitten",
@@ -205,7 +205,7 @@ class _Rule(NamedTuple):
 
     pattern: re.Pattern[str]
     read: _Reader
-    language: _Language | None
+    language: _Grammar | None
     needs_past: bool
 
     def days(self, match: re.Match[str], today: date, *, is_past: bool) -> tuple[date, date] | None:
@@ -291,13 +291,13 @@ def _found(text: str, today: date) -> Iterator[tuple[Days, _Reader]]:
                 yield Days(*days, match[0]), rule.read
 
 
-def _tells_of_the_past(language: _Language | None, text: str) -> bool:
+def _tells_of_the_past(language: _Grammar | None, text: str) -> bool:
     if language is None:
         return True
     return _words(language.past).search(text) is not None and _words(language.future).search(text) is None
 
 
-def _is_bound(language: _Language, text: str, match: re.Match[str]) -> bool:
+def _is_bound(language: _Grammar, text: str, match: re.Match[str]) -> bool:
     """Whether a time bounds another one, as in "before last week" and "the weekend before 5 June"."""
     before, behind = text[: match.start()], text[match.end() :]
     bound = language.apart
@@ -322,7 +322,7 @@ def _rules() -> tuple[_Rule, ...]:
     return tuple(sorted(rules, key=lambda rule: order.index(rule.read) if rule.read in order else len(order)))
 
 
-def _of_language(language: _Language) -> Iterator[_Rule]:
+def _of_language(language: _Grammar) -> Iterator[_Rule]:
     parts = {
         "number": "|".join([r"\d{1,3}", *language.numbers]),
         "unit": "|".join(language.units),
