@@ -40,6 +40,7 @@ _HELP = {
     "kind": "Its kind.",
     "memory_id": "The memory's id; memory_saved derives it from chat and content by default.",
     "memory_ids": "The id of a memory; repeatable.",
+    "said_again": "They were saved once more: each has its whole salience, and none is archived.",
     "message_id": "The asking message.",
     "message_ids": "The id of a message that was distilled; repeatable.",
     "meta": "A JSON object with more about it, such as the model's name.",

@@ -199,9 +199,13 @@ class MemoryDeleted(Change, tag="memory_deleted"):
 
 
 class MemoryAccessed(Change, tag="memory_accessed"):
-    """Memories were given to an agent. Written at that moment; counts one access for each."""
+    """Memories were given to an agent. Written at that moment; counts one access for each.
+
+    said_again: whether somebody saved them once more: each has its whole salience, and none is archived.
+    """
 
     memory_ids: Ids
+    said_again: bool = False
 
 
 class ContextGiven(Change, tag="context_given"):

@@ -45,6 +45,7 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     tokens: of the entry in the context, with its citation; ±1 for the number of the citation.
     topic: of a memory or a fact, what it tells about. rank: of a fact of a ranked list; else 0.
     is_older: whether a newer entry tells otherwise.
+    is_best: whether it is one of the two best of what was found for the message.
     is_disputed: whether another memory contradicts it, and a person is to decide.
     copies: how many messages or memories say this, of which it is the newest.
     """
@@ -69,6 +70,7 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     topic: str | None = None
     rank: int = 0
     is_older: bool = False
+    is_best: bool = False
     is_disputed: bool = False
 
     @property

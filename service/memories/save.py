@@ -30,7 +30,7 @@ class SaveReport(msgspec.Struct, kw_only=True, omit_defaults=True):
     memory_id: of the memory that has the text.
     decision: `saved`: it is a memory of its own, or replaced the memory with its memory_id.
         `merged into ID`: a near duplicate, which has this text now.
-        `already known`: an exact duplicate; the save was counted.
+        `already known`: an exact duplicate; the save was counted, and its salience is whole again.
     event_id, position, warnings: of the event that was appended.
     """
 
