@@ -1,7 +1,7 @@
 """The searches of one prompt: what each kind of thing has, scored, or judged by a floor of its own."""
 
 from collections.abc import Iterator, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from memlog.projector.embedding.models import Kind as TextKind
 from memlog.projector.sqlite import Connection, count_rows
 from memlog.query.context import floor
 from memlog.query.context.background import StoreSample
-from memlog.query.context.lines import best_lines, lines_of
+from memlog.query.context.lines import LookedUp, lines_of, look_up, telling
 from memlog.query.context.request import BuildContext
 from memlog.query.context.scores import EntryScore, ListedHit, ScoredPrompt, scored
 from memlog.query.context.sources import of_others
@@ -43,6 +43,9 @@ _HITS = 50
 
 _OF_LINES = 20
 """Things at most that only a line of a long prompt finds, of each kind."""
+
+_OF_MEANING = 5
+"""Things that each of its most telling lines finds by meaning."""
 
 _OF_TIME = 5
 """Entries at most that are given for the time that the prompt names, whatever the floor."""
@@ -90,6 +93,7 @@ class PromptSearches:
         self._db, self._request, self._asking = db, request, asking
         once = Models(*(each and _EmbedsOnce(each) for each in models))
         self._prompt = ScoredPrompt(db, request.text, once, sample)
+        self._line = partial(ScoredPrompt, db, models=once, sample=sample)
         chat = request.chat if request.scope == "chat" else None
         filters = Filters(
             chat=chat,
@@ -251,34 +255,57 @@ class PromptSearches:
         """The hits of a search, with those that only a line of a long prompt finds."""
         prompt, found = self._prompt, list(of_search.hits)
         of_lines = self._of_lines(kind, found, filters)
+        far = {} if prompt.multilingual is None else prompt.multilingual.nearness(found)
+        whole = self._compared(prompt, found)
+        by_line = [
+            [(line.meaning(cosine), words) for cosine, words in self._compared(line, found)]
+            for line in self._telling
+        ]
+        return [
+            ListedHit(
+                hit,
+                candidate.owner,
+                *whole[place],
+                of_lines.get(candidate.ref, 0.0),
+                self._factor(hit),
+                far.get(place),
+                [each[place] for each in by_line],
+            )
+            for place, (candidate, hit) in enumerate(found)
+        ]
+
+    def _compared(
+        self, prompt: ScoredPrompt, found: Sequence[tuple[Candidate, Hit]]
+    ) -> list[tuple[float | None, float]]:
+        """How similar each hit is in meaning, None where nothing can be compared, and its cover."""
         terms = prompt.question.terms
         covers = floor.covers(self._db, terms, found)
-        far = {} if prompt.multilingual is None else prompt.multilingual.nearness(found)
-        cosines = {}
+        cosines: dict[int, float] = {}
         if prompt.vector is not None:
             read = {place: each for place, each in enumerate(found) if prompt.reads(each[1].content)}
             near = floor.cosines(self._db, [*read.values()], prompt.vector)
             cosines = {place: near[number] for number, place in enumerate(read) if number in near}
         root = len(terms) ** 0.5
-        return [
-            ListedHit(
-                hit,
-                candidate.owner,
-                cosines.get(place),
-                covers[place] * root,
-                of_lines.get(candidate.ref, 0.0),
-                self._factor(hit),
-                far.get(place),
-            )
-            for place, (candidate, hit) in enumerate(found)
-        ]
+        return [(cosines.get(place), cover * root) for place, cover in enumerate(covers)]
+
+    @cached_property
+    def _looked_up(self) -> dict[Kind, LookedUp]:
+        """What the lines of a long prompt find; empty for a short one."""
+        lines = lines_of(self._prompt.text)
+        return {kind: look_up(self._db, _TABLES[kind], lines) for kind in self._listed_kinds} if lines else {}
+
+    @cached_property
+    def _telling(self) -> list[ScoredPrompt]:
+        """The lines of a long prompt whose meaning is compared, too."""
+        lines = telling(self._looked_up.values())
+        return [each for each in map(self._line, lines) if each.vector is not None]
 
     def _of_lines(self, kind: Kind, found: list[tuple[Candidate, Hit]], filters: Filters) -> dict[Ref, float]:
         """The cover of the best line of a long prompt for each candidate; what only a line finds is added to
         `found`."""
-        if not (lines := lines_of(self._prompt.text)):
+        if not self._looked_up:
             return {}
-        covers = best_lines(self._db, _TABLES[kind], lines)
+        covers = self._looked_up[kind].covers
         best = sorted(covers, key=lambda row: (-covers[row], row))[: _OF_LINES + len(found)]
         known = {candidate.ref for candidate, _ in found}
         by_ref: dict[Ref, float] = {}
@@ -289,6 +316,10 @@ class PromptSearches:
             by_ref[candidate.ref] = max(covers[row], by_ref.get(candidate.ref, 0.0))
             if candidate.ref not in known | new.keys():
                 new[candidate.ref] = candidate, hit_of(self._db, candidate, 0.0, self._prompt.question)
+        for line in self._telling:
+            search = Search(line.text, k=_OF_MEANING, mode="vector", filters=filters)
+            near = hybrid.find(self._db, search, line.models).hits
+            new |= {each.ref: (each, hit) for each, hit in near if each.ref not in known | new.keys()}
         found += self._of_own([*new.values()]) if kind == "memory" else new.values()
         return by_ref
 

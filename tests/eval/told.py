@@ -296,7 +296,14 @@ def report(figures: Figures) -> str:
 
 
 LEAST: Mapping[Mode, Mapping[str, float]] = {
-    "bundled": {"all": 0.64, "paraphrase": 0.30, "inference": 0.65, "rule": 0.80},
+    "bundled": {
+        "all": 0.66,
+        "paraphrase": 0.30,
+        "inference": 0.65,
+        "rule": 0.80,
+        "time": 0.60,
+        "longpaste": 0.55,
+    },
     "both": {"all": 0.74, "paraphrase": 0.48, "crosslang": 0.75},
     "multilingual": {"all": 0.70, "crosslang": 0.75},
 }
