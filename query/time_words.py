@@ -63,17 +63,22 @@ class _Grammar(NamedTuple):
     year: str
 
 
+_YEAR = r"(?:,? ?(?P<year>\d{{4}}))?"
+_OF = "(?P<last>of |from )?"
+_DAY = r"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?"
 _MONTHS = (
     *("jan(?:uary)?", "feb(?:ruary)?", "mar(?:ch)?", "apr(?:il)?", "may", "june?", "july?", "aug(?:ust)?"),
     *("sept?(?:ember)?", "oct(?:ober)?", "nov(?:ember)?", "dec(?:ember)?"),
 )
 
 _ENGLISH = _Grammar(
-    past=r"did|didn['’]t|was|wasn['’]t|were|had|last|ago|happened|(?!need|indeed|speed|exceed|proceed)\w{3,}ed"
+    past=r"did|didn['’]t|was|wasn['’]t|were|had|last|ago|happened"
+    # Not of "the reduced rate".
+    r"|(?!need|indeed|speed|exceed|proceed)(?<!the )(?<!['’]s )\w{3,}ed"
     r"|said|told|went|bought|sold|got|made|took|left|came|saw|met|wrote|sent|paid|found|thought|spent|broke"
     r"|chose|ran|ate|gave|began|lost|held|kept|built|felt|heard|knew|drove|won|slept|taught|done|been",
     future=r"will|\w+['’]ll|shall|going to|tomorrow|next",
-    apart=r"before|until|till|by|prior to|after",
+    apart=r"before|until|till|by|prior to|after|since",
     fixed={
         "(?:the )?day before yesterday": ("day", 2, False),
         "yesterday|last night": ("day", 1, False),
@@ -95,8 +100,8 @@ _ENGLISH = _Grammar(
     weekend=r"(?:(?P<last>last|this past)|(?:at|on|over) the|this) weekend",
     months=_MONTHS,
     date=(
-        r"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? (?P<month>{month})(?:,? ?(?P<year>\d{{4}}))?",
-        r"(?P<month>{month}) (?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])(?:,? ?(?P<year>\d{{4}}))?",
+        rf"{_OF}{_DAY}(?: of)? (?P<month>{{month}}){_YEAR}",
+        rf"{_OF}(?P<month>{{month}}) {_DAY}(?![\d:]){_YEAR}",
     ),
     month=r"(?:(?P<last>last)|in|during)(?: early| late| mid)? (?P<month>{month})(?:,? ?(?P<year>\d{{4}}))?",
     year=r"(?:in|during) (?P<year>20\d\d)",
@@ -104,9 +109,9 @@ _ENGLISH = _Grammar(
 
 _RUSSIAN = _Grammar(
     past=r"(?!если|недели|дел[ао]|стол|школ|зал|угол|цел[иь]|числ[ао]|пол|мол)\w{2,}л[аио]?(?:с[ья])?|шел|шёл"
-    r"|\w*(?:шёл|шел|шла|шли|мог|нёс|вёз|вез)|прошл\w+|назад",
+    r"|\w*(?:шёл|шел|шла|шли|мог|нёс|вёз|вез)|ел[аи]?|прошл\w+|назад",
     future=r"буд(?:ет|у|ем|ут|ешь|ете)|завтра|следующ\w+|надо|нужно|давай\w*",
-    apart=r"до|перед|к|после|раньше",
+    apart=r"до|перед|к|после|раньше|со?",
     fixed={
         "позавчера": ("day", 2, False),
         "вчера|вчерашн\\w+": ("day", 1, False),
@@ -133,7 +138,9 @@ _RUSSIAN = _Grammar(
         *("январ[ьяе]", "феврал[ьяе]", "март[ае]?", "апрел[ьяе]", "ма[йяе]", "июн[ьяе]", "июл[ьяе]"),
         *("август[ае]?", "сентябр[ьяе]", "октябр[ьяе]", "ноябр[ьяе]", "декабр[ьяе]"),
     ),
-    date=(r"(?P<day>\d{{1,2}}|{ordinal})(?:-?го)? (?P<month>{month})(?: (?P<year>\d{{4}}))?",),
+    date=(
+        r"(?P<last>от |за )?(?P<day>\d{{1,2}}|{ordinal})(?:-?го)? (?P<month>{month})(?: (?P<year>\d{{4}}))?",
+    ),
     month=r"в (?:начале |конце |середине )?(?P<last>прошл\w+ )?(?P<month>{month})(?: (?P<year>\d{{4}}))?",
     year=r"в (?P<year>20\d\d)(?:-м)? году",
 )
@@ -150,9 +157,12 @@ _ORDINALS = (
 
 _FINNISH = _Grammar(
     past=r"oli\w{0,3}|teki\w{0,3}|tei(?:n|t|mme|tte)|kävi\w{0,3}|söi\w{0,3}|näki\w{0,3}|lähti\w{0,3}"
-    r"|(?!huomiseksi)\w{2,}(?:tiin|nut|nyt|neet|imme|itte|ivat|ivät)|(?-i:[a-zäö])\w{2,}(?:in|it|oi|ti|si)"
-    r"|viime|sitten",
-    future=r"huomenna|ensi|\w{3,}(?:daan|dään|taan|tään|llaan|llään)|tulee|pitää|pitäisi|aion|voiko|voidaanko|onko|on",
+    r"|\w{2,}(?:tiin|nut|nyt|neet|imme|itte|ivat|ivät)|viime|tulin|menin|panin|kuulin|hain|sain"
+    # Not of a name: the genitive of Pentti ends like them. Other words do, too.
+    r"|(?!(?:uusi|viisi|kuusi|yksi|kaksi|vuosi|tosi|koti|posti|kortti|taksi|heti|asti|noin|näin|voit|voi)\b)"
+    r"(?-i:[a-zäö])\w+(?:[stoöuyäevdj]in|[ost]it|oi|ti|si)",
+    future=r"huomenna|ensi|\w{3,}(?:[dt]aan|[dt]ään|llaan|llään)|tulee|pitää|pitäisi|aion|voi(?:t?ko|tte|siko)?"
+    r"|on(?:ko)?|muistuta|varaa|\w{3,}(?:aa|ää|ee|oo|uu|yy)k[oö]",
     apart=r"ennen|jälkeen|asti|mennessä",
     fixed={
         "toissa ?päivänä": ("day", 2, False),
@@ -281,7 +291,8 @@ def _found(text: str, today: date) -> Iterator[tuple[Days, _Reader]]:
             if any(start < match.end() and match.start() < end for start, end in taken):
                 continue
             is_past = _tells_of_the_past(rule.language, text)
-            if not is_past and rule.needs_past and not match.groupdict().get("last"):
+            is_clear = {"last", "year"} & {name for name, word in match.groupdict().items() if word}
+            if rule.needs_past and not (is_past or is_clear):
                 continue
             if rule.language is not None and _is_bound(rule.language, text, match):
                 continue
@@ -335,7 +346,7 @@ def _of_language(language: _Grammar) -> Iterator[_Rule]:
         return _Rule(_words(pattern.format(**parts)), read, language, needs_past)
 
     for pattern in language.date:
-        yield rule(pattern, _date, needs_past=False)
+        yield rule(pattern, _date, needs_past=True)
     yield rule(language.ago, _ago, needs_past=False)
     yield rule(language.rolling, _rolling, needs_past=False)
     yield rule(language.weekday, _weekday, needs_past=True)

@@ -52,6 +52,10 @@ PROMPTS = {
     "mistä puhuimme kolme päivää sitten?": "2026-06-14 2026-06-15",
     "viime kuun laskut": "2026-05-01 2026-06-01",
     "missä kävimme viikonloppuna": "2026-06-13 2026-06-15",
+    "kenet tapasin maanantaina": "2026-06-15 2026-06-16",
+    "paljonko Anna maksoi tiistaina": "2026-06-16 2026-06-17",
+    "что мы ели в четверг": "2026-06-11 2026-06-12",
+    "кого я встретила в среду?": "2026-06-10 2026-06-11",
     "mitä ostin 5. toukokuuta?": "2026-05-05 2026-05-06",
 }
 
@@ -69,6 +73,14 @@ NONE = [
     "mitä tehdään lauantaina?",
     "Onko Pentin kokous perjantaina?",
     "book a table for 20 October",
+    "The reduced rate changes on 1 January, does anybody need to do anything?",
+    "My left calf has been sore since yesterday",
+    "What did you do the weekend before 4 April 2026",
+    "что надо купить в субботу",
+    "Kerttula poistaa viisaudenhampaan torstaina, tarvitseeko mainita jotain?",
+    "Voitko varata ajan lääkäriin torstaina",
+    "Mitä ostan perjantaina?",
+    "Milloin juna lähtee lauantaina?",
     "2026-06-16 12:00 INFO started\n" * 20,
 ]
 
