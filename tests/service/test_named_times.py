@@ -46,9 +46,12 @@ def test_what_is_of_the_time_that_a_prompt_names_comes_first(told: memlog.Store,
 
 
 def test_days_are_those_of_the_time_zone(told: memlog.Store) -> None:
-    given = told.context("what did we decide yesterday?", timezone="Asia/Tokyo", record=False)
-    assert given.time is not None
-    assert given.time.since.endswith("T15:00:00.000Z")
+    asked = "what did we decide yesterday?"
+    rules = memlog.JobRules(timezone="Asia/Tokyo")
+    with memlog.open(told.path, jobs=rules) as of_tokyo:
+        for given in (told.context(asked, timezone="Asia/Tokyo", record=False), of_tokyo.context(asked)):
+            assert given.time is not None
+            assert given.time.since.endswith("T15:00:00.000Z")
 
 
 def test_a_prompt_without_a_time_is_given_what_it_was_given(told: memlog.Store) -> None:
