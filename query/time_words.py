@@ -40,15 +40,15 @@ class _Grammar(NamedTuple):
     """How a language names times. Patterns have the groups that their readers take, by name.
 
     past, future: words of sentences that tell of what was, or of what is to come.
-    apart: what stands before a time that is a bound, not the time itself.
+    bounds: what stands before a time that is no more than a bound.
     fixed: by pattern the unit, how many of them ago, and whether only a sentence of the past means it.
     numbers: words from one on. units: the beginnings of their words.
-    weekdays, months: from Monday and January on; `months` as a date has them, `in_month` with "in".
+    weekdays, months: from Monday and from January on.
     """
 
     past: str
     future: str
-    apart: str
+    bounds: str
     fixed: Mapping[str, tuple[Unit, int, bool]]
     numbers: tuple[str, ...]
     units: Mapping[str, Unit]
@@ -78,7 +78,7 @@ _ENGLISH = _Grammar(
     r"|said|told|went|bought|sold|got|made|took|left|came|saw|met|wrote|sent|paid|found|thought|spent|broke"
     r"|chose|ran|ate|gave|began|lost|held|kept|built|felt|heard|knew|drove|won|slept|taught|done|been",
     future=r"will|\w+['’]ll|shall|going to|tomorrow|next",
-    apart=r"before|until|till|by|prior to|after|since",
+    bounds=r"before|until|till|by|prior to|after|since",
     fixed={
         "(?:the )?day before yesterday": ("day", 2, False),
         "yesterday|last night": ("day", 1, False),
@@ -111,7 +111,7 @@ _RUSSIAN = _Grammar(
     past=r"(?!если|недели|дел[ао]|стол|школ|зал|угол|цел[иь]|числ[ао]|пол|мол)\w{2,}л[аио]?(?:с[ья])?|шел|шёл"
     r"|\w*(?:шёл|шел|шла|шли|мог|нёс|вёз|вез)|ел[аи]?|прошл\w+|назад",
     future=r"буд(?:ет|у|ем|ут|ешь|ете)|завтра|следующ\w+|надо|нужно|давай\w*",
-    apart=r"до|перед|к|после|раньше|со?",
+    bounds=r"до|перед|к|после|раньше|со?",
     fixed={
         "позавчера": ("day", 2, False),
         "вчера|вчерашн\\w+": ("day", 1, False),
@@ -163,7 +163,7 @@ _FINNISH = _Grammar(
     r"(?-i:[a-zäö])\w+(?:[stoöuyäevdj]in|[ost]it|oi|ti|si)",
     future=r"huomenna|ensi|\w{3,}(?:[dt]aan|[dt]ään|llaan|llään)|tulee|pitää|pitäisi|aion|voi(?:t?ko|tte|siko)?"
     r"|on(?:ko)?|muistuta|varaa|\w{3,}(?:aa|ää|ee|oo|uu|yy)k[oö]",
-    apart=r"ennen|jälkeen|asti|mennessä",
+    bounds=r"ennen|jälkeen|asti|mennessä",
     fixed={
         "toissa ?päivänä": ("day", 2, False),
         "eilen|eilis\\w+|viime yönä": ("day", 1, False),
@@ -203,6 +203,9 @@ _WRITTEN = (
     r"(?<![.\d])(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})",
 )
 """Dates of any language."""
+
+_OTHER_TIME = re.compile(r"(?i) (?:before|prior to|until|до|перед|ennen) .*\d")
+"""What makes another time of the time before it."""
 
 _Reader = Callable[[re.Match[str], date, bool], "tuple[date, date] | None"]
 
@@ -257,7 +260,8 @@ def days_in(text: str, today: date) -> Days | None:
 
 def days_of(text: str, today: date) -> Days | None:
     """Return the days that a text means which is nothing but a time; None where it is none."""
-    for written in (text.strip(), f"on {text}", f"in {text}", f"в {text}", f"{text}na", f"{text}ssa"):
+    text = text.strip()
+    for written in (text, f"on {text}", f"in {text}", f"в {text}", f"{text}na", f"{text}ssa"):
         for rule in _rules():
             match = rule.pattern.fullmatch(written)
             days = match and rule.days(match, today, is_past=True)
@@ -309,13 +313,10 @@ def _tells_of_the_past(language: _Grammar | None, text: str) -> bool:
 
 
 def _is_bound(language: _Grammar, text: str, match: re.Match[str]) -> bool:
-    """Whether a time bounds another one, as in "before last week" and "the weekend before 5 June"."""
+    """Whether a time is a bound, as in "before last week", or has one, as in "the weekend before 5 June"."""
     before, behind = text[: match.start()], text[match.end() :]
-    bound = language.apart
-    return bool(
-        re.search(rf"\b(?:{bound})(?: the)? $|^ (?:{bound})\b", before, re.I)
-        or re.match(rf" (?:{bound})\b", behind, re.I)
-    )
+    is_bound = re.search(rf"\b(?:{language.bounds})(?: the)? $", before, re.IGNORECASE)
+    return bool(is_bound or _OTHER_TIME.match(behind))
 
 
 @cache
