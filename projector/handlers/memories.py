@@ -5,7 +5,6 @@ whenever one of them changes, so that it does not matter in which order events a
 """
 
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from functools import reduce
 from operator import attrgetter, mul
@@ -146,6 +145,7 @@ class _Decays:
     """All decays in their order."""
 
     def __init__(self, db: Connection) -> None:
+        self._db = db
         rows = db.execute(
             "SELECT d.precedence, d.rates, substr(e.ts, 1, 10) FROM decays d"
             " JOIN events e ON e.stream = d.stream AND e.id = d.id ORDER BY d.precedence, d.stream, d.id"
@@ -154,15 +154,13 @@ class _Decays:
         self._rates: list[dict[str, float]] = [msgspec.json.decode(rates) for _, rates, _ in rows]
         self._days: list[str] = [day for *_, day in rows]
         self._known: dict[tuple[float, str, int, frozenset[str]], float] = {}
-        self._spared: defaultdict[str, set[str]] = defaultdict(set)
-        for memory_id, day in db.execute("SELECT DISTINCT memory_id, day FROM best_in_contexts"):
-            self._spared[memory_id].add(day)
 
     def applied(self, memory_id: str, salience: float, since: str, category: str) -> float:
         """Return a salience that was set with the precedence `since`, after all newer decays but those of
         days on which the memory was one of the two best for a message."""
         start = bisect_right(self._precedences, since)
-        spared = frozenset(self._spared.get(memory_id, ()))
+        days = self._db.execute("SELECT day FROM best_in_contexts WHERE memory_id = ?", (memory_id,))
+        spared = frozenset(day for (day,) in days)
         known = (salience, category, start, spared)
         if known not in self._known:
             decays = zip(self._rates[start:], self._days[start:], strict=True)
