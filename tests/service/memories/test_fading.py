@@ -405,7 +405,7 @@ def test_what_is_asked_for_daily_stays_and_the_rest_fades_as_before(store):
     assert "kettle" in kept
     assert len(kept) == 2
     faded = [salience for name, salience in found.items() if name not in kept]
-    assert faded == [pytest.approx(0.9**59)] * 4
+    assert faded == [pytest.approx(0.9**60)] * 4
     digest = store.maintenance.digest()
     store.maintenance.project(from_scratch=True, embed=False)
     assert store.maintenance.digest() == digest
