@@ -10,6 +10,7 @@ from memlog.cli.open_store import open_store
 from memlog.cli.output import note, one_line
 from memlog.cli.request_options import request_command
 from memlog.cli.stored_events import STORED
+from memlog.cli.zone import minute
 from memlog.service.requests.reads import BuildContext
 
 
@@ -63,6 +64,8 @@ def _explain(given: memlog.Context) -> None:
         f" {given.frame} of them around the entries"
     )
     note(f"scope {given.scope}: {one_line(given.scope_why)}")
+    if (time := given.time) is not None:
+        note(f"time {one_line(time.words)}: from {minute(time.since)} to {minute(time.until)}")
     for entry in given.entries:
         cited = f"{entry.citation}: " if entry.citation else ""
         note(f"{cited}{entry.part} {one_line(entry.id)}, {entry.tokens} tokens{_scored(entry.score)}")
@@ -80,7 +83,7 @@ def _explained(given: memlog.Context) -> dict[str, object]:
     return {
         **{
             name: getattr(given, name)
-            for name in ("tokens", "max_tokens", "frame", "counter", "scope", "scope_why")
+            for name in ("tokens", "max_tokens", "frame", "counter", "scope", "scope_why", "time")
         },
         "taken": [{name: getattr(entry, name) for name in members} for entry in given.entries],
         "left_out": given.left_out,

@@ -34,8 +34,16 @@ _OPTIONS = (
 
 
 @log.command(params=[*_OPTIONS])
-@click.option("--since", type=TIME, help="Only events from this time on (2026-02-24, or RFC 3339).")
-@click.option("--until", type=END, help="Only events before this time, or up to the end of this day.")
+@click.option(
+    "--since",
+    type=TIME,
+    help="Only events from this time on: 2026-02-24, RFC 3339, or words such as last week.",
+)
+@click.option(
+    "--until",
+    type=END,
+    help="Only events before this time, or up to the end of this day, or of what words mean.",
+)
 def cat(*, since: str | None, until: str | None, raw: bool, positions: bool, **streams: Any) -> None:  # noqa: ANN401
     """Print events as JSON, one per line, in the order in which they happened.
 

@@ -67,7 +67,14 @@ def _time(text: str, *, is_end: bool = False) -> str:
     try:
         return timestamps.of_day_or_time(text, zone(), is_end=is_end)
     except ValueError as error:
-        raise ValueError(f"{text!r} is no time such as 2026-02-24 or 2026-02-24T10:15:00Z") from error
+        # Imported here: few times are words.
+        from memlog.service.requests import time_of_words
+
+        if (words := time_of_words(text, zone(), is_end=is_end)) is not None:
+            return words
+        raise ValueError(
+            f"{text!r} is no time such as 2026-02-24, 2026-02-24T10:15:00Z or yesterday"
+        ) from error
 
 
 def _zone(text: str) -> str:

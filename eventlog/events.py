@@ -203,8 +203,9 @@ class MemoryDeleted(Change, tag="memory_deleted"):
 class MemoryAccessed(Change, tag="memory_accessed"):
     """Memories were given to an agent. Written at that moment; counts one access for each.
 
-    times: how many accesses. by: what counted them; all but `read` is written by memlog, for what was saved
-        again as it was, or used in another program.
+    times: how many accesses. by: what counted them; all but `read` is written by memlog: `save` for what
+        somebody has saved again as it was, which makes its salience whole and takes it out of the archive;
+        `import` for what was used in another program.
     """
 
     memory_ids: Ids

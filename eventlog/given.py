@@ -10,9 +10,11 @@ class GivenEntry(msgspec.Struct, frozen=True, omit_defaults=True):
 
     id: of a memory its memory_id, of all else that of its event. stream: of that event; None for a memory.
     score: of the hit, from 0 to 1; None for what was not searched for.
+    is_best: whether it is one of the two best of what was found for the message.
     """
 
     part: Text
     id: Text
     stream: Text | None = None
     score: float | None = None
+    is_best: bool = False

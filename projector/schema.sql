@@ -402,6 +402,16 @@ CREATE TABLE contexts_given (
     PRIMARY KEY (stream, id)
 ) WITHOUT ROWID;
 
+-- A row per memory and context_given in which it is one of the two best for its message: no decay of the day
+-- lowers its salience.
+CREATE TABLE best_in_contexts (
+    memory_id  TEXT NOT NULL,
+    day        TEXT NOT NULL,      -- of UTC
+    stream     TEXT NOT NULL,
+    event_id   TEXT NOT NULL,      -- of the context_given
+    PRIMARY KEY (memory_id, day, stream, event_id)
+) WITHOUT ROWID;
+
 -- A row per thing that a context_given names, by which it is found: an entry, or the asking message.
 CREATE TABLE named_in_contexts (
     thing_stream  TEXT NOT NULL,   -- of its event; '' for a memory, `conversations` for a message of no known chat

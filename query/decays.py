@@ -50,7 +50,9 @@ def memories_changed(db: Connection, decay: Decay) -> int:
     """The number of memories, including archived ones, whose salience this decay lowered."""
     counts = db.execute(
         "SELECT m.category, count(*) FROM memories m JOIN decays d ON d.stream = ? AND d.id = ?"
-        " WHERE m.salience_set > 0 AND m.salience_precedence < d.precedence GROUP BY m.category",
-        (_STREAM, decay.event_id),
+        " WHERE m.salience_set > 0 AND m.salience_precedence < d.precedence"
+        " AND NOT EXISTS (SELECT 1 FROM best_in_contexts b WHERE b.memory_id = m.memory_id AND b.day = ?)"
+        " GROUP BY m.category",
+        (_STREAM, decay.event_id, decay.ts[:10]),
     )
     return sum(count for category, count in counts if rate_of(decay.rates, category) < 1)

@@ -77,8 +77,12 @@ class Filters(Request, frozen=True, kw_only=True):
     topic: Annotated[str | None, "Only memories and facts of this topic, in any spelling."] = None
     tag: Annotated[str | None, "Only memories with this tag."] = None
     min_salience: Annotated[Unit, "Leave out memories that have faded below this salience."] = 0.0
-    since: Annotated[Time | None, "Only hits from this time on (2026-02-24, or RFC 3339)."] = None
-    until: Annotated[End | None, "Only hits before this time, or up to the end of this day."] = None
+    since: Annotated[
+        Time | None, "Only hits from this time on: 2026-02-24, RFC 3339, or words such as last week."
+    ] = None
+    until: Annotated[
+        End | None, "Only hits before this time, or up to the end of this day, or of what words mean."
+    ] = None
     exclude: Annotated[Ids, "Leave out these events, memories or documents."] = frozenset()
     asking: Annotated[
         tuple[str, str] | None, Local(is_callback=False), "Leave out this message: its stream and id."

@@ -7,7 +7,7 @@ schemas and reference pages are made from its fields (`memlog.eventlog.struct_fi
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, tzinfo
 from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar, get_origin
@@ -109,26 +109,48 @@ def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
 
 
 def written_time(time: str | datetime) -> str:
-    """A time as the log writes it. A datetime without an offset is UTC; a text may be a day alone.
+    """A time as the log writes it. A datetime without an offset is UTC; a text may be a day alone, or words
+    such as "last week", which are of the system's time zone.
 
     Raises:
         BadInput: it is no such time.
     """
-    try:
-        return timestamps.of_day_or_time(timestamps.as_text(time) if isinstance(time, datetime) else time)
-    except (TypeError, ValueError) as error:
-        hint = "a datetime, or a text such as 2026-02-24 or 2026-02-24T10:15:00Z"
-        raise BadInput(f"{shown_value(time)} is no time", hint=hint) from error
+    return _written(time, is_end=False)
 
 
 def written_end(time: str | datetime) -> str:
-    """As `written_time`; a day alone is the first moment after it, which includes the day.
+    """As `written_time`; a day alone, or words, are the first moment behind, which includes the day.
 
     Raises:
         BadInput: it is no such time.
     """
-    is_day = isinstance(time, str) and len(time) == len("2026-02-24")
-    return timestamps.of_day_or_time(written_time(time)[:10], is_end=True) if is_day else written_time(time)
+    return _written(time, is_end=True)
+
+
+def _written(time: str | datetime, *, is_end: bool) -> str:
+    try:
+        text = timestamps.as_text(time) if isinstance(time, datetime) else time
+        return timestamps.of_day_or_time(text, is_end=is_end)
+    except (TypeError, ValueError) as error:
+        words = time_of_words(time, None, is_end=is_end) if isinstance(time, str) else None
+        if words is not None:
+            return words
+        hint = "a datetime, or a text such as 2026-02-24, 2026-02-24T10:15:00Z or yesterday"
+        raise BadInput(f"{shown_value(time)} is no time", hint=hint) from error
+
+
+def time_of_words(text: str, zone: tzinfo | None, *, is_end: bool) -> str | None:
+    """Return the beginning or the end of the time that words such as "last week" mean; None for others.
+
+    zone: of its days; None is the system's.
+    """
+    # Imported here: few times are words.
+    from memlog.query.time_words import time_of
+
+    found = time_of(text, zone)
+    if found is None:
+        return None
+    return found.until if is_end else found.since
 
 
 def written_day(day: str | datetime) -> str:

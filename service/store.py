@@ -6,6 +6,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, get_args, overload
 
+from msgspec.structs import replace
+
 from memlog.eventlog import disk
 from memlog.eventlog.acknowledgements import Durability, OnStored, Position, RefusedLine
 from memlog.eventlog.errors import BadInput, NotFound, shown_value
@@ -240,6 +242,9 @@ class Store:
     def context(self, asked: BuildContext) -> "Context":
         from memlog.service.contexts import context
 
+        rules = self._engine.job_rules
+        if asked.timezone is None and rules is not None:
+            asked = replace(asked, timezone=rules.timezone)
         return context(self._engine.reads, self._engine.hurried_log, asked)
 
     @operation(AnswerOrContext, effect="append")

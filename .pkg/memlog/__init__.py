@@ -57,6 +57,7 @@ _NAMES = {
     "query.sessions": "Session SessionContent",
     "query.summaries": "Summary",
     "query.surroundings": "Surroundings",
+    "query.time_words": "NamedTime",
     "query.window": "Window WindowMessage",
     "service.async_operations": (
         "AsyncConversations AsyncCore AsyncDailyEvents AsyncDataExchange AsyncDocuments AsyncErasure AsyncExtractions AsyncFacts AsyncJobs "

@@ -88,6 +88,7 @@ from memlog.query.sessions import Session as Session, SessionContent as SessionC
 from memlog.query.set_aside import SetAside as SetAside
 from memlog.query.summaries import Summary as Summary
 from memlog.query.surroundings import Surroundings as Surroundings
+from memlog.query.time_words import NamedTime as NamedTime
 from memlog.query.window import Window as Window, WindowMessage as WindowMessage
 from memlog.service.async_operations import (
     AsyncConversations as AsyncConversations,

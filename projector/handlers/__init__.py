@@ -29,7 +29,7 @@ from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.rows import delete, insert
 from memlog.projector.sqlite import Connection
 
-VERSION = 17
+VERSION = 18
 """Changes with any change to the rows that a handler makes; part of the projection id."""
 
 Handler = Callable[[Connection, Sequence[Placed], ChunkSizes], None]
@@ -112,6 +112,7 @@ _ONLY_STREAM_OF = {
     "memory_events": "memory",
     "memories": "memory",
     "named_in_contexts": "memory",
+    "best_in_contexts": "memory",
     "model_failures": "memory",
     "core_values": "core",
     "facts": "facts",

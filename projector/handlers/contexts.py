@@ -6,6 +6,7 @@ from typing import cast
 from memlog.eventlog.events import ContextGiven
 from memlog.eventlog.layout import CONVERSATIONS
 from memlog.eventlog.streams import conversation_stream
+from memlog.projector.handlers import memories
 from memlog.projector.handlers.accepted import Placed, as_json
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.rows import insert
@@ -13,8 +14,8 @@ from memlog.projector.sqlite import Connection
 
 
 def add(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
-    """Note contexts with what they gave."""
-    contexts, named = [], []
+    """Note contexts with what they gave, and spare the memories that were the best for their messages."""
+    contexts, named, best = [], [], []
     for placed in events:
         said = cast(ContextGiven, placed.event)
         gave = (as_json(said.entries), as_json(said.tokens), said.stable, said.turn)
@@ -22,10 +23,15 @@ def add(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  #
         things = {(each.stream or "", each.id) for each in said.entries}
         if said.message_id is not None:
             things.add((stream_of_chat(said.chat_id), said.message_id))
+        # Of a memory alone the stream is not named.
+        spared = {each.id for each in said.entries if each.is_best and each.stream is None}
+        best += [(memory_id, placed.ts[:10], placed.stream, placed.id) for memory_id in sorted(spared)]
         named += [(*thing, placed.stream, placed.id) for thing in sorted(things)]
     columns = "stream, id, chat_id, message_id, entries, tokens, stable, turn, ts"
     insert(db, "contexts_given", columns, contexts)
     insert(db, "named_in_contexts", "thing_stream, thing_id, stream, event_id", named)
+    insert(db, "best_in_contexts", "memory_id, day, stream, event_id", best)
+    memories.fade(db, {memory_id for memory_id, *_ in best})
 
 
 def stream_of_chat(chat: str | None) -> str:

@@ -5,7 +5,7 @@ whenever one of them changes, so that it does not matter in which order events a
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import reduce
 from operator import attrgetter, mul
 from typing import Any, NamedTuple
@@ -45,9 +45,21 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
     for memory_id in touched:
         _refresh(db, memory_id, decays, sizes)
     if any(isinstance(placed.event, ev.SalienceDecayed) for placed in events):
-        rows = db.execute("SELECT salience_set, salience_precedence, category, memory_id FROM memories")
-        faded = ((decays.applied(*salience), memory_id) for *salience, memory_id in rows.fetchall())
-        update(db, "memories", "salience", "memory_id = ?", faded)
+        fade(db, None)
+
+
+def fade(db: Connection, memory_ids: Collection[str] | None) -> None:
+    """Compute the saliences of some memories anew; None for all."""
+    if memory_ids is not None and not memory_ids:
+        return
+    decays = _Decays(db)
+    some = "" if memory_ids is None else " WHERE memory_id IN (SELECT value FROM json_each(?))"
+    rows = db.execute(
+        f"SELECT memory_id, salience_set, salience_precedence, category FROM memories{some}",
+        () if memory_ids is None else (as_list(sorted(memory_ids)),),
+    )
+    faded = [(decays.applied(*row), row[0]) for row in rows.fetchall()]
+    update(db, "memories", "salience", "memory_id = ?", faded)
 
 
 def _record(db: Connection, placed: Placed) -> Iterable[str]:
@@ -71,6 +83,9 @@ def _record(db: Connection, placed: Placed) -> Iterable[str]:
             delete(db, "versions", "stream = ? AND memory_id = ? AND precedence < ?", older)
         case ev.MemoryAccessed():
             memory_ids = list(dict.fromkeys(event.memory_ids))
+            if event.by == "save":
+                for memory_id in memory_ids:
+                    _set(db, memory_id, placed, salience=1.0, archived=False)
         case ev.SalienceDecayed():
             memory_ids = []
             row = (placed.stream, placed.id, as_json(rates_by_category(event.rates)), placed.precedence)
@@ -134,17 +149,26 @@ class _Decays:
     """All decays in their order."""
 
     def __init__(self, db: Connection) -> None:
-        rows = db.execute("SELECT precedence, rates FROM decays ORDER BY precedence, stream, id").fetchall()
-        self._precedences: list[str] = [precedence for precedence, _ in rows]
-        self._rates: list[dict[str, float]] = [msgspec.json.decode(rates) for _, rates in rows]
-        self._known: dict[tuple[float, str, int], float] = {}
+        self._db = db
+        rows = db.execute(
+            "SELECT d.precedence, d.rates, substr(e.ts, 1, 10) FROM decays d"
+            " JOIN events e ON e.stream = d.stream AND e.id = d.id ORDER BY d.precedence, d.stream, d.id"
+        ).fetchall()
+        self._precedences: list[str] = [precedence for precedence, *_ in rows]
+        self._rates: list[dict[str, float]] = [msgspec.json.decode(rates) for _, rates, _ in rows]
+        self._days: list[str] = [day for *_, day in rows]
+        self._known: dict[tuple[float, str, int, frozenset[str]], float] = {}
 
-    def applied(self, salience: float, since: str, category: str) -> float:
-        """A salience that was set with the precedence `since`, after all newer decays."""
+    def applied(self, memory_id: str, salience: float, since: str, category: str) -> float:
+        """Return a salience that was set with the precedence `since`, after all newer decays but those of
+        days on which the memory was one of the two best for a message."""
         start = bisect_right(self._precedences, since)
-        known = (salience, category, start)
+        days = self._db.execute("SELECT day FROM best_in_contexts WHERE memory_id = ?", (memory_id,))
+        spared = frozenset(day for (day,) in days)
+        known = (salience, category, start, spared)
         if known not in self._known:
-            factors = (rate_of(rates, category) for rates in self._rates[start:])
+            decays = zip(self._rates[start:], self._days[start:], strict=True)
+            factors = (rate_of(rates, category) for rates, day in decays if day not in spared)
             self._known[known] = reduce(mul, factors, salience)
         return self._known[known]
 
@@ -204,6 +228,7 @@ def _row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: 
         f"SELECT coalesce(sum(accesses), 0), max(e.ts) {_TOUCHES}", (memory_id, since, "memory_accessed")
     )
     access_count, last_accessed = required_row(accesses)
+    archived = newer.get("archived")
     holding = holds(said["title"], said["content"], said["kind"], said["category"])
     set_salience = versions.get("salience", _Version(first, "", "", 1.0))
     return said | {
@@ -211,7 +236,7 @@ def _row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: 
         "stream": STREAM,
         "event_id": changes.get("content", saved).event_id,
         "title": said["title"] or said["content"][:TITLE_LENGTH],
-        "salience": decays.applied(set_salience.value, set_salience.precedence, said["category"]),
+        "salience": decays.applied(memory_id, set_salience.value, set_salience.precedence, said["category"]),
         "salience_set": set_salience.value,
         "salience_precedence": set_salience.precedence,
         "access_count": access_count,
@@ -222,7 +247,7 @@ def _row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: 
         "created_at": created_at,
         "updated_at": max((saved, *changes.values()), key=attrgetter("precedence")).ts,
         "holds": int(holding),
-        "archived_at": newer["archived"].ts if "archived" in newer else None,
+        "archived_at": archived.ts if archived and archived.value else None,
     }
 
 

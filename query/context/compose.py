@@ -24,6 +24,7 @@ from memlog.query.context.request import BuildContext, Form, Scope
 from memlog.query.context.retrieve import ContextHits
 from memlog.query.context.sources import core_rows
 from memlog.query.context.token_counters import Counter, size, weight
+from memlog.query.time_words import NamedTime
 
 _WIDE = "made while chats were not kept apart; the weekly job makes them again for each person"
 """In `silent`, why some values are not shown."""
@@ -38,6 +39,7 @@ class Context(msgspec.Struct, kw_only=True):
     entries: in the order of printing. left_out: candidates that were not taken, and why.
     silent: what did not take part, and why. synced: whether the read model had caught up with the log.
     scope: `store` or `chat`; scope_why: why.
+    time: that the message names, such as last week; None where it names none.
     answered: the probability that the best entry belongs to the message; None where nothing is given for it.
     unrecorded: why it was not recorded what was given; None if it was, or was not wanted.
     took_ms: milliseconds.
@@ -55,6 +57,7 @@ class Context(msgspec.Struct, kw_only=True):
     synced: bool
     scope: Scope = "store"
     scope_why: str = ""
+    time: NamedTime | None = None
     answered: float | None = None
     unrecorded: str | None = None
     took_ms: float = 0.0
@@ -117,6 +120,7 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
         left_out=filling.left_out,
         silent=silent,
         synced=synced,
+        time=hits.time,
         answered=answered,
     )
 

@@ -46,6 +46,7 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     topic: of a memory or a fact, what it tells about. rank: of a fact of a ranked list; else 0.
     is_older: whether a newer fact, or a memory of its topic beside what always holds, tells otherwise.
     changed_by: a later memory that may change this one; None without one.
+    is_best: whether it is one of the two best of what was found for the message.
     is_disputed: whether another memory contradicts it, and a person is to decide.
     copies: how many messages or memories say this, of which it is the newest.
     """
@@ -71,6 +72,7 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     rank: int = 0
     is_older: bool = False
     changed_by: str | None = None
+    is_best: bool = False
     is_disputed: bool = False
 
     @property

@@ -139,6 +139,9 @@ class Filling:
         self._offer_some(passages)
         self._offer_all(candidates.summaries())
         self._offer_some(window)
+        found = [each for each in self.taken if each.part != "always" and each.relevance_score is not None]
+        for each in found[:_BEST]:
+            each.is_best = True
 
     def _beside(self, listed: Iterable[EligibleEntry]) -> Iterator[EligibleEntry]:
         """What is listed; of what always holds the entry of the stable half."""

@@ -87,7 +87,9 @@ def _entries(db: Connection, entries: Sequence[ContextEntry]) -> list[GivenEntry
             continue
         score = None if entry.relevance_score is None else round(entry.relevance_score, 3)
         # The first is the best passage.
-        given.setdefault((entry.part, stream, name), GivenEntry(entry.part, name, stream, score))
+        given.setdefault(
+            (entry.part, stream, name), GivenEntry(entry.part, name, stream, score, entry.is_best)
+        )
     return [*given.values()]
 
 

@@ -74,7 +74,8 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True):
         "dated: entries with their dates. session: the lines of the Java MemoryService, without dates.",
     ] = "dated"
     timezone: Annotated[
-        str | None, "The time zone of dates and times in text, such as Europe/Helsinki; else the system's."
+        str | None,
+        "The time zone of days and times, such as Europe/Helsinki; else the store's, or the system's.",
     ] = None
     limit: Annotated[
         Count,

@@ -17,6 +17,7 @@ from memlog.query.context.searches import OF_ANOTHER_CHAT, Below, PromptSearches
 from memlog.query.event_index import Key
 from memlog.query.gate.rules import is_social
 from memlog.query.search.hits import Hit, Rerank
+from memlog.query.time_words import NamedTime
 from memlog.query.window import NEWEST_FIRST
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class ContextHits(msgspec.Struct, frozen=True):
     messages, documents: by floors of their own, where little is distilled.
     below: what was found and is not relevant enough.
     answered: the probability that the best one found belongs to the prompt; None where none was found.
+    time: that the prompt names.
     faded: memories below the least salience, if the context is to be explained.
     silent: what did not take part, and why. asking: the message that asks, which is left out.
     """
@@ -50,6 +52,7 @@ class ContextHits(msgspec.Struct, frozen=True):
     answered: float | None = None
     silent: dict[str, str] = {}
     asking: Key | None = None
+    time: NamedTime | None = None
 
 
 def find(
@@ -78,6 +81,7 @@ def find(
         scores = {id(hit): score for hit, score in listed}
         ranked = rerank(request.text, [hit for hit, _ in listed], search.silent)
         listed = [(hit, scores[id(hit)]) for hit in ranked]
+        listed.sort(key=lambda each: not each[1].is_of_time)
         distinct, documents = (
             part._replace(kept=rerank(request.text, part.kept, search.silent))
             for part in (distinct, documents)
@@ -99,6 +103,7 @@ def find(
         answered=max(answers, default=None),
         silent=search.silent,
         asking=asking,
+        time=search.time,
     )
 
 

@@ -8,9 +8,9 @@ many of the prompt's words it has, and what it is. docs/tools/context-details.md
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -162,6 +162,7 @@ class EntryScore(msgspec.Struct, frozen=True, kw_only=True):
     nearer: deviations by which that finds it nearer to this prompt than to other prompts.
     words: the share of the prompt's words that it has, by their rarity, times the root of their number.
     is_of_a_line: whether the words are those of one line of a long prompt.
+    is_of_time: whether it is given for the time that the prompt names, whatever the floor.
     """
 
     total: float
@@ -171,13 +172,15 @@ class EntryScore(msgspec.Struct, frozen=True, kw_only=True):
     multilingual: float | None = None
     nearer: float | None = None
     is_of_a_line: bool = False
+    is_of_time: bool = False
 
     def __str__(self) -> str:
         """For people."""
         compared = [f"{each:.2f}" for each in (self.meaning, self.multilingual) if each is not None]
         meaning = " and ".join(compared) or "none compared"
         words = f"words{' of a line' if self.is_of_a_line else ''} {self.words:.2f}"
-        return f"score {self.total:.2f} (meaning {meaning}, {words}), floor {self.floor:.2f}"
+        floor = "of the time that is named" if self.is_of_time else f"floor {self.floor:.2f}"
+        return f"score {self.total:.2f} (meaning {meaning}, {words}), {floor}"
 
 
 class ListedHit(NamedTuple):
@@ -185,6 +188,8 @@ class ListedHit(NamedTuple):
 
     owner: what it is. cosine: to the prompt; None without one. words, line: cover of the whole prompt, and of
     its best line. factor: of its odds, for what another chat says. far: by the multilingual model.
+    lines: by the most telling lines, as deviations of its similarity, and cover.
+    in_time: whether it is of the time that the prompt names.
     """
 
     hit: Hit
@@ -194,6 +199,8 @@ class ListedHit(NamedTuple):
     line: float = 0.0
     factor: float = 1.0
     far: Nearness | None = None
+    lines: Sequence[tuple[float | None, float]] = ()
+    in_time: bool = False
 
 
 class ScoredPrompt:
@@ -313,12 +320,18 @@ def scored(
     totals = []
     for each in found:
         meaning = prompt.meaning(each.cosine)
-        if meaning is None and each.far is None and not each.words and not each.line:
+        lines = [(meaning, each.line), *each.lines]
+        is_found = each.words or each.in_time or any(by is not None or words for by, words in lines)
+        if each.far is None and not is_found:
             continue
         weights = prompt.weights(each.far)
         whole = _total(weights, each, meaning, each.words)
-        line = _total(weights, each, meaning, each.line) - OF_A_LINE
-        totals.append((each, meaning, max(whole, line), whole, line > whole))
+        of_lines = [(_total(weights, each, *line) - OF_A_LINE, line) for line in lines]
+        line, parts = max(of_lines, key=itemgetter(0))
+        is_of_a_line = line > whole
+        totals.append(
+            (each, parts if is_of_a_line else (meaning, each.words), max(whole, line), whole, is_of_a_line)
+        )
     if not totals:
         return []
     far = max((each.far for each, *_ in totals if each.far), key=attrgetter("nearer"), default=None)
@@ -333,13 +346,13 @@ def scored(
                 total=round(total, 6),
                 floor=round(floor, 6),
                 meaning=meaning,
-                words=each.line if is_of_a_line else each.words,
+                words=words,
                 multilingual=each.far and each.far.multilingual,
                 nearer=each.far and each.far.nearer,
                 is_of_a_line=is_of_a_line,
             ),
         )
-        for each, meaning, total, _, is_of_a_line in totals
+        for each, (meaning, words), total, _, is_of_a_line in totals
     ]
     rated.sort(key=lambda each: (each[0].ts, each[0].id), reverse=True)
     return sorted(rated, key=lambda each: -each[1].total)

@@ -61,6 +61,16 @@ def among(db: Connection, table: str, numbers: Sequence[int], filters: Filters) 
     return [candidate_of(row, 0.0) for row in rows]
 
 
+def newest(db: Connection, table: str, filters: Filters, most: int) -> list[Candidate]:
+    """The newest candidates of a full-text table that filters allow, whatever they say."""
+    (index,) = (index for index in _INDEXES if index.table == table)
+    condition = index.condition(filters)
+    if condition is None:
+        return []
+    sql = f"SELECT {index.columns} FROM {index.rows} WHERE {condition[0]} ORDER BY 5 DESC, 4 LIMIT ?"
+    return [candidate_of(row, 0.0) for row in db.execute(sql, [*condition[1], most])]
+
+
 def with_neighbours(db: Connection, terms: Sequence[str], around: Neighbourhood) -> Scores:
     """The messages of `around`, each scored by the words that it and its neighbours have.
 

@@ -360,8 +360,8 @@ class Extractor:
         found = self._decide(lambda db: decided(db, self._path / LOG, event, any_chat=chat is None))
         if not isinstance(found.event, MemorySaved | MemoryUpdated):
             report.known += 1
-            # It sets nothing, and says that the messages say so, too. A daily event repeats its messages.
-            again = MemoryUpdated(ts=ts, memory_id=found.memory_id, extraction=origin)
+            # It says that the messages say so, too. A daily event repeats its messages.
+            again = MemoryUpdated(ts=ts, memory_id=found.memory_id, salience=1.0, extraction=origin)
             return [again] if origin.message_ids else []
         report.saved += found.decision == SAVED
         report.merged += found.decision != SAVED

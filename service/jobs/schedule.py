@@ -62,7 +62,7 @@ class JobRules(msgspec.Struct, frozen=True, kw_only=True):
     """When jobs run.
 
     daily: a time, such as 03:00. weekly: a weekday and a time, such as monday 04:00. `off`: never by itself.
-    timezone: of these times, such as Europe/Helsinki; None for the system's.
+    timezone: of these times, and of contexts that name none, such as Europe/Helsinki; None for the system's.
 
     Raises:
         BadInput: a time or a zone is none.

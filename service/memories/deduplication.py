@@ -90,7 +90,8 @@ def decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> De
         # It says 5² or mW, and this one 52 or MW.
         own_id = derived_memory_id(event.chat_id, with_quantities(event.content))
         own = memories.memory(db, own_id)
-    if own is not None and own.archived_at is None and _is_same(own.content, event.content):
+    is_kept = own is not None and (own.archived_at is None or event.source not in DISTILLED)
+    if own is not None and is_kept and _is_same(own.content, event.content):
         return _known(db, own, event)
     if len(event.content) > LONGEST or (found := _of_others(db, event, own, any_chat)) is None:
         return Decision(own_id, SAVED, msgspec.structs.replace(event, memory_id=own_id))

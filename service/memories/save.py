@@ -31,7 +31,7 @@ class SaveReport(msgspec.Struct, kw_only=True, omit_defaults=True):
     decision: `saved`: it is a memory of its own, or replaced the memory with its memory_id, or what a model
         had distilled of the same.
         `merged into ID`: a near duplicate, which has this text now.
-        `already known`: an exact duplicate; the save was counted.
+        `already known`: an exact duplicate; the save was counted, and its salience is whole again.
     event_id, position, warnings: of the event that was appended.
     """
 

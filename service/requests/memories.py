@@ -23,10 +23,10 @@ class SaveMemory(Scoped, frozen=True):
     """Save a memory, unless one of its chat already says it.
 
     The answer holds the decision. What a model distilled of the same is replaced. Of other memories, an exact
-    duplicate is counted and not stored again. A near duplicate that says no more takes this text and these
-    tags, and the greater importance plus 0.1; its history keeps both texts. Memories merge only where kind,
-    category and topic are equal. With `memory_id` this memory is replaced whole, and no other is looked for.
-    An archived or deleted memory becomes active again.
+    duplicate is counted, which makes its salience whole again, and not stored again. A near duplicate that
+    says no more takes this text and these tags, and the greater importance plus 0.1; its history keeps both
+    texts. Memories merge only where kind, category and topic are equal. With `memory_id` this memory is
+    replaced whole, and no other is looked for. An archived or deleted memory becomes active again.
 
     Raises:
         BadInput: there is no such category or kind; `any_chat` with `memory_id` or without `dedup`; or as

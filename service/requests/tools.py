@@ -21,8 +21,12 @@ class MemorySearch(Request, frozen=True):
     query: Annotated[str, "What to look for, in plain words of any language."]
     topK: Annotated[int, Meta(ge=1, le=_MOST_RESULTS), "Results at most."] = 10  # noqa: N815 - as agents know it
     chat: Annotated[ChatField | None, "Only this conversation, CHANNEL:CHAT_ID."] = None
-    since: Annotated[Time | None, "Only from this time on: 2026-02-24, or RFC 3339."] = None
-    until: Annotated[End | None, "Only before this time, or up to the end of this day."] = None
+    since: Annotated[
+        Time | None, "Only from this time on: 2026-02-24, RFC 3339, or words such as last week."
+    ] = None
+    until: Annotated[
+        End | None, "Only before this time, or up to the end of this day, or of what words mean."
+    ] = None
 
 
 class MemoryGet(Request, frozen=True):

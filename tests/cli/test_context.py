@@ -58,7 +58,9 @@ def test_explain_gives_the_score_of_what_was_left_out_too(memlog: Run) -> None:
     assert score, left
     explained = json.loads(asked("--json").err.splitlines()[-1])["explain"]
     (likes,) = (each for each in explained["left_out"] if each["id"] == "likes")
-    assert list(likes["score"]) == ["total", "floor", "meaning", "words", "is_of_a_line"]
+    assert list(likes["score"]) == [
+        *("total", "floor", "meaning", "words", "multilingual", "nearer", "is_of_a_line", "is_of_time")
+    ]
     assert (f"{likes['score']['total']:.2f}", f"{likes['score']['floor']:.2f}") == score.groups()
     taken = {each["id"]: each["score"] for each in explained["taken"]}
     assert taken["kettle"]["total"] > taken["kettle"]["floor"] > likes["score"]["total"]
@@ -78,11 +80,22 @@ def test_json_says_on_stderr_what_explain_has(memlog: Run) -> None:
     ]
     explained = json.loads(done.err.splitlines()[-1])["explain"]
     assert list(explained) == [
-        *("tokens", "max_tokens", "frame", "counter", "scope", "scope_why", "taken", "left_out")
+        *("tokens", "max_tokens", "frame", "counter", "scope", "scope_why", "time", "taken", "left_out")
     ]
     assert explained["tokens"] <= explained["max_tokens"] == whole - 1
     assert [each["citation"] for each in explained["taken"]] == ["", "M1", "M2"]
     assert [(each["id"], each["why"]) for each in explained["left_out"]] == [("m1", "no room")]
+
+
+def test_explain_says_what_time_was_understood(memlog: Run) -> None:
+    asked = partial(memlog, "context", "what did we say on 3 March 2026?", "--explain", "--timezone", "UTC")
+    assert b"memlog: time 3 March 2026: from 2026-03-03 00:00 UTC to 2026-03-04 00:00\n" in asked().err
+    time = json.loads(asked("--json").err.splitlines()[-1])["explain"]["time"]
+    assert time == {
+        "words": "3 March 2026",
+        "since": "2026-03-03T00:00:00.000Z",
+        "until": "2026-03-04T00:00:00.000Z",
+    }
 
 
 def test_messages_are_what_a_language_model_is_sent(memlog: Run) -> None:

@@ -26,6 +26,7 @@ import msgspec
 import numpy as np
 
 import memlog
+from memlog.eventlog import timestamps
 from memlog.projector.embedding import models
 from memlog.projector.embedding.models import load_embedder
 from memlog.query.context import background, scores
@@ -81,6 +82,12 @@ class Told(msgspec.Struct):
     id: str
     entries: list[Entry]
     prompts: list[Prompt]
+    now: str = ""
+
+    def asked(self, store: memlog.Store, prompt: Prompt, **options: Any) -> memlog.Context:
+        """The context of a prompt at the time of the store."""
+        with patch.object(timestamps, "now", lambda: timestamps.normalised(self.now, naive_is_utc=True)):
+            return store.context(prompt.text, record=False, sync=False, **options)
 
     def fill(self, folder: Path) -> tuple[memlog.Store, dict[str, str]]:
         """The store, and the ids of the entries by the ids that contexts give."""
@@ -256,10 +263,7 @@ def judge(told: Told, store: memlog.Store, names: Mapping[str, str], mode: Mode)
         known = [*background.in_every_language().values()]
     kinds = [np.concatenate([each[kind] for each in known]) for kind in (1, 2)]
     near = [np.sort(vectors @ of_kind.T)[:, -3:].mean(1) for of_kind in kinds]
-    rows = [
-        rows_of(prompt, store.context(prompt.text, explain=True, record=False, sync=False), names)
-        for prompt in told.prompts
-    ]
+    rows = [rows_of(prompt, told.asked(store, prompt, explain=True), names) for prompt in told.prompts]
     return Judged(told, rows, (near[0] - near[1]).tolist())
 
 
@@ -267,7 +271,7 @@ def measure(told: Told, store: memlog.Store, names: Mapping[str, str], budget: i
     """Count what contexts of a store give."""
     core = {entry.id for entry in told.entries if entry.kind == "core"}
     for prompt in told.prompts:
-        given = store.context(prompt.text, max_tokens=budget, record=False, sync=False)
+        given = told.asked(store, prompt, max_tokens=budget)
         for name in (prompt.type, told.id, "all"):
             into[name].add(prompt, *split(given, names), core)
 
@@ -292,7 +296,14 @@ def report(figures: Figures) -> str:
 
 
 LEAST: Mapping[Mode, Mapping[str, float]] = {
-    "bundled": {"all": 0.64, "paraphrase": 0.30, "inference": 0.65, "rule": 0.80},
+    "bundled": {
+        "all": 0.66,
+        "paraphrase": 0.30,
+        "inference": 0.65,
+        "rule": 0.80,
+        "time": 0.60,
+        "longpaste": 0.55,
+    },
     "both": {"all": 0.74, "paraphrase": 0.48, "crosslang": 0.75},
     "multilingual": {"all": 0.70, "crosslang": 0.75},
 }

@@ -43,11 +43,12 @@ saves = st.lists(st.tuples(st.sampled_from(DAYS), CATEGORY), min_size=2, max_siz
 decays = st.lists(
     st.tuples(st.sampled_from(DAYS), st.dictionaries(CATEGORY, RATES, min_size=1)), min_size=1, max_size=6
 )
+uses = st.lists(st.tuples(st.sampled_from(DAYS), st.integers(0, 5), st.booleans()), max_size=4)
 LINES_AT = "2026-02-15T00:00:00.000Z"
 
 
-def lines_of(saved, decayed):
-    """The lines of a log of memories and decays, in the order in which things happened."""
+def lines_of(saved, decayed, used=()):
+    """The lines of a log of memories, decays and contexts, in the order in which things happened."""
     events = [
         {"type": "memory_saved", "id": f"m{number}", "memory_id": f"m{number}", "content": "tea"}
         | {"ts": ts, "category": category}
@@ -56,6 +57,9 @@ def lines_of(saved, decayed):
         {"type": "salience_decayed", "id": f"d{number}", "ts": ts, "rates": rates}
         for number, (ts, rates) in enumerate(decayed)
     ]
+    for number, (ts, memory, is_best) in enumerate(used):
+        entry = {"part": "memory", "id": f"m{memory}", "is_best": is_best}
+        events.append({"type": "context_given", "id": f"c{number}", "ts": ts, "entries": [entry]})
     return [draft(event).line(LINES_AT) for event in events]
 
 
@@ -68,8 +72,9 @@ def rate_of(rates, category):
     return next((rates[name] for name in names if name in rates), 1.0)
 
 
-def expected(lines, saved, decayed):
-    """The salience of each memory: the product of what is newer, in the order of times, then of lines."""
+def expected(lines, saved, decayed, used):
+    """The salience of each memory: the product of what is newer and not of a day on which it was one of the
+    best, in the order of times, then of lines."""
     offsets = [sum(map(len, lines[:number])) for number in range(len(lines))]
     places = dict(zip(lines, offsets, strict=True))
     own = lines_of(saved, decayed)
@@ -77,9 +82,16 @@ def expected(lines, saved, decayed):
     later = sorted(
         zip(orders[len(saved) :], (rates for _, rates in decayed), strict=True), key=lambda each: each[0]
     )
+    spared = {(ts[:10], memory) for ts, memory, is_best in used if is_best}
     return {
         f"m{number}": reduce(
-            mul, (rate_of(rates, category) for order, rates in later if order > orders[number]), 1.0
+            mul,
+            (
+                rate_of(rates, category)
+                for order, rates in later
+                if order > orders[number] and (order[0][:10], number) not in spared
+            ),
+            1.0,
         )
         for number, (_, category) in enumerate(saved)
     }
@@ -90,9 +102,11 @@ def saliences(store):
 
 
 @settings(max_examples=examples(8))
-@given(st.data(), saves, decays)
-def test_saliences_are_those_of_one_replay_whatever_the_order_and_never_leave_0_to_1(data, saved, decayed):
-    lines = data.draw(st.permutations(lines_of(saved, decayed)))
+@given(st.data(), saves, decays, uses)
+def test_saliences_are_those_of_one_replay_whatever_the_order_and_never_leave_0_to_1(
+    data, saved, decayed, used
+):
+    lines = data.draw(st.permutations(lines_of(saved, decayed, used)))
     cut = data.draw(st.integers(0, len(lines)))
     with tempfile.TemporaryDirectory() as folder, memlog.open(folder) as store:
         segment = Path(folder) / "log/memory/2026-02-15.jsonl"
@@ -101,7 +115,7 @@ def test_saliences_are_those_of_one_replay_whatever_the_order_and_never_leave_0_
             with segment.open("ab") as file:
                 file.writelines(part)
             found = saliences(store)
-        assert found == expected(lines, saved, decayed)
+        assert found == expected(lines, saved, decayed, used)
         assert all(0 <= each <= 1 for each in found.values())
         digest = store.maintenance.digest()
         store.maintenance.project(from_scratch=True, embed=False)

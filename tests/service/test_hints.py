@@ -74,7 +74,7 @@ def searching(**options: Any) -> Callable[[memlog.Store], object]:
 
 
 CALLS: dict[str, tuple[Callable[[memlog.Store], object], str]] = {
-    "since": (searching(filters={"since": "yesterday"}), "filters: since: 'yesterday' is no time"),
+    "since": (searching(filters={"since": "soon"}), "filters: since: 'soon' is no time"),
     "until": (searching(filters={"until": 7}), "filters: until: 7 is no time"),
     "category": (searching(filters={"category": "teas"}), "filters: category is 'teas'"),
     "exclude": (searching(filters={"exclude": "m1"}), "filters: exclude: 'm1' is no collection of ids"),

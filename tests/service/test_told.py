@@ -103,6 +103,24 @@ def test_a_question_in_the_middle_of_a_log_is_answered(told: memlog.Store) -> No
     assert ids(told.context("\n".join(asking), record=False))[:1] == ["swim"]
 
 
+@pytest.mark.parametrize("place", [0, 200, 400])
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("swimming practice of Mia is moved to the small hall", "swim"),
+        # By meaning: of its words the memory has none, others have some.
+        ("the starter of the billing lunch has walnuts, cashews and almonds", "nuts"),
+    ],
+)
+def test_each_line_of_a_long_paste_is_looked_up(told: memlog.Store, line: str, name: str, place: int) -> None:
+    log = [
+        f"2026-11-20T08:11 INFO handler-{n:03} replied {n * 37:x} in {n * 13 % 97} ms, queue {n % 7}"
+        for n in range(400)
+    ]
+    given = told.context("\n".join([*log[:place], line, *log[place:]]), health_tokens=0, record=False)
+    assert name in ids(given)[:5]
+
+
 def test_all_kinds_are_one_list_of_six_at_most(store: memlog.Store, tmp_path: Path) -> None:
     (tmp_path / "kettle.md").write_text("# The kettle\n\nDescale the kettle with vinegar.\n")
     store.append(said(n, f"The kettle in room {n} is broken, it leaks at the lid") for n in range(5))

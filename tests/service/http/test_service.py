@@ -72,6 +72,17 @@ def test_a_read_without_a_text_is_got_and_a_search_is_not(serve: Serve, tmp_path
     assert server.ask("search?text=tea").status == 405
 
 
+def test_a_filter_takes_words_for_a_time(serve: Serve, tmp_path: Path) -> None:
+    server = serve(store=tmp_path / "store")
+    server.ask("memories.save", {"content": "old tea", "ts": "2026-02-24T12:00:00Z"})
+    server.ask("memories.save", {"content": "new milk"})
+    found = server.ask("search", {"text": "tea milk", "filters": {"until": "24 February 2026"}}).json["hits"]
+    assert [hit["content"] for hit in found] == ["old tea"]
+    found = server.ask("tools.memory_search", {"query": "tea milk", "since": "yesterday"}).json["results"]
+    assert [each["content"] for each in found] == ["new milk"]
+    assert server.ask("search", {"text": "tea", "filters": {"since": "soon"}}).status == 422
+
+
 def test_events_come_alone_in_a_list_or_a_line_each(serve: Serve, tmp_path: Path) -> None:
     server = serve(store=tmp_path / "store")
     assert len(server.ask("append", SAID | {"id": "a"}).json) == 1

@@ -381,3 +381,48 @@ def test_what_cannot_be_pruned_by_is_refused(memories):
     for asked in ({"threshold": 1.5}, {"threshold": -1}, {"threshold": math.nan}, {"categories": []}):
         with refused(asked):
             memories.prune(**asked)
+
+
+# What is used stays
+
+
+def test_what_is_asked_for_daily_stays_and_the_rest_fades_as_before(store):
+    kettle = "The kettle stands in the blue cupboard of the kitchen"
+    others = [f"The old kettle number {number} stands in a cupboard" for number in range(4)]
+    for name, text in [("kettle", kettle), ("never", "The lamp is green"), *enumerate(others)]:
+        store.memories.save(text, memory_id=str(name), category="context", dedup=False)
+    store.maintenance.embed()
+    for day in range(60):
+        with clock(as_text(NOON + timedelta(days=day))):
+            store.memories.decay()
+            given = store.context("Where is the kettle of the kitchen, in which cupboard?")
+            lines = [entry.id for entry in given.entries]
+            assert lines[0] == "kettle", day
+            if day < 10:
+                assert len(lines) == 5
+    found = saliences(store.memories)
+    kept = {name for name, salience in found.items() if salience == 1}
+    assert "kettle" in kept
+    assert len(kept) == 2
+    faded = [salience for name, salience in found.items() if name not in kept]
+    assert faded == [pytest.approx(0.9**60)] * 4
+    digest = store.maintenance.digest()
+    store.maintenance.project(from_scratch=True, embed=False)
+    assert store.maintenance.digest() == digest
+
+
+def test_saying_it_again_restores_it_and_brings_it_back(store):
+    name = store.memories.save("The kettle is blue", category="context", ts=ago(2)).memory_id
+    store.append(memlog.SalienceDecayed(ts=ago(1), rates={"context": 0.1}))
+    assert saliences(store.memories) == {name: pytest.approx(0.1)}
+    store.memories.archive(name)
+    assert store.memories.save("The kettle is blue").decision == "already known"
+    assert saliences(store.memories) == {name: 1.0}
+    assert [hit.id for hit in store.search("kettle").hits] == [name]
+
+
+def test_what_always_holds_is_not_used_by_being_given(store):
+    store.memories.save("Never boil the kettle dry", memory_id="rule", category="context", ts=ago(1))
+    store.memories.decay()
+    assert [entry.part for entry in store.context("How do I boil the kettle?").entries] == ["always"]
+    assert saliences(store.memories) == {"rule": 0.9}

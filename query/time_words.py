@@ -1,0 +1,446 @@
+"""Words for a time, such as "last week" or "on Friday", in English, Russian and Finnish: the days they mean.
+
+A prompt names a time in passing, and may speak of what is to come: "on Friday" counts only where it tells of
+the past. A filter such as `--since yesterday` is nothing but a time.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, timedelta, tzinfo
+from functools import cache
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from memlog.eventlog import timestamps
+
+Unit = Literal["day", "week", "month", "year"]
+
+_LONGEST = 300
+"""Characters of a prompt that may name a time: a pasted text is full of dates."""
+
+
+class NamedTime(msgspec.Struct, frozen=True):
+    """The time that words name. since: its first moment. until: the first moment after it."""
+
+    words: str
+    since: str
+    until: str
+
+
+class Days(NamedTuple):
+    """A stretch of days. end: the first day after it. words: what named it."""
+
+    first: date
+    end: date
+    words: str
+
+
+class _Grammar(NamedTuple):
+    """How a language names times. Patterns have the groups that their readers take, by name.
+
+    past, future: words of sentences that tell of what was, or of what is to come.
+    bounds: what stands before a time that is no more than a bound.
+    fixed: by pattern the unit, how many of them ago, and whether only a sentence of the past means it.
+    numbers: words from one on. units: the beginnings of their words.
+    weekdays, months: from Monday and from January on.
+    """
+
+    past: str
+    future: str
+    bounds: str
+    fixed: Mapping[str, tuple[Unit, int, bool]]
+    numbers: tuple[str, ...]
+    units: Mapping[str, Unit]
+    ago: str
+    rolling: str
+    weekdays: tuple[str, ...]
+    weekday: str
+    weekend: str
+    months: tuple[str, ...]
+    date: tuple[str, ...]
+    month: str
+    year: str
+
+
+_YEAR = r"(?:,? ?(?P<year>\d{{4}}))?"
+_OF = "(?P<last>of |from )?"
+_DAY = r"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?"
+_MONTHS = (
+    *("jan(?:uary)?", "feb(?:ruary)?", "mar(?:ch)?", "apr(?:il)?", "may", "june?", "july?", "aug(?:ust)?"),
+    *("sept?(?:ember)?", "oct(?:ober)?", "nov(?:ember)?", "dec(?:ember)?"),
+)
+
+_ENGLISH = _Grammar(
+    past=r"did|didn['’]t|was|wasn['’]t|were|had|last|ago|happened"
+    # Not of "the reduced rate".
+    r"|(?!need|indeed|speed|exceed|proceed)(?<!the )(?<!['’]s )\w{3,}ed"
+    r"|said|told|went|bought|sold|got|made|took|left|came|saw|met|wrote|sent|paid|found|thought|spent|broke"
+    r"|chose|ran|ate|gave|began|lost|held|kept|built|felt|heard|knew|drove|won|slept|taught|done|been",
+    future=r"will|\w+['’]ll|shall|going to|tomorrow|next",
+    bounds=r"before|until|till|by|prior to|after|since",
+    fixed={
+        "(?:the )?day before yesterday": ("day", 2, False),
+        "yesterday|last night": ("day", 1, False),
+        "(?:earlier )?today|this (?:morning|afternoon)": ("day", 0, True),
+        "(?:the )?week before last": ("week", 2, False),
+        "(?:last|previous) week(?! of)": ("week", 1, False),
+        "this week": ("week", 0, True),
+        "(?:last|previous) month(?! of)": ("month", 1, False),
+        "this month": ("month", 0, True),
+        "(?:last|previous) year(?! of)": ("year", 1, False),
+        "this year": ("year", 0, True),
+    },
+    numbers=("an?|one", "two|a couple of", *"three four five six seven eight nine ten".split()),
+    units={"day": "day", "week": "week", "month": "month", "year": "year"},
+    ago=r"(?P<number>{number}) (?P<unit>{unit})s? ago",
+    rolling=r"(?:in|over|during|for) the (?:last|past) (?:(?P<number>{number}) )?(?P<unit>{unit})s?(?! of)",
+    weekdays=tuple("monday tuesday wednesday thursday friday saturday sunday".split()),
+    weekday=r"(?:(?P<last>last|this past)|on|this) (?P<weekday>{weekday})",
+    weekend=r"(?:(?P<last>last|this past)|(?:at|on|over) the|this) weekend",
+    months=_MONTHS,
+    date=(
+        rf"{_OF}{_DAY}(?: of)? (?P<month>{{month}}){_YEAR}",
+        rf"{_OF}(?P<month>{{month}}) {_DAY}(?![\d:]){_YEAR}",
+    ),
+    month=r"(?:(?P<last>last)|in|during)(?: early| late| mid)? (?P<month>{month})(?:,? ?(?P<year>\d{{4}}))?",
+    year=r"(?:in|during) (?P<year>20\d\d)",
+)
+
+_RUSSIAN = _Grammar(
+    past=r"(?!если|недели|дел[ао]|стол|школ|зал|угол|цел[иь]|числ[ао]|пол|мол)\w{2,}л[аио]?(?:с[ья])?|шел|шёл"
+    r"|\w*(?:шёл|шел|шла|шли|мог|нёс|вёз|вез)|ел[аи]?|прошл\w+|назад",
+    future=r"буд(?:ет|у|ем|ут|ешь|ете)|завтра|следующ\w+|надо|нужно|давай\w*",
+    bounds=r"до|перед|к|после|раньше|со?",
+    fixed={
+        "позавчера": ("day", 2, False),
+        "вчера|вчерашн\\w+": ("day", 1, False),
+        "сегодня": ("day", 0, True),
+        "(?:на )?позапрошлой недел[еи]": ("week", 2, False),
+        "(?:на )?прошлой недел[еи]|прошлую неделю|прошлая неделя": ("week", 1, False),
+        "на этой неделе": ("week", 0, True),
+        "(?:в )?прошл(?:ом|ого|ый) месяц[еа]?": ("month", 1, False),
+        "в этом месяце": ("month", 0, True),
+        "(?:в )?прошл(?:ом|ого|ый) год[уа]?": ("year", 1, False),
+        "в этом году": ("year", 0, True),
+    },
+    numbers=(
+        *("один|одну|одного", "два|две|двух|пару", "три|трёх|трех", "четыре|четырёх", "пять|пяти"),
+        *("шесть|шести", "семь|семи", "восемь|восьми", "девять|девяти", "десять|десяти"),
+    ),
+    units={"де?н": "day", "недел": "week", "месяц": "month", "год|лет": "year"},
+    ago=r"(?:(?P<number>{number}) )?(?P<unit>{unit})\w* назад",
+    rolling=r"за последн\w+ (?:(?P<number>{number}) )?(?P<unit>{unit})\w*",
+    weekdays=("понедельник", "вторник", "сред[уа]", "четверг", "пятниц[уа]", "суббот[уа]", "воскресенье"),
+    weekday=r"во? (?:(?P<last>прошл\w+)|эт\w+)? ?(?P<weekday>{weekday})",
+    weekend=r"(?:на|в) (?:(?P<last>прошлы[ех])|эти)? ?выходны[ех]",
+    months=(
+        *("январ[ьяе]", "феврал[ьяе]", "март[ае]?", "апрел[ьяе]", "ма[йяе]", "июн[ьяе]", "июл[ьяе]"),
+        *("август[ае]?", "сентябр[ьяе]", "октябр[ьяе]", "ноябр[ьяе]", "декабр[ьяе]"),
+    ),
+    date=(
+        r"(?P<last>от |за )?(?P<day>\d{{1,2}}|{ordinal})(?:-?го)? (?P<month>{month})(?: (?P<year>\d{{4}}))?",
+    ),
+    month=r"в (?:начале |конце |середине )?(?P<last>прошл\w+ )?(?P<month>{month})(?: (?P<year>\d{{4}}))?",
+    year=r"в (?P<year>20\d\d)(?:-м)? году",
+)
+
+_ONES = "перв втор треть четв[её]рт пят шест седьм восьм девят".split()
+_ORDINALS = (
+    *(f"{stem}ого|{stem}его" for stem in _ONES),
+    *(f"{stem}ого" for stem in "десят одиннадцат двенадцат тринадцат четырнадцат пятнадцат".split()),
+    *(f"{stem}ого" for stem in "шестнадцат семнадцат восемнадцат девятнадцат двадцат".split()),
+    *(f"двадцать (?:{stem}ого|{stem}его)" for stem in _ONES),
+    *("тридцатого", "тридцать первого"),
+)
+"""Days of a month in Russian."""
+
+_FINNISH = _Grammar(
+    past=r"oli\w{0,3}|teki\w{0,3}|tei(?:n|t|mme|tte)|kävi\w{0,3}|söi\w{0,3}|näki\w{0,3}|lähti\w{0,3}"
+    r"|\w{2,}(?:tiin|nut|nyt|neet|imme|itte|ivat|ivät)|viime|tulin|menin|panin|kuulin|hain|sain"
+    # Not of a name: the genitive of Pentti ends like them. Other words do, too.
+    r"|(?!(?:uusi|viisi|kuusi|yksi|kaksi|vuosi|tosi|koti|posti|kortti|taksi|heti|asti|noin|näin|voit|voi)\b)"
+    r"(?-i:[a-zäö])\w+(?:[stoöuyäevdj]in|[ost]it|oi|ti|si)",
+    future=r"huomenna|ensi|\w{3,}(?:[dt]aan|[dt]ään|llaan|llään)|tulee|pitää|pitäisi|aion|voi(?:t?ko|tte|siko)?"
+    r"|on(?:ko)?|muistuta|varaa|\w{3,}(?:aa|ää|ee|oo|uu|yy)k[oö]",
+    bounds=r"ennen|jälkeen|asti|mennessä",
+    fixed={
+        "toissa ?päivänä": ("day", 2, False),
+        "eilen|eilis\\w+|viime yönä": ("day", 1, False),
+        "tänään|tänä aamuna": ("day", 0, True),
+        "toissa viikolla": ("week", 2, False),
+        "viime viiko(?:lla|n|sta)|viime viikko": ("week", 1, False),
+        "tällä viikolla": ("week", 0, True),
+        "viime kuu(?:ssa|n)?": ("month", 1, False),
+        "tässä kuussa": ("month", 0, True),
+        "viime vuo(?:nna|den)|viime vuosi": ("year", 1, False),
+        "tänä vuonna": ("year", 0, True),
+    },
+    numbers=(
+        "yksi|yhden",
+        "kaksi|kahden|pari",
+        "kolme|kolmen",
+        "neljä|neljän",
+        "viisi|viiden",
+        "kuusi|kuuden",
+    )
+    + ("seitsemän", "kahdeksan", "yhdeksän", "kymmenen"),
+    units={"päiv": "day", "viik": "week", "kuuka|kuu(?=n)": "month", "vuo": "year"},
+    ago=r"(?:(?P<number>{number}) )?(?P<unit>{unit})\w* sitten",
+    rolling=r"viime(?:isen|isten|isimmän)? (?:(?P<number>{number}) )?(?P<unit>{unit})\w* aikana",
+    weekdays=tuple("maanantai tiistai keskiviikko torstai perjantai lauantai sunnuntai".split()),
+    weekday=r"(?P<last>viime )?(?P<weekday>{weekday})(?:na|-iltana|-aamuna)",
+    weekend=r"(?P<last>viime )?viikonloppuna",
+    months=tuple("tammi helmi maalis huhti touko kesä heinä elo syys loka marras joulu".split()),
+    date=(r"(?P<day>\d{{1,2}})\.? (?P<month>{month})kuu(?:ta|n|na)?(?: (?P<year>\d{{4}}))?",),
+    month=r"(?P<last>viime )?(?P<month>{month})kuussa(?: (?P<year>\d{{4}}))?",
+    year=r"vuonna (?P<year>20\d\d)",
+)
+
+_LANGUAGES = (_ENGLISH, _RUSSIAN, _FINNISH)
+_WRITTEN = (
+    r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)",
+    r"(?<![.\d])(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})",
+)
+"""Dates of any language."""
+
+_OTHER_TIME = re.compile(r"(?i) (?:before|prior to|until|до|перед|ennen) .*\d")
+"""What makes another time of the time before it."""
+
+_Reader = Callable[[re.Match[str], date, bool], "tuple[date, date] | None"]
+
+
+class _Rule(NamedTuple):
+    """A pattern, what reads it, and the language of its sentence; None of any.
+
+    needs_past: whether only a sentence of the past means it.
+    """
+
+    pattern: re.Pattern[str]
+    read: _Reader
+    language: _Grammar | None
+    needs_past: bool
+
+    def days(self, match: re.Match[str], today: date, *, is_past: bool) -> tuple[date, date] | None:
+        """Return the first day and the end; None for a day that the calendar does not have."""
+        try:
+            return self.read(match, today, is_past)
+        except (ValueError, OverflowError):
+            return None
+
+
+def time_in(text: str, zone: tzinfo | None) -> NamedTime | None:
+    """Return the time in the past that a prompt names now. zone: of its days; None is the system's."""
+    return _in_zone(days_in(text, _today(zone)), zone)
+
+
+def time_of(text: str, zone: tzinfo | None) -> NamedTime | None:
+    """Return the time that a text means now which is nothing but a time. zone: as for `time_in`."""
+    return _in_zone(days_of(text, _today(zone)), zone)
+
+
+def _today(zone: tzinfo | None) -> date:
+    return timestamps.in_zone(timestamps.now(), zone).date()
+
+
+def _in_zone(days: Days | None, zone: tzinfo | None) -> NamedTime | None:
+    if days is None:
+        return None
+    first, end = (timestamps.of_day_or_time(day.isoformat(), zone) for day in days[:2])
+    return NamedTime(days.words, first, end)
+
+
+def days_in(text: str, today: date) -> Days | None:
+    """Return the days in the past that a prompt names; None where it names none."""
+    if len(text) > _LONGEST:
+        return None
+    found = _first(_found(text, today))
+    return None if found is None or found.first > today else found._replace(end=min(found.end, _next(today)))
+
+
+def days_of(text: str, today: date) -> Days | None:
+    """Return the days that a text means which is nothing but a time; None where it is none."""
+    text = text.strip()
+    for written in (text, f"on {text}", f"in {text}", f"в {text}", f"{text}na", f"{text}ssa"):
+        for rule in _rules():
+            match = rule.pattern.fullmatch(written)
+            days = match and rule.days(match, today, is_past=True)
+            if days:
+                return Days(*days, text)
+    return None
+
+
+def _first(found: Iterator[tuple[Days, _Reader]]) -> Days | None:
+    """The most precise time of several; a weekday of a week that is named, too, is that week's."""
+    known = [*found]
+    if not known:
+        return None
+    first, read = known[0]
+    week = next((each for each, _ in known if (each.end - each.first).days == 7), None)
+    if read is _weekday and week is not None:
+        day = week.first + timedelta(first.first.weekday())
+        return Days(day, _next(day), f"{first.words}, {week.words}")
+    if read is _date:
+        dates = [each for each, of_date in known if of_date is _date]
+        words = " - ".join(each.words for each in dates)
+        return Days(min(each.first for each in dates), max(each.end for each in dates), words)
+    return first
+
+
+def _found(text: str, today: date) -> Iterator[tuple[Days, _Reader]]:
+    """Each time that a prompt names, the most precise ones first."""
+    taken: list[tuple[int, int]] = []
+    for rule in _rules():
+        for match in rule.pattern.finditer(text):
+            if any(start < match.end() and match.start() < end for start, end in taken):
+                continue
+            is_past = _tells_of_the_past(rule.language, text)
+            is_clear = {"last", "year"} & {name for name, word in match.groupdict().items() if word}
+            if rule.needs_past and not (is_past or is_clear):
+                continue
+            if rule.language is not None and _is_bound(rule.language, text, match):
+                continue
+            days = rule.days(match, today, is_past=is_past)
+            if days is not None:
+                taken.append(match.span())
+                yield Days(*days, match[0]), rule.read
+
+
+def _tells_of_the_past(language: _Grammar | None, text: str) -> bool:
+    if language is None:
+        return True
+    return _words(language.past).search(text) is not None and _words(language.future).search(text) is None
+
+
+def _is_bound(language: _Grammar, text: str, match: re.Match[str]) -> bool:
+    """Whether a time is a bound, as in "before last week", or has one, as in "the weekend before 5 June"."""
+    before, behind = text[: match.start()], text[match.end() :]
+    is_bound = re.search(rf"\b(?:{language.bounds})(?: the)? $", before, re.IGNORECASE)
+    return bool(is_bound or _OTHER_TIME.match(behind))
+
+
+@cache
+def _words(pattern: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE)
+
+
+@cache
+def _rules() -> tuple[_Rule, ...]:
+    """The rules of all languages, the most precise ones first."""
+    rules = [_Rule(_words(pattern), _date, None, needs_past=False) for pattern in _WRITTEN]
+    of_languages = [[*_of_language(language)] for language in _LANGUAGES]
+    rules += [rule for each in of_languages for rule in each]
+    order: list[_Reader] = [_date, _ago, _rolling, _weekday, _weekend, _month]
+    return tuple(sorted(rules, key=lambda rule: order.index(rule.read) if rule.read in order else len(order)))
+
+
+def _of_language(language: _Grammar) -> Iterator[_Rule]:
+    parts = {
+        "number": "|".join([r"\d{1,3}", *language.numbers]),
+        "unit": "|".join(language.units),
+        "weekday": "|".join(language.weekdays),
+        "month": "|".join(language.months),
+        "ordinal": "|".join(_ORDINALS),
+    }
+
+    def rule(pattern: str, read: _Reader, *, needs_past: bool) -> _Rule:
+        return _Rule(_words(pattern.format(**parts)), read, language, needs_past)
+
+    for pattern in language.date:
+        yield rule(pattern, _date, needs_past=True)
+    yield rule(language.ago, _ago, needs_past=False)
+    yield rule(language.rolling, _rolling, needs_past=False)
+    yield rule(language.weekday, _weekday, needs_past=True)
+    yield rule(language.weekend, _weekend, needs_past=True)
+    yield rule(language.month, _month, needs_past=True)
+    yield rule(language.year.replace("{", "{{").replace("}", "}}"), _year, needs_past=True)
+    for pattern, (unit, back, needs_past) in language.fixed.items():
+        yield _Rule(_words(pattern), _fixed(unit, back), language, needs_past)
+
+
+def _next(day: date) -> date:
+    return day + timedelta(1)
+
+
+def _fixed(unit: Unit, back: int) -> _Reader:
+    return lambda _, today, __: _span(unit, back, today)
+
+
+def _span(unit: Unit, back: int, today: date) -> tuple[date, date]:
+    """The unit of the calendar that is so many before the current one."""
+    if unit == "day":
+        return today - timedelta(back), today - timedelta(back - 1)
+    if unit == "week":
+        monday = today - timedelta(today.weekday() + 7 * back)
+        return monday, monday + timedelta(7)
+    if unit == "year":
+        return date(today.year - back, 1, 1), date(today.year - back + 1, 1, 1)
+    months = today.year * 12 + today.month - 1 - back
+    return _of_months(months), _of_months(months + 1)
+
+
+def _of_months(months: int) -> date:
+    return date(months // 12, months % 12 + 1, 1)
+
+
+def _unit(match: re.Match[str]) -> tuple[Unit, int]:
+    """The unit and the number of a match."""
+    units = (
+        unit
+        for each in _LANGUAGES
+        for name, unit in each.units.items()
+        if re.match(name, match["unit"], re.I)
+    )
+    number = match["number"] or "1"
+    return next(units), int(number) if number.isdigit() else _place("numbers", number) + 1
+
+
+def _place(field: Literal["numbers", "weekdays", "months"], word: str) -> int:
+    """The place of a word among those of its language, from 0 on."""
+    every = (enumerate(getattr(language, field)) for language in _LANGUAGES)
+    return next(place for names in every for place, name in names if re.fullmatch(name, word, re.IGNORECASE))
+
+
+def _ago(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
+    return _span(*_unit(match), today)
+
+
+def _rolling(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
+    unit, number = _unit(match)
+    days: Mapping[Unit, int] = {"day": 1, "week": 7, "month": 30, "year": 365}
+    return today - timedelta(days[unit] * number), _next(today)
+
+
+def _weekday(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
+    back = (today.weekday() - _place("weekdays", match["weekday"])) % 7 or 7
+    return _span("day", back, today)
+
+
+def _weekend(_: re.Match[str], today: date, __: bool) -> tuple[date, date] | None:
+    monday, _end = _span("week", 0, today)
+    return monday - timedelta(2), monday
+
+
+def _date(match: re.Match[str], today: date, is_past: bool) -> tuple[date, date] | None:
+    """A date; without a year the last one before today, if its sentence tells of the past."""
+    named = match["day"]
+    ordinals = (
+        place for place, name in enumerate(_ORDINALS, start=1) if re.fullmatch(name, named, re.IGNORECASE)
+    )
+    day = int(named) if named.isdigit() else next(ordinals)
+    month = int(match["month"]) if match["month"].isdigit() else _place("months", match["month"]) + 1
+    year = int(match["year"] or today.year)
+    found = date(year, month, day)
+    if found > today and is_past and not match["year"]:
+        found = date(year - 1, month, day)
+    return found, _next(found)
+
+
+def _month(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
+    month = _place("months", match["month"])
+    year = int(match["year"] or today.year - (month >= today.month))
+    return _of_months(year * 12 + month), _of_months(year * 12 + month + 1)
+
+
+def _year(match: re.Match[str], _: date, __: bool) -> tuple[date, date] | None:
+    return date(int(match["year"]), 1, 1), date(int(match["year"]) + 1, 1, 1)
