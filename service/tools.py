@@ -9,7 +9,6 @@ from memlog.eventlog.chat import decimal
 from memlog.eventlog.errors import BadInput
 from memlog.projector.sqlite import Connection
 from memlog.query import memories, provenance
-from memlog.query.changes import MARK
 from memlog.query.core_memory import CoreMemory
 from memlog.query.event_index import streams_of
 from memlog.query.facts.current import Fact, all_topics
@@ -238,7 +237,7 @@ def _result(number: int, hit: Hit) -> ToolResult:
         chat=hit.chat,
         speaker=hit.speaker or None,
         is_cut=len(hit.content) > LONGEST,
-        note=MARK if hit.changed_by is not None else None,
+        note=hit.note,
     )
 
 

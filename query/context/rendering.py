@@ -11,7 +11,6 @@ from typing import Any, Protocol
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.query.changes import MARK
 from memlog.query.context.entries import STABLE, ContextEntry
 from memlog.query.context.fence import (
     FIRST_LINE,
@@ -23,6 +22,7 @@ from memlog.query.context.fence import (
     unlabelled,
 )
 from memlog.query.context.request import BuildContext
+from memlog.query.search.hits import LATER
 from memlog.query.speakers import speaker
 
 _ROLES = ("user", "assistant")
@@ -80,7 +80,7 @@ class LinePrinter:
         if entry.is_older:
             marks += " (older)"
         elif entry.changed_by is not None:
-            marks += f" {MARK}"
+            marks += f" {LATER}"
         if entry.is_disputed:
             marks += " (disputed)"
         if self._is_dated and entry.part in STABLE:

@@ -18,6 +18,8 @@ from memlog.query.surroundings import Surroundings
 SNIPPET_LENGTH = 200
 """At most, in characters, including the `…` at a cut."""
 
+LATER = "(a later entry may change this)"
+
 _LEAD = 60
 
 
@@ -91,6 +93,11 @@ class Hit(msgspec.Struct, kw_only=True):
     def speaker(self) -> str:
         """The role and the name of a message: `user/Anna`; "" for other hits."""
         return speaker(self.role, self.name)
+
+    @property
+    def note(self) -> str | None:
+        """What a reader is to know of it; None without anything."""
+        return LATER if self.changed_by is not None else None
 
 
 Rerank = Callable[[str, list[Hit], dict[str, str]], list[Hit]]

@@ -39,9 +39,12 @@ HIT = [
         "explain",
         "around",
         "copies",
+        "changed_by",
     ),
 ]
-OF_OTHERS = dict.fromkeys(("file", "section", "start_line", "end_line", "explain", "around")) | {"copies": 1}
+OF_OTHERS = dict.fromkeys(
+    ("file", "section", "start_line", "end_line", "explain", "around", "changed_by")
+) | {"copies": 1}
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 import memlog
-from memlog.query.changes import MARK
+from memlog.query.search.hits import LATER
 
 MOVES = {
     "english": ("Anna lives in Helsinki", "Anna lives in Oulu now", "where does Anna live?"),
@@ -35,11 +35,11 @@ def test_the_newer_comes_first_and_the_older_is_marked_in_all_three_readers(stor
     assert hits[newer][0] < hits[older][0]
     assert (hits[newer][1], hits[older][1]) == (None, newer)
     results = [(result.id, result.note) for result in store.tools.memory_search(question).results]
-    assert results.index((newer, None)) < results.index((older, MARK))
+    assert results.index((newer, None)) < results.index((older, LATER))
     text = store.context(question, record=False).text
     assert text.index(texts[1]) < text.index(texts[0])
     (line,) = [line for line in text.splitlines() if texts[0] in line]
-    assert MARK in line
+    assert LATER in line
 
 
 DIFFERENT = [
