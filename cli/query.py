@@ -35,6 +35,8 @@ class _Kinds(click.Choice):  # type: ignore[type-arg] # generic from click 8.4 o
 def query(store: Store, asked: Search) -> Answer:
     result, matched = store.search(asked), highlighter(asked)
     notes = [] if result.hits else ["nothing found"]
+    if result.hits and result.certain is False:
+        notes.append("nothing certain")
     if not result.synced:
         notes.append("the read model may be behind the log")
     return Answer(

@@ -20,15 +20,13 @@ from memlog.query.filters import Filters
 from memlog.query.search import fulltext, nearest
 from memlog.query.search.fts_query import parse
 from memlog.query.search.hits import Hit
+from memlog.query.search.wording import are_forms
 
 _LEAST_COVER = 0.33
 """Of the newer text's words by the older one, by their rarity, times the root of their number: at it 15 of 15
 marked pairs of fixtures/told are right."""
 
 _READ = 1000
-_ENDING = 2
-"""Letters by which forms of a word may differ at the end."""
-
 _FOUND = 4
 """The nearest memories that are looked at: a memory may be found twice."""
 
@@ -122,18 +120,12 @@ def names_the_same(newer: str, older: str) -> bool:
         return True
     words = [word for word in _words(older) if not (by_words(word) & Holds.HEALTH or re.search(r"\d", word))]
     known = _words(newer)
-    return all(any(_are_forms(word, other) for other in known) for word in words)
+    return all(any(are_forms(word, other) for other in known) for word in words)
 
 
 def _have_one_subject(newer: str, older: str) -> bool:
     """Whether the newer text has the first word of the older one: "now in the drawer" may be the keys."""
-    return any(_are_forms(word, other) for word in _words(older)[:1] for other in _words(newer))
-
-
-def _are_forms(one: str, other: str) -> bool:
-    """Whether two words are probably forms of one."""
-    shorter = min(len(one), len(other))
-    return one == other or (shorter > _ENDING and one[: shorter - _ENDING] == other[: shorter - _ENDING])
+    return any(are_forms(word, other) for word in _words(older)[:1] for other in _words(newer))
 
 
 @cache

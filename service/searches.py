@@ -12,6 +12,8 @@ from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind, Models
 from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection
 from memlog.query.changes import swapped
+from memlog.query.filters import Filters
+from memlog.query.search.certainty import core_hits, rate
 from memlog.query.search.hits import Hit
 from memlog.query.search.hybrid import SearchResult, search
 from memlog.query.search.nearest import HAS_KEY, embedded_part
@@ -52,7 +54,17 @@ def search_store(reads: ReadPool, asked: Search, *, reranks: bool = True) -> Sea
 
 def _searched(read_model: ReadModel, asked: Search, asking: "Asking") -> SearchResult:
     db, synced, models, silent = latest_for_search(read_model, asking, is_synced=asked.sync)
-    result = search(db, asked, models, read_model.held_vectors)
+    result = search(
+        db,
+        asked,
+        models,
+        read_model.held_vectors,
+        lambda found: rate(db, asked.text, models, read_model.sample, found),
+    )
+    if asked.where == Filters() or asked.where == Filters(kinds=frozenset(["memory"])):
+        of_core = [] if asked.is_raw else core_hits(db, asked.text)
+        result.hits = [*of_core, *result.hits][: asked.k]
+        result.certain = result.certain or bool(of_core)
     result.synced = synced
     result.silent |= silent
     return result

@@ -64,9 +64,14 @@ class ToolResult(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class ToolResults(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The results of a search, best first. silent: what did not take part in it, and why."""
+    """The results of a search, best first. silent: what did not take part in it, and why.
+
+    certain: whether any of them certainly has to do with the query. note: "nothing certain" where none has.
+    """
 
     results: list[ToolResult]
+    certain: bool = True
+    note: str | None = None
     silent: dict[str, str] = {}
 
 
@@ -146,7 +151,9 @@ class Tools(OperationGroup):
         request = Search(asked.query, k=asked.topK, filters=filters)
         found = search_store(self._engine.reads, request)
         results = [_result(number, hit) for number, hit in enumerate(found.hits, start=1)]
-        return ToolResults(results=results, silent=found.silent)
+        certain = found.certain is not False
+        note = None if certain else "nothing certain"
+        return ToolResults(results=results, certain=certain, note=note, silent=found.silent)
 
     @operation(MemoryGet, effect="read", missing="event_not_found", for_agents=True)
     def memory_get(self, asked: MemoryGet) -> ToolItems:

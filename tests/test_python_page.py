@@ -52,7 +52,7 @@ def test_the_page_names_every_call_and_every_error():
 
 def test_a_result_encodes_to_what_the_command_prints(store):
     document = msgspec.json.decode(msgspec.json.encode(store.search("tea", mode="text")))
-    assert list(document) == ["hits", "mode", "synced", "silent", "took_ms"]
+    assert list(document) == ["hits", "mode", "synced", "silent", "took_ms", "certain"]
 
 
 def test_a_closed_store_can_be_used_again_and_a_process_that_does_not_close_loses_nothing(tmp_path):

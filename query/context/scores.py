@@ -9,24 +9,31 @@ many of the prompt's words it has, and what it is. docs/tools/context-details.md
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from operator import attrgetter, itemgetter
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from memlog.projector.embedding.models import Models, is_bundled
+from memlog.projector.embedding.models import Embedder, Models, is_bundled
+from memlog.projector.embedding.models import Kind as TextKind
 from memlog.projector.sqlite import Connection
 from memlog.projector.text.stemming import ENGLISH, language_of, stop_words
+from memlog.query.context import floor
 from memlog.query.context.background import StoreSample, background, reads
 from memlog.query.context.lines import LONG
 from memlog.query.context.multilingual import MultilingualPrompt, Nearness
+from memlog.query.event_index import Key
 from memlog.query.gate.rules import should_retrieve
 from memlog.query.search import nearest
-from memlog.query.search.candidates import Owner
+from memlog.query.search.candidates import Candidate, Owner
 from memlog.query.search.fts_query import parse
 from memlog.query.search.hits import Hit
 from memlog.query.search.vector_cache import cosines
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Mode = Literal["bundled", "both", "multilingual"]
 """Which models compare a prompt with entries."""
@@ -302,6 +309,39 @@ class ScoredPrompt:
         return SOFT_FLOOR if is_general else weights.floor
 
 
+def compared(
+    db: Connection, prompt: ScoredPrompt, found: Sequence[tuple[Candidate, Hit]]
+) -> list[tuple[float | None, float]]:
+    """How similar each hit is in meaning, None where nothing can be compared, and its cover."""
+    terms = prompt.question.terms
+    covers = floor.covers(db, terms, found)
+    near: dict[int, float] = {}
+    if prompt.vector is not None:
+        read = {place: each for place, each in enumerate(found) if prompt.reads(each[1].content)}
+        of_read = floor.cosines(db, [*read.values()], prompt.vector)
+        near = {place: of_read[number] for number, place in enumerate(read) if number in of_read}
+    root = len(terms) ** 0.5
+    return [(near.get(place), cover * root) for place, cover in enumerate(covers)]
+
+
+def is_known(db: Connection, name: str, asking: Key | None = None) -> bool:
+    """Whether anything in the store has a name. asking: the message that asks, which does not count."""
+    stream, message = asking or ("", "")
+    for term in parse(name).terms:
+        found = db.execute(
+            "SELECT EXISTS (SELECT 1 FROM memory_chunks_fts WHERE memory_chunks_fts MATCH ?1)"
+            " OR EXISTS (SELECT 1 FROM doc_chunks_fts WHERE doc_chunks_fts MATCH ?1)"
+            " OR EXISTS (SELECT 1 FROM messages_fts f CROSS JOIN messages m WHERE messages_fts MATCH ?1"
+            " AND m.message_no = f.rowid AND (m.stream, m.id) <> (?2, ?3))"
+            " OR EXISTS (SELECT 1 FROM core_memory WHERE value LIKE '%' || ?4 || '%')"
+            " OR EXISTS (SELECT 1 FROM messages WHERE name LIKE '%' || ?4 || '%')",
+            (term, stream, message, name),
+        )
+        if found.fetchone()[0]:
+            return True
+    return False
+
+
 def names_in(text: str) -> list[str]:
     """The capitalised words inside the sentences of an English text, without days and months."""
     names = []
@@ -375,3 +415,21 @@ def _total(weights: Weights, each: ListedHit, meaning: float | None, words: floa
 def chance(score: EntryScore) -> float:
     """The probability that an entry belongs to the prompt."""
     return 1 / (1 + math.exp(-score.total))
+
+
+def embedding_once(models: Models) -> Models:
+    """Models that embed the question of several searches once."""
+    return Models(*(each and _EmbedsOnce(each) for each in models))
+
+
+class _EmbedsOnce:
+    """An embedder that embeds the question of several searches once."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.id, self.dimension = embedder.id, embedder.dimension
+        self.is_remote = embedder.is_remote
+        self._embed = cache(embedder.embed)
+
+    def embed(self, texts: Sequence[str], kind: TextKind = "passage") -> "NDArray[np.float32]":
+        """See `Embedder.embed`."""
+        return self._embed(tuple(texts), kind)

@@ -1,25 +1,31 @@
 """The searches of one prompt: what each kind of thing has, scored, or judged by a floor of its own."""
 
-from collections.abc import Iterator, Sequence
-from functools import cache, cached_property, partial
+from collections.abc import Iterator
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from memlog.projector.embedding.models import Embedder, Models
-from memlog.projector.embedding.models import Kind as TextKind
+from memlog.projector.embedding.models import Models
 from memlog.projector.sqlite import Connection, count_rows
 from memlog.query.context import floor
 from memlog.query.context.background import StoreSample
 from memlog.query.context.lines import LookedUp, lines_of, look_up, telling
 from memlog.query.context.request import BuildContext
-from memlog.query.context.scores import EntryScore, ListedHit, ScoredPrompt, scored
+from memlog.query.context.scores import (
+    EntryScore,
+    ListedHit,
+    ScoredPrompt,
+    compared,
+    embedding_once,
+    is_known,
+    scored,
+)
 from memlog.query.context.sources import of_others
 from memlog.query.event_index import Key
 from memlog.query.filters import Filters, Kind
 from memlog.query.search import fulltext, hybrid
 from memlog.query.search.candidates import Candidate, Ref
-from memlog.query.search.fts_query import parse
 from memlog.query.search.hits import Hit, hit_of
 from memlog.query.search.hybrid import Found
 from memlog.query.search.neighbours import NO_NEIGHBOURS
@@ -28,8 +34,7 @@ from memlog.query.search.request import Search
 from memlog.query.time_words import time_in
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    pass
 
 _CANDIDATES = 2
 """Candidates for each requested memory, passage and document."""
@@ -91,7 +96,7 @@ class PromptSearches:
         sample: StoreSample,
     ) -> None:
         self._db, self._request, self._asking = db, request, asking
-        once = Models(*(each and _EmbedsOnce(each) for each in models))
+        once = embedding_once(models)
         self._prompt = ScoredPrompt(db, request.text, once, sample)
         self._line = partial(ScoredPrompt, db, models=once, sample=sample)
         chat = request.chat if request.scope == "chat" else None
@@ -256,9 +261,9 @@ class PromptSearches:
         prompt, found = self._prompt, list(of_search.hits)
         of_lines = self._of_lines(kind, found, filters)
         far = {} if prompt.multilingual is None else prompt.multilingual.nearness(found)
-        whole = self._compared(prompt, found)
+        whole = compared(self._db, prompt, found)
         by_line = [
-            [(line.meaning(cosine), words) for cosine, words in self._compared(line, found)]
+            [(line.meaning(cosine), words) for cosine, words in compared(self._db, line, found)]
             for line in self._telling
         ]
         return [
@@ -273,20 +278,6 @@ class PromptSearches:
             )
             for place, (candidate, hit) in enumerate(found)
         ]
-
-    def _compared(
-        self, prompt: ScoredPrompt, found: Sequence[tuple[Candidate, Hit]]
-    ) -> list[tuple[float | None, float]]:
-        """How similar each hit is in meaning, None where nothing can be compared, and its cover."""
-        terms = prompt.question.terms
-        covers = floor.covers(self._db, terms, found)
-        cosines: dict[int, float] = {}
-        if prompt.vector is not None:
-            read = {place: each for place, each in enumerate(found) if prompt.reads(each[1].content)}
-            near = floor.cosines(self._db, [*read.values()], prompt.vector)
-            cosines = {place: near[number] for number, place in enumerate(read) if number in near}
-        root = len(terms) ** 0.5
-        return [(cosines.get(place), cover * root) for place, cover in enumerate(covers)]
 
     @cached_property
     def _looked_up(self) -> dict[Kind, LookedUp]:
@@ -331,35 +322,8 @@ class PromptSearches:
 
     def _is_known(self, name: str) -> bool:
         """Whether anything in the store has a name, other than the message that asks."""
-        db = self._db
-        stream, asking = self._asking or ("", "")
-        for term in parse(name).terms:
-            found = db.execute(
-                "SELECT EXISTS (SELECT 1 FROM memory_chunks_fts WHERE memory_chunks_fts MATCH ?1)"
-                " OR EXISTS (SELECT 1 FROM doc_chunks_fts WHERE doc_chunks_fts MATCH ?1)"
-                " OR EXISTS (SELECT 1 FROM messages_fts f CROSS JOIN messages m WHERE messages_fts MATCH ?1"
-                " AND m.message_no = f.rowid AND (m.stream, m.id) <> (?2, ?3))"
-                " OR EXISTS (SELECT 1 FROM core_memory WHERE value LIKE '%' || ?4 || '%')"
-                " OR EXISTS (SELECT 1 FROM messages WHERE name LIKE '%' || ?4 || '%')",
-                (term, stream, asking, name),
-            )
-            if found.fetchone()[0]:
-                return True
-        return False
+        return is_known(self._db, name, self._asking)
 
 
 def _key(hit: Hit) -> Key:
     return hit.position.stream, hit.id
-
-
-class _EmbedsOnce:
-    """An embedder that embeds the question of several searches once."""
-
-    def __init__(self, embedder: Embedder) -> None:
-        self.id, self.dimension = embedder.id, embedder.dimension
-        self.is_remote = embedder.is_remote
-        self._embed = cache(embedder.embed)
-
-    def embed(self, texts: Sequence[str], kind: TextKind = "passage") -> "NDArray[np.float32]":
-        """See `Embedder.embed`."""
-        return self._embed(tuple(texts), kind)

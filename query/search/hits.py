@@ -50,7 +50,9 @@ class Hit(msgspec.Struct, kw_only=True):
     event_id: of the event with this content.
     score: 0 to 1: the fused score over the best possible of the sides that took part. Where a provider ranks
         hits anew, they change places, and the scores stay where they are.
-    similarity: cosine similarity of its best passage, 0 to 1; None if only the full text found it.
+    similarity: cosine similarity of its best passage, 0 to 1; None if it has none, or if only the full text
+        found a message.
+    relevance: the probability that a memory, fact or document belongs to the question; None of messages.
     only_context: whether only its neighbours were found.
     content: the whole text; of a document the passage.
     source: `conversation`, `manual`, `summary`, `fact`, `daily_event` …; of a document its source.
@@ -88,6 +90,7 @@ class Hit(msgspec.Struct, kw_only=True):
     around: Surroundings | None = None
     copies: int = 1
     changed_by: str | None = None
+    relevance: float | None = None
 
     @property
     def speaker(self) -> str:

@@ -1,7 +1,7 @@
 """Hybrid search over messages, memories and documents: full text and vectors, ranked and fused."""
 
 import time
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -31,7 +31,9 @@ class SearchResult(msgspec.Struct, kw_only=True):
     """The hits, best first.
 
     synced: whether the read model had caught up with the log.
-    silent: what did not take part, and why: `vector`, `text`, `pending`.
+    certain: whether anything that was found certainly has to do with the question; None where that is not
+        judged: for a question in FTS5's own syntax.
+    silent: what did not take part, and why: `vector`, `multilingual`, `text`, `pending`.
     took_ms: milliseconds.
     """
 
@@ -40,13 +42,21 @@ class SearchResult(msgspec.Struct, kw_only=True):
     synced: bool
     silent: dict[str, str]
     took_ms: float
+    certain: bool | None = None
 
 
-def search(db: Connection, request: Search, models: Models, held: HeldVectors | None = None) -> SearchResult:
+def search(
+    db: Connection,
+    request: Search,
+    models: Models,
+    held: HeldVectors | None = None,
+    rate: "Callable[[Found], bool] | None" = None,
+) -> SearchResult:
     """The `k` best messages, memories and documents for a text.
 
     models: for the vector side; `NO_MODELS` leave it out.
     held: the vectors that the process holds in memory; None for a process with one question.
+    rate: tells whether what was found is certain.
 
     Raises:
         BadInput: `is_raw`, and FTS5 does not understand it.
@@ -59,6 +69,7 @@ def search(db: Connection, request: Search, models: Models, held: HeldVectors | 
         mode=request.mode,
         synced=True,
         silent=found.silent,
+        certain=None if rate is None or request.is_raw else rate(found),
         took_ms=round((time.perf_counter() - started) * 1000, 3),
     )
 

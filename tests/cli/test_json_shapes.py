@@ -40,6 +40,7 @@ HIT = [
         "around",
         "copies",
         "changed_by",
+        "relevance",
     ),
 ]
 OF_OTHERS = dict.fromkeys(
@@ -85,7 +86,7 @@ def test_append_of_a_bad_line(append: Run) -> None:
 def test_query(memlog: Run, append: Run) -> None:
     append(message("green tea", id="m1", name="Ann", ts="2026-02-24T10:15:00Z"))
     result = memlog("query", "tea", "--mode", "text", "--json").json
-    assert list(result) == ["hits", "mode", "synced", "silent", "took_ms"]
+    assert list(result) == ["hits", "mode", "synced", "silent", "took_ms", "certain"]
     (hit,) = result["hits"]
     assert list(hit) == HIT
     assert list(hit["position"]) == LINE_POSITION

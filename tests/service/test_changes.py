@@ -81,3 +81,27 @@ def test_two_topics_rule_a_pair_out(store):
         store.append([memlog.MemorySaved(content=text, topic=topic, ts=f"2026-11-{10 + place}T10:00:00Z")])
     store.maintenance.embed()
     assert [hit.changed_by for hit in store.search("where does Anna live?").hits] == [None, None]
+
+
+def test_what_was_found_for_nonsense_is_not_certain(store):
+    store.append([memlog.Message(channel="cli", chat_id="1", role="user", content=":-) :-) zzz")])
+    saved(store, ["Anna lives in Helsinki"])
+    nonsense, known = store.search("qwrtplk zxcvbn"), store.search("where does Anna live?")
+    assert (nonsense.certain, known.certain) == (False, True)
+    (hit,) = [hit for hit in known.hits if hit.id == "m0"]
+    assert hit.relevance is not None
+    assert hit.similarity is not None
+    asked = store.tools.memory_search("qwrtplk zxcvbn")
+    assert (asked.certain, asked.note) == (False, "nothing certain")
+    assert (store.tools.memory_search("where does Anna live?").certain) is True
+
+
+def test_the_core_memory_is_searched(store):
+    store.core.set("user", "favourite_tea", "Sencha")
+    store.core.set("user", "name", "Anna")
+    saved(store, ["The kettle is on the stove"])
+    first = store.search("what is the favourite tea?").hits[0]
+    assert (first.source, first.id, first.content) == ("core", "user.favourite_tea", "Sencha")
+    found = store.tools.memory_search("name of the user").results[0]
+    assert (found.id, found.content) == ("user.name", "Anna")
+    assert [hit.id for hit in store.search("kettle stove").hits if hit.source == "core"] == []
