@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
+from memlog import BadInput
 from memlog.cli.answer import Done, TextAnswer
 from memlog.cli.open_store import open_store
 from memlog.cli.output import counted, printable
@@ -26,14 +27,18 @@ _FORMATS = "\n\n".join(f"{name}: {about(name)}" for name in formats())
 
 
 class _Account(TextAnswer, frozen=True):
-    """An account of one import, or of one for each project. It ends with 65 where something could not be read
-    or stored."""
+    """The account of one import, or of one for each project. It ends with 65 where something could not be
+    read or stored.
+
+    nameless: projects whose names no store can have.
+    """
 
     reports: "Sequence[ImportReport]" = ()
+    nameless: Sequence[str] = ()
 
     def print(self, ctx: click.Context) -> int:
         """Print it, and return the exit code."""
-        is_whole = not any(done.unreadable or done.refused for done in self.reports)
+        is_whole = not self.nameless and not any(done.unreadable or done.refused for done in self.reports)
         return super().print(ctx) or (0 if is_whole else _UNREADABLE)
 
 
@@ -58,13 +63,18 @@ def import_(store: Store, asked: ImportData) -> _Account:
         done = store.exchange.import_from(asked)
         return _Account(done, text=[*_told(done)], reports=[done])
     known = Projects(projects_folder())
-    reports = []
-    for folder, name in [(known.path(name), name) for name in projects]:
-        ctx.obj = settings.at(folder)
+    reports, nameless = [], []
+    for name in projects:
+        try:
+            ctx.obj = settings.at(known.path(name))
+        except BadInput as error:
+            nameless.append(f"left out: {error.message}")
+            continue
         with open_store(ctx) as own:
             reports.append(own.exchange.import_from(replace(asked, project=name)))
     lines = [line for done in reports for line in (f"project  {printable(str(done.project))}", *_told(done))]
-    return _Account({"projects": reports}, text=lines, reports=reports)
+    document = {"projects": reports, "left_out": nameless} if nameless else {"projects": reports}
+    return _Account(document, text=lines, notes=nameless, reports=reports, nameless=nameless)
 
 
 def _told(done: "ImportReport") -> Iterator[str]:

@@ -32,6 +32,7 @@ from memlog.eventlog.input_warnings import input_warnings, key_warnings
 from memlog.eventlog.quarantine import HINTS, BadLine, check_length, check_text
 from memlog.eventlog.streams import stream_of
 from memlog.eventlog.strict_json import shortened
+from memlog.eventlog.unseen import is_blank
 
 FindStream = Callable[[str], str]
 """Returns the stream of the event with an id. Raises MemlogError if there is none, or more than one."""
@@ -165,7 +166,7 @@ def _checked_input(source: bytes, find_stream: FindStream | None) -> Event:
         if members.get(name) is not None:
             members[name] = _input_time(name, members[name])
     event = event_of(members)
-    if isinstance(event, MemorySaved | MemoryUpdated) and event.content and not event.content.strip():
+    if isinstance(event, MemorySaved | MemoryUpdated) and event.content and is_blank(event.content):
         raise BadLine("invalid", f"content is {shortened(event.content)}: it is blank")
     if isinstance(event, Redacted) and event.stream is None and find_stream is not None:
         event.stream = _stream_of_all(event.targets, find_stream)

@@ -26,6 +26,12 @@ def chat_of(name: str | int) -> str:
     return str(name) if ":" in str(name) else f"{_CHANNEL}:{name}"
 
 
+def _chats_of(name: str | int) -> list[str]:
+    """Return the chats that an id may mean: an import of ChatDO's data has a channel of its own."""
+    own = chat_of(name)
+    return [own] if own == str(name) else [own, f"chatdo:{name}"]
+
+
 def _name_of(chat: str | None) -> str | None:
     return None if chat is None else chat.removeprefix(f"{_CHANNEL}:")
 
@@ -114,7 +120,11 @@ def get_facts(store: Store, asked: GetFacts) -> dict[str, Any]:
     if not store.exists:
         return {"facts": []}
     if asked.chat_id is not None:
-        found = store.facts.get(asked.topic_key, rank=asked.rank, chat=chat_of(asked.chat_id)).facts
+        of_chats = (
+            store.facts.get(asked.topic_key, rank=asked.rank, chat=chat).facts
+            for chat in _chats_of(asked.chat_id)
+        )
+        found = next(filter(None, of_chats), [])
     else:
         key = compared(key_of(asked.topic_key))
         of_topic = [each for each in store.facts.list() if compared(each.topic_key) == key]

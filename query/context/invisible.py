@@ -1,24 +1,9 @@
 """Invisible characters, which may hide text or change how the text around them looks."""
 
 import re
-import unicodedata
 from collections.abc import Callable
-from functools import lru_cache
 
-_IGNORABLE = (
-    *((0x00AD, 0x00AD), (0x034F, 0x034F), (0x061C, 0x061C), (0x115F, 0x1160), (0x17B4, 0x17B5)),
-    *((0x180B, 0x180F), (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164)),
-    *((0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8)),
-    *((0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),
-)
-"""Default_Ignorable_Code_Point, as DerivedCoreProperties.txt of the Unicode Character Database has it.
-Python's `unicodedata` lacks the property (UAX #44)."""
-
-_BLANK = (0x2800, 0x2800)
-"""The empty Braille pattern: a symbol by its category that looks like a space."""
-
-_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
-"""Controls, format characters, halves of surrogate pairs, separators of lines and paragraphs."""
+from memlog.eventlog.unseen import is_unseen
 
 _PICTURE = (
     "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23ff\u24c2\u25aa-\u27bf\u2934\u2935"
@@ -54,15 +39,6 @@ def shown(text: str, escape: Callable[[str], str], *, kept: str = "") -> str:
             match[0] if match[1] or match[0] in kept or not is_unseen(match[0]) else escape(match[0])
         ),
         text,
-    )
-
-
-@lru_cache(4096)
-def is_unseen(character: str) -> bool:
-    """Whether a character has no shape of its own."""
-    code = ord(character)
-    return unicodedata.category(character) in _CATEGORIES or any(
-        first <= code <= last for first, last in (*_IGNORABLE, _BLANK)
     )
 
 

@@ -9,8 +9,8 @@ import msgspec
 from memlog.eventlog.chat import Chat
 from memlog.eventlog.errors import BadInput, shown_value
 from memlog.eventlog.limits import MESSENGERS
+from memlog.eventlog.unseen import is_unseen
 from memlog.projector.sqlite import Connection
-from memlog.query.context.invisible import is_unseen
 
 
 class People(msgspec.Struct, frozen=True, kw_only=True):

@@ -103,6 +103,18 @@ def test_a_project_that_the_source_lacks_is_an_error_that_lists_the_projects(
     assert not (tmp_path / "store").exists()
 
 
+def test_a_project_that_no_store_can_be_named_after_is_named_and_stops_no_other(
+    memlog: Run, chatdo: Path
+) -> None:
+    with closing(sqlite3.connect(chatdo / "tracking.sqlite")) as db:
+        db.execute("UPDATE facts SET project_id = '..' WHERE project_id = ?", (WORK,))
+        db.commit()
+    done = memlog("import", "chatdo", chatdo, "--json")
+    assert done.code == 65
+    assert {each["project"] for each in done.json["projects"]} == {TEA, WORK}
+    assert done.json["left_out"] == ["left out: '..' cannot name a project"]
+
+
 def test_a_store_takes_one_project(chatdo: Path, tmp_path: Path) -> None:
     with library.open(tmp_path / "store") as store:
         told: list[str] = []

@@ -83,7 +83,7 @@ def test_a_line_of_another_program_with_an_integer_chat_id_is_read(tmp_path: Pat
         assert [each.reason for each in store.maintenance.quarantine()] == ["invalid"]
 
 
-BLANK = " \n\t\u2003"
+BLANK = " \n\t\u2003\u200b\ufeff\u3164"
 SAVED = {"type": "memory_saved", "content": BLANK}
 
 SAVES: dict[str, Callable[[memlog.Store], object]] = {

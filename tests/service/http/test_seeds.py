@@ -124,7 +124,12 @@ def test_a_project_without_data_has_an_empty_list_and_nothing_stored_yet(
 
 def test_facts_get_without_a_chat_answers_all_chats_of_the_project(serve: Serve) -> None:
     server = serve()
-    for chat, values in {"thread-1": ("Blue", "Green"), "thread-2": ("Red",), -100: ("Pink",)}.items():
+    for chat, values in {
+        "thread-1": ("Blue", "Green"),
+        "thread-2": ("Red",),
+        -100: ("Pink",),
+        "chatdo:old": ("Gray",),
+    }.items():
         for rank, value in enumerate(values, start=1):
             fact = {"topic_key": "favorite_colors", "value": value, "chat_id": chat, "rank": rank}
             assert server.ask("/facts/store", {"project_id": "p1", **fact}).status == 200
@@ -139,7 +144,9 @@ def test_facts_get_without_a_chat_answers_all_chats_of_the_project(serve: Serve)
         *((1, "Pink", "-100"), (1, "Red", "thread-2")),
         *((1, "Blue", "thread-1"), (2, "Green", "thread-1")),
     )
-    assert found() == [pink, red, blue, green]
+    # What was imported from ChatDO is found by the id that it had there.
+    assert found(chat_id="old") == found(chat_id="chatdo:old") == [(1, "Gray", "chatdo:old")]
+    assert sorted(found()) == sorted([pink, red, blue, green, (1, "Gray", "chatdo:old")])
     assert found(rank=2) == [green]
     assert found(chat_id="thread-2") == [red]
     assert found(chat_id=-100) == [pink]
