@@ -43,14 +43,16 @@ class _DatedText(NamedTuple):
     when: str
 
 
-def later_first(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
+def later_first(db: Connection, hits: Sequence[Hit], beside: Sequence[str] = ()) -> list[Hit]:
     """Hits where the newer memory of each pair comes before the one that it may change, which is marked by
     `changed_by`. Scores stay where they are.
+
+    beside: ids of memories that were found, too, and are not given.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    older = dict(pairs(db, [hit.id for hit in hits if hit.kind == "memory"]))
+    older = dict(pairs(db, [*(hit.id for hit in hits if hit.kind == "memory"), *beside]))
     for hit in hits:
         hit.changed_by = older.get(hit.id)
     return swapped(hits)
@@ -77,13 +79,12 @@ def pairs(db: Connection, memory_ids: Sequence[str]) -> list[tuple[str, str]]:
     """
     known = [*_memories(db, memory_ids)]
     found = []
+    by_id = {each.memory_id: each for each in known}
     for newer in known:
-        if not says_change(newer.content):
-            continue
-        for older in known:
-            if older.when < newer.when and _may_change(db, newer, older):
+        if says_change(newer.content):
+            older = by_id.get(_nearest(db, newer) or "")
+            if older is not None and older.when < newer.when and _may_change(db, newer, older):
                 found.append((older.memory_id, newer.memory_id))
-                break
     return found
 
 
@@ -106,21 +107,26 @@ def _may_change(db: Connection, newer: _DatedText, older: _DatedText) -> bool:
         return False
     return (
         names_the_same(newer.content, older.content)
+        and not _is_of_another(newer.content, older.content)
         and (_has("cues", newer.content) or _have_one_subject(newer.content, older.content))
         and _cover(db, newer.content, older.memory_id) >= _LEAST_COVER
-        and _nearest(db, newer) == older.memory_id
         and _nearest(db, older) == newer.memory_id
     )
 
 
 def names_the_same(newer: str, older: str) -> bool:
-    """Whether the newer text has every word of an older one about health, but those for health and numbers:
-    one that says "allergic" may be about another substance."""
+    """Whether the newer text has every word of an older one about health, but numbers: one that says
+    "allergic" may be about another substance."""
     if not by_words(older) & Holds.HEALTH:
         return True
-    words = [word for word in _words(older) if not (by_words(word) & Holds.HEALTH or re.search(r"\d", word))]
+    words = [word for word in _words(older) if not re.search(r"\d", word)]
     known = _words(newer)
     return all(any(are_forms(word, other) for other in known) for word in words)
+
+
+def _is_of_another(newer: str, older: str) -> bool:
+    """Whether the newer text is about somebody of the older one's subject: "Nina's husband"."""
+    return any(re.search(rf"\b{re.escape(word)}['’]s\b", newer, re.IGNORECASE) for word in _words(older)[:1])
 
 
 def _have_one_subject(newer: str, older: str) -> bool:

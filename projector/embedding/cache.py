@@ -170,7 +170,10 @@ def count_unused(store: Path, texts: Iterable[str], *, read_only: bool = False) 
 def _unfit(db: Connection) -> list[str]:
     """What is wrong with vectors: several lengths, numbers that are none."""
     # Imported here: appending, reading and projecting without a model do without it.
-    import numpy
+    try:
+        import numpy
+    except Exception as error:  # noqa: BLE001 - a wheel for another processor fails in any way
+        return [f"numpy cannot be imported: {error}"]
 
     lengths = defaultdict[str, set[int]](set)
     problems: dict[str, None] = {}

@@ -11,7 +11,7 @@ from memlog.eventlog.secrets import kinds_in
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.projector.text.holding import Holds
-from memlog.query.changes import names_the_same, says_change
+from memlog.query.changes import names_the_same, pairs, says_change
 from memlog.query.conflicts import contested_memories
 from memlog.query.context.eligible import EligibleEntry
 from memlog.query.context.entries import ContextEntry
@@ -90,6 +90,9 @@ def always_entries(
     if not found:
         return []
     entries = [*_entries(db, request, found)]
+    changed = dict(pairs(db, [entry.id for entry in entries]))
+    for entry in entries:
+        entry.changed_by = changed.get(entry.id)
     newer = _Newer(db, request)
     health = [entry for entry in entries if found[entry.id] & Holds.HEALTH]
     # Of equal importance, an allergy may hurt at each meal.

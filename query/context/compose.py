@@ -5,14 +5,15 @@ rest for the message, what always holds, the newest summary, the rest of the cha
 taken whole or left out; smaller ones behind it may fit. See docs/tools/context.md.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from memlog.eventlog.errors import BadInput
 from memlog.projector.sqlite import Connection, transaction
+from memlog.query.changes import pairs
 from memlog.query.context.always import always_entries
-from memlog.query.context.eligible import EligibleEntries
+from memlog.query.context.eligible import EligibleEntries, EligibleEntry
 from memlog.query.context.entries import (
     ContextEntry,
     Part,
@@ -97,6 +98,7 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
         of_core = core_rows(db, None if request.scope == "store" else frozenset(request.own_chats))
         core = [each for each in core_entries(of_core.shown) if each.id not in request.excluded]
         always = always_entries(db, request, LinePrinter(request).line)
+        _mark_changed(db, always, hits)
         filling = Filling(request, printer, core, always)
         filling.fill(None if request.part == "stable" else EligibleEntries(db, request, hits))
         if request.part != "stable" and request.explain:
@@ -123,6 +125,15 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
         time=hits.time,
         answered=answered,
     )
+
+
+def _mark_changed(db: Connection, always: Sequence[EligibleEntry], hits: ContextHits) -> None:
+    """Mark what was found and a line of what always holds may change."""
+    found = [hit for hit, _ in hits.listed if hit.kind == "memory"]
+    if found:
+        changed = dict(pairs(db, [*(each.entry.id for each in always), *(hit.id for hit in found)]))
+        for hit in found:
+            hit.changed_by = changed.get(hit.id, hit.changed_by)
 
 
 def _below(hits: ContextHits) -> Iterator[OmittedEntry]:

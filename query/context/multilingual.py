@@ -48,10 +48,12 @@ class MultilingualPrompt:
     @cached_property
     def vector(self) -> "NDArray[np.float32] | None":
         """Of the prompt, [dimension]."""
+        found = nearest.embed_query(self._text, self._db, self._embedder, self._silent)
+        if found is None:
+            return None
         import numpy as np
 
-        found = nearest.embed_query(self._text, self._db, self._embedder, self._silent)
-        return None if found is None else np.frombuffer(found, np.float32)
+        return np.frombuffer(found, np.float32)
 
     def nearness(self, found: Sequence[tuple[Candidate, Hit]]) -> dict[int, Nearness]:
         """Return how near each of the hits is that has a vector, by its place."""

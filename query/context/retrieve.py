@@ -87,7 +87,8 @@ def find(
             for part in (distinct, documents)
         )
     scores = {id(hit): score for hit, score in listed}
-    listed = [(hit, scores[id(hit)]) for hit in later_first(db, [hit for hit, _ in listed])]
+    beside = [each.hit.id for each in below if each.hit.kind == "memory"]
+    listed = [(hit, scores[id(hit)]) for hit in later_first(db, [hit for hit, _ in listed], beside)]
     below += [Below(hit, why) for part in (passages, distinct, documents) for hit, why in part.below]
     if not (listed or distinct.kept or documents.kept):
         search.silent[NOTHING] = _IRRELEVANT if below else "nothing was found"

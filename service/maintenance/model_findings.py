@@ -54,12 +54,12 @@ def why_multilingual(db: Connection, model: EmbeddingModel) -> str | None:
     return f"{foreign} of {every} texts are not in English, and only words find them: {INSTALL}"
 
 
-def why_not_multilingual(embedder: Embedder) -> str | None:
+def why_not_multilingual(embedder: Embedder) -> EmbeddingError | None:
     """Have the multilingual model embed a question; return why it cannot."""
     try:
         embedder.embed(["Does it answer?"], "query")
     except EmbeddingError as error:
-        return error.message
+        return error
     return None
 
 
@@ -68,7 +68,7 @@ def _multilingual(read_model: ReadModel) -> list[Finding]:
     embedder = read_model.model.multilingual
     if embedder is not None:
         if problem := why_not_multilingual(embedder):
-            return [Finding("multilingual model", "warning", problem, INSTALL)]
+            return [Finding("multilingual model", "warning", problem.message, problem.hint)]
         return [Finding("multilingual model", "ok", embedder.id)]
     if read_model.projector.generations.current() is None:
         return []

@@ -81,7 +81,7 @@ def status_of(language_model: "LanguageModelProvider | None", read_model: ReadMo
     projector = read_model.projector
     (embedder, multilingual), silent = read_model.model.models_or_why()
     if multilingual is not None and (problem := why_not_multilingual(multilingual)):
-        multilingual, silent["multilingual"] = None, problem
+        multilingual, silent["multilingual"] = None, problem.message
     db, _ = read_model.latest(sync=False)
     current = projector.generations.current()
     with wrapped("the read model"):

@@ -32,3 +32,14 @@ def test_words_go_on_and_the_reason_is_named(memlog, store, tmp_path, command, e
         assert b"kettle is on the stove" in done.out
     if command == "context":
         assert b"Anna" in done.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_without_numpy_words_go_on(memlog, store, tmp_path, command):
+    assert memlog("memory", "save", "--content", "The kettle is on the stove").code == 0
+    assert memlog("embed").code == 0
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "numpy.py").write_text("raise ImportError('no such library')")
+    done = memlog(*COMMANDS[command], env={"PYTHONPATH": str(tmp_path / "site")})
+    assert b"no such library" in done.out + done.err
+    assert done.code == (1 if command == "doctor" else 0)

@@ -44,6 +44,8 @@ def test_the_newer_comes_first_and_the_older_is_marked_in_all_three_readers(stor
 
 DIFFERENT = [
     ("Anna is allergic to nuts", "Anna is now allergic to shellfish"),
+    ("Ada is allergic to penicillin", "Ada is no longer allergic to cats"),
+    ("Nina works at the hospital", "Nina's husband now works at the bank"),
     ("Anna takes 50 mg of levothyroxine", "Anna now takes vitamin D"),
     ("The web server runs on port 8080", "The database now runs on port 5432"),
     ("Ben likes chess", "Ben now likes tennis"),
