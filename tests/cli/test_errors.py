@@ -56,7 +56,7 @@ ERRORS: list[tuple[tuple[str, ...], int, str, str]] = [
     (("query", "x", "-k", "many"), 2, "usage", "'many'"),
     (("query", "x", "--mode", "magic"), 2, "usage", "'magic'"),
     (("query", "x", "--chat", "telegram"), 2, "usage", "'telegram'"),
-    (("query", "x", "--since", "yesterday"), 2, "usage", "'yesterday'"),
+    (("query", "x", "--since", "someday"), 2, "usage", "'someday'"),
     (("query", "x", "--until", "2026-02-30"), 2, "usage", "'2026-02-30'"),
     (("query", "x", "--min-similarity", "2"), 2, "usage", "2"),
     (("window",), 2, "usage", "--chat"),

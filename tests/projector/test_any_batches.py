@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from memlog.eventlog.encode import draft
 from memlog.projector.digest import dump, fulltext_digest
+from memlog.projector.embedding.models import Models
 from memlog.projector.lifecycle import Projector
 from memlog.projector.passages import index
 from memlog.projector.sqlite import why_no_vectors
@@ -156,7 +157,7 @@ def passage_vectors(projector: Projector):
 
 def answers(projector: Projector, questions):
     results = [
-        search(projector.live(), Search(question, k=20, mode=mode), LETTERS)
+        search(projector.live(), Search(question, k=20, mode=mode), Models(LETTERS))
         for question in questions
         for mode in (["text", "hybrid"] if LETTERS else ["text"])
     ]

@@ -137,8 +137,9 @@ def test_the_stable_half_is_core_memory_and_lines_without_label_date_or_citation
 
 def test_a_line_of_which_a_newer_memory_of_its_topic_tells_otherwise_is_marked(store):
     save(store, "Anna is allergic to peanuts", "old", topic="Peanuts", ts="2026-02-01T10:00:00Z")
-    save(store, "Anna tolerates peanuts", "new", topic="peanuts", ts="2026-02-02T10:00:00Z", chat=ANNA)
-    assert lines_of(stable(store)) == "- Anna is allergic to peanuts (older)\n"
+    text = "Anna is no longer allergic to peanuts"
+    save(store, text, "new", topic="peanuts", ts="2026-02-02T10:00:00Z", chat=ANNA)
+    assert lines_of(stable(store)) == f"- {text}\n- Anna is allergic to peanuts (older)\n"
     assert lines_of(stable(store, chat=BOB, scope="chat")) == "- Anna is allergic to peanuts\n"
 
 
