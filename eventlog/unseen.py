@@ -1,6 +1,5 @@
 """Characters that have no shape of their own."""
 
-import unicodedata
 from functools import lru_cache
 
 _IGNORABLE = (
@@ -22,15 +21,19 @@ _CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 @lru_cache(4096)
 def is_unseen(character: str) -> bool:
     """Whether a character has no shape of its own."""
-    code = ord(character)
-    return unicodedata.category(character) in _CATEGORIES or any(
-        first <= code <= last for first, last in (*_IGNORABLE, _BLANK)
-    )
+    # Imported here: most appends do without it.
+    import unicodedata
+
+    return unicodedata.category(character) in _CATEGORIES or _is_ignorable(character)
+
+
+def _is_ignorable(character: str) -> bool:
+    return any(first <= ord(character) <= last for first, last in (*_IGNORABLE, _BLANK))
 
 
 def is_blank(text: str) -> bool:
     """Whether a text has nothing that a reader sees."""
-    return not any(letter.isalnum() and not is_unseen(letter) for letter in text[:_READ]) and all(
+    return not any(letter.isalnum() and not _is_ignorable(letter) for letter in text[:_READ]) and all(
         letter.isspace() or is_unseen(letter) for letter in text
     )
 

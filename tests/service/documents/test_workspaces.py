@@ -34,7 +34,7 @@ def test_notes_are_found_as_memories_with_their_file_as_source(store, workspace)
     assert (added.source_id, added.found, added.indexed, added.skipped) == ("agent", 2, 2, [])
     assert found(store, "green") == [("memory", "MEMORY.md")]
     assert found(store, "train") == [("memory", "memory/2026-02-24.md")]
-    assert found(store, "Anna") == []
+    assert found(store, "Anna") == [("memory", "core")]  # which USER.md has set
     (listed,) = store.workspaces.list()
     assert (listed.kind, listed.include) == ("memory", ["MEMORY.md", "memory/*.md", "USER.md"])
 
