@@ -166,7 +166,7 @@ class Merger:
         is_shared = automatic_scope(db, self._engine.read_model.people).scope == "store"
         sources = {} if is_shared else chats_of(db, [memory.memory_id for memory in known])
         by_partition: defaultdict[_Partition, list[Memory]] = defaultdict(list)
-        for memory in sorted(known, key=lambda memory: (memory.updated_at, memory.memory_id)):
+        for memory in sorted(known, key=_when):
             chats = [*sources.get(memory.memory_id, ())] or [memory.chat]
             if len(chats) == 1:
                 by_partition[_Partition(chats[0], memory.topic, memory.category)].append(memory)
@@ -267,3 +267,8 @@ class Merger:
 
 def _kept(group: list[Memory], own: Container[str]) -> Memory:
     return next((memory for memory in group if memory.memory_id in own), group[0])
+
+
+def _when(memory: Memory) -> tuple[str, str, int]:
+    """The time of a memory's content, and of equal times the place in the log: what was saved last is last."""
+    return memory.updated_at, memory.position.segment, memory.position.offset

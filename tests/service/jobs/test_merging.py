@@ -201,6 +201,16 @@ def test_what_a_person_has_decided_for_is_theirs(tmp_path: Path, provider: Provi
         assert sorted(each.state for each in store.memories.conflicts()) == ["decided", "waiting"]
 
 
+def test_of_two_of_one_time_the_one_saved_last_is_the_newer(tmp_path: Path, provider: Provider) -> None:
+    provider.answer = scripted([("contradiction", (NUTS, ATE), ATE)])
+    with opened(tmp_path, provider) as store:
+        store.memories.save(NUTS, memory_id="z", ts="2026-01-01T00:00:00Z")
+        store.memories.save(ATE, memory_id="a", source="extraction", dedup=False, ts="2026-01-01T00:00:00Z")
+        store.jobs.run("weekly")
+        assert contents(store) == sorted([NUTS, ATE])
+        assert [each.state for each in store.memories.conflicts()] == ["waiting"]
+
+
 def test_a_title_that_a_person_gave_stays(tmp_path: Path, provider: Provider) -> None:
     provider.answer = scripted([("contradiction", (NUTS, ATE), ATE)])
     with opened(tmp_path, provider) as store:
