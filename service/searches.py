@@ -105,8 +105,8 @@ class Asking:
             )
         questions = reads.first.questions
         self.models = Models(*(each and questions.of(each) for each in self.models))
-        if self.models.first is not None and is_remote:
-            before = _AskedBefore(self.models.first, None if self.has_key else embedded_part(text))
+        if (embedder := self.models.first) is not None and is_remote:
+            before = _AskedBefore(embedder, None if self.has_key else embedded_part(text, embedder))
             self.models = self.models._replace(first=before)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,9 +18,6 @@ from memlog.query.gate.rules import is_social
 from memlog.query.search.hits import Hit, Rerank
 from memlog.query.time_words import NamedTime
 from memlog.query.window import NEWEST_FIRST
-
-if TYPE_CHECKING:
-    pass
 
 NOTHING = "nothing_relevant"
 """In `silent`, why only core memory, what always holds, the window and the newest summary are given."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -32,9 +32,6 @@ from memlog.query.search.neighbours import NO_NEIGHBOURS
 from memlog.query.search.priors import ASKING
 from memlog.query.search.request import Search
 from memlog.query.time_words import time_in
-
-if TYPE_CHECKING:
-    pass
 
 _CANDIDATES = 2
 """Candidates for each requested memory, passage and document."""

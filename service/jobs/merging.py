@@ -270,5 +270,5 @@ def _kept(group: list[Memory], own: Container[str]) -> Memory:
 
 
 def _when(memory: Memory) -> tuple[str, str, int]:
-    """The time of a memory's content, and of equal times the place in the log: what was saved last is last."""
+    """Return when its content was saved, and where in the log: times have milliseconds."""
     return memory.updated_at, memory.position.segment, memory.position.offset

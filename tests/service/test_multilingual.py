@@ -43,6 +43,21 @@ def test_a_question_finds_a_memory_in_another_language(store, memory, question):
     assert memory in given
 
 
+@needs_model
+@pytest.mark.usefixtures("model")
+def test_a_long_question_is_compared_by_its_beginning(store):
+    for text in ACROSS:
+        store.memories.save(text)
+    store.maintenance.embed()
+    beginning = f"где лежит паспорт? {'я ищу его весь день и ничего не нахожу ' * 7}"[:256]
+    long = beginning + "wo ist der Hund? " * 60
+
+    def scores(question: str) -> list[float]:
+        return [hit.score for hit in store.search(question, mode="vector").hits]
+
+    assert scores(long) == scores(beginning)
+
+
 def tables(store) -> dict[str, int]:
     with sqlite3.connect(store.path / "model" / store.maintenance.status().generation) as db:
         names = [
