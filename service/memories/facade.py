@@ -7,8 +7,8 @@ from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import MemoryAccessed, MemoryArchived, MemoryDeleted, MemorySaved, MemoryUpdated
-from memlog.query import conflicts, ids, memories
-from memlog.query.conflicts import MemoryConflict
+from memlog.query import ids, memories
+from memlog.query.conflicts import MemoryConflict, conflicts
 from memlog.query.memories import Memory
 from memlog.query.provenance import StoredEvent
 from memlog.service.engine import OperationGroup
@@ -65,7 +65,7 @@ class Memories(OperationGroup):
 
     @operation(ListConflicts, effect="read")
     def conflicts(self, _: ListConflicts) -> _Conflicts:
-        return self._read(lambda db: conflicts.conflicts(db, self._engine.log_path))
+        return self._read(lambda db: conflicts(db, self._engine.log_path))
 
     @operation(ResolveConflict, effect="append")
     def resolve(self, asked: ResolveConflict) -> MemoryConflict:
