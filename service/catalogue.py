@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -15,9 +15,6 @@ from memlog.service.operations import Operation
 from memlog.service.projects import Projects
 from memlog.service.readable import EVERYTHING, readable, reading_below
 from memlog.service.store import LazyGroup, Store
-
-if TYPE_CHECKING:
-    from memlog.service.remote_store import RemoteStore
 
 GROUPS: dict[str, type] = {
     "": Store,
@@ -57,7 +54,7 @@ def _operations_of(groups: Mapping[str, type]) -> Operations:
 
 
 def answer(
-    owner: "Store | RemoteStore | Projects",
+    owner: object,
     name: str,
     given: Mapping[str, Any],
     *,
@@ -66,7 +63,7 @@ def answer(
 ) -> Any:  # noqa: ANN401
     """What the operation `name` answers to a request of JSON's values.
 
-    owner: whose operation it is. given: the fields of the request; a local one is refused.
+    owner: a store, here or on a server, or `Projects`. given: the fields of the request; a local one is refused.
     root, exports: the folders, without links, below which paths that it reads, or writes, must be, and from
         which relative ones count; None for an owner that reads, or writes, none.
 
