@@ -63,7 +63,7 @@ def answer(
 ) -> Any:  # noqa: ANN401
     """What the operation `name` answers to a request of JSON's values.
 
-    owner: a store, here or on a server, or `Projects`. given: the fields of the request; a local one is refused.
+    owner: a store, here or on a server, or `Projects`. given: fields of the request; a local one is refused.
     root, exports: the folders, without links, below which paths that it reads, or writes, must be, and from
         which relative ones count; None for an owner that reads, or writes, none.
 
