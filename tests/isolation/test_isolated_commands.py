@@ -22,18 +22,8 @@ OWN_CHAT = "the chat, or no chat"
 
 WITHOUT_WORDS = {
     *("config", "digest", "docs list", "doctor", "projects list", "quarantine", "secrets", "sessions"),
-    *(
-        "buffer",
-        "docs jobs",
-        "docs status",
-        "docs tree",
-        "jobs list",
-        "jobs log",
-        "stats",
-        "status",
-        "verify",
-    ),
-    "workspace list",
+    *("buffer", "docs jobs", "docs status", "docs tree", "jobs list", "jobs log"),
+    *("stats", "status", "verify", "workspace list"),
 }
 """Commands that print names and numbers of these projects."""
 
