@@ -118,7 +118,7 @@ def test_no_read_by_meaning_and_none_of_the_whole_store_does_either(
     check_isolation(drawn, [*by_meaning, *SLOW_READS.values()], mode, cache)
 
 
-def test_every_public_method_is_an_operation_or_known_as_a_read_or_as_none(store: memlog.Store) -> None:
+def test_every_public_method_is_known_as_a_read_or_as_none(store: memlog.Store) -> None:
     assert what_is_unknown(store) == set()
 
 
