@@ -1,9 +1,8 @@
 """memlog session, sessions, show, summaries, window."""
 
-from typing import TYPE_CHECKING
-
 import click
 
+import memlog
 from memlog.cli.answer import Answer, Columns, TextAnswer, list_answer, named_values, records_answer
 from memlog.cli.output import dim, one_line, print_raw, printable
 from memlog.cli.request_options import Store, request_command
@@ -17,9 +16,6 @@ from memlog.service.requests.conversations import (
     ReadWindow,
 )
 from memlog.service.requests.reads import GetEvent
-
-if TYPE_CHECKING:
-    from memlog import Summary
 
 _NOTHING_SAID = "nothing said yet in this session"
 
@@ -91,7 +87,7 @@ def summaries(store: Store, asked: ListSummaries) -> Answer:
     return list_answer("summaries", found, columns, text=text, if_empty="no summary yet")
 
 
-def _lines(summary: "Summary") -> list[str]:
+def _lines(summary: "memlog.Summary") -> list[str]:
     """A summary for people, indented, so that no content looks like another summary."""
     ends = (("from", summary.from_message_id), ("to", summary.to_message_id))
     stretch = "".join(f" {word} {message_id}" for word, message_id in ends if message_id is not None)
@@ -102,7 +98,7 @@ def _lines(summary: "Summary") -> list[str]:
     ]
 
 
-def _position(summary: "Summary") -> str:
+def _position(summary: "memlog.Summary") -> str:
     return f"{summary.position} {summary.id}"
 
 

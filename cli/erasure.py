@@ -1,10 +1,10 @@
 """memlog forget, scrub, secrets."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
 
+import memlog
 from memlog.cli.answer import Answer, Columns, list_answer, named_values, records_answer
 from memlog.cli.confirmation import agrees, confirmed
 from memlog.cli.output import counted
@@ -13,13 +13,8 @@ from memlog.cli.request_options import Store, request_command
 from memlog.cli.stdin import stdin_text
 from memlog.service.requests.erasure import FindSecrets, Forget, Scrub
 
-if TYPE_CHECKING:
-    from memlog import SecretPlace
-    from memlog.service.erasure.byte_search import Proof
-    from memlog.service.erasure.reports import DoomedLine, ForgetReport, ScrubReport
 
-
-def _position(line: "DoomedLine | SecretPlace") -> str:
+def _position(line: "memlog.DoomedLine | memlog.SecretPlace") -> str:
     return f"{line.stream}/{line.segment}:{line.line}"
 
 
@@ -31,7 +26,7 @@ _PLACES: Columns = {"file": "file", "offset": "offset"}
 @request_command(Forget, arguments=["event_id"])
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def forget(store: Store, asked: Forget, *, yes: bool) -> Answer:
-    def agreed(found: "ForgetReport") -> bool:
+    def agreed(found: "memlog.ForgetReport") -> bool:
         lines = [f"{_position(line)}  {line.id}  {line.words}" for line in found.lines]
         return not lines or agrees(f"Forget {counted(len(lines), 'line')}?", lines)
 
@@ -41,7 +36,7 @@ def forget(store: Store, asked: Forget, *, yes: bool) -> Answer:
     return records_answer(done, done.lines, _FORGOTTEN, notes=[*_notes_of_forget(done)])
 
 
-def _notes_of_forget(done: "ForgetReport") -> Iterator[str]:
+def _notes_of_forget(done: "memlog.ForgetReport") -> Iterator[str]:
     if not done.lines:
         yield "nothing to forget" + (": it was forgotten before" if done.already else "")
     elif done.dry_run:
@@ -75,7 +70,7 @@ def scrub(store: Store, asked: Scrub, *, yes: bool, prove: str | None) -> Answer
         code = 1 if proof.found or proof.left_out else 0
         return records_answer(proof, proof.found, _PLACES, notes=[*_notes_of_proof(proof)], exit_code=code)
 
-    def agreed(found: "ScrubReport") -> bool:
+    def agreed(found: "memlog.ScrubReport") -> bool:
         what = f"{counted(found.lines, 'line')} in {counted(found.segments, 'segment')}"
         return agrees(f"Overwrite {what} for ever, and build a new read model?")
 
@@ -85,7 +80,7 @@ def scrub(store: Store, asked: Scrub, *, yes: bool, prove: str | None) -> Answer
     return Answer(done, named_values(values), notes=done.notes)
 
 
-def _notes_of_proof(proof: "Proof") -> Iterator[str]:
+def _notes_of_proof(proof: "memlog.Proof") -> Iterator[str]:
     read = f"{counted(proof.files, 'file')}, {counted(proof.bytes, 'byte')}"
     places = counted(len(proof.found), "place")
     yield f"found in {places} of {read}" if proof.found else f"not found in {read}"

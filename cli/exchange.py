@@ -1,11 +1,11 @@
 """memlog import, export."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
 
+import memlog
 from memlog import BadInput
 from memlog.cli.answer import Done, TextAnswer
 from memlog.cli.open_store import open_store
@@ -17,9 +17,6 @@ from memlog.service.exchange.facade import projects_of
 from memlog.service.importers import about, formats, importer
 from memlog.service.projects import Projects
 from memlog.service.requests.exchange import ExportDatabase, ImportData
-
-if TYPE_CHECKING:
-    from memlog import ImportReport
 
 _UNREADABLE = 65
 
@@ -33,7 +30,7 @@ class _Account(TextAnswer, frozen=True):
     nameless: projects whose names no store can have.
     """
 
-    reports: "Sequence[ImportReport]" = ()
+    reports: "Sequence[memlog.ImportReport]" = ()
     nameless: Sequence[str] = ()
 
     def print(self, ctx: click.Context) -> int:
@@ -77,7 +74,7 @@ def import_(store: Store, asked: ImportData) -> _Account:
     return _Account(document, text=lines, notes=nameless, reports=reports, nameless=nameless)
 
 
-def _told(done: "ImportReport") -> Iterator[str]:
+def _told(done: "memlog.ImportReport") -> Iterator[str]:
     skipped = "".join(f", {count} {reason}" for reason, count in done.skipped.items())
     yield f"records  {done.found:,} found: {done.used:,} used, {done.unreadable:,} unreadable{skipped}"
     verb = "would be appended" if done.dry_run else "appended"

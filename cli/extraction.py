@@ -2,20 +2,17 @@
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
 
+import memlog
 from memlog.cli.answer import Answer, Columns, TextAnswer, list_answer
 from memlog.cli.confirmation import agrees
 from memlog.cli.output import note, one_line, printable
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
 from memlog.service.requests.extraction import DistilMessages, ListBuffers, ShowPrompt
-
-if TYPE_CHECKING:
-    from memlog import ExtractionReport
 
 EXTRACTIONS: Columns = {
     "chat": "chat",
@@ -50,7 +47,7 @@ def extract(store: Store, asked: DistilMessages) -> Answer:
     return extractions(store.extraction.run(replace(asked, unbounded=yes)))
 
 
-def extractions(reports: "Sequence[ExtractionReport]") -> Answer:
+def extractions(reports: "Sequence[memlog.ExtractionReport]") -> Answer:
     """Answer with what was distilled, and a note of what was set aside."""
     notes = []
     for report in reports:
@@ -61,7 +58,7 @@ def extractions(reports: "Sequence[ExtractionReport]") -> Answer:
     return list_answer("extractions", reports, EXTRACTIONS, notes=notes, if_empty="nothing to distil")
 
 
-def _sum_of(plan: "list[ExtractionReport]") -> str:
+def _sum_of(plan: "list[memlog.ExtractionReport]") -> str:
     messages, requests, tokens = (
         sum(getattr(each, name) for each in plan) for name in ("messages", "requests", "tokens_in")
     )

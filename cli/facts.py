@@ -1,20 +1,17 @@
 """memlog ask, fact."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
 
+import memlog
 from memlog.cli.answer import Answer, Columns, Done, list_answer, rows_answer, table_of
 from memlog.cli.output import asks_for_json, one_line, printable
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
 from memlog.cli.zone import minute
 from memlog.service.requests.facts import AskFacts, ExtractFacts, GetFact, ListFacts, RemoveFact, SetFact
-
-if TYPE_CHECKING:
-    from memlog import FactAnswer, Route
 
 _COLUMNS: Columns = {
     "topic": "topic_key",
@@ -85,21 +82,21 @@ def remove(store: Store, asked: RemoveFact) -> Done:
     return Done({"removed": removed}, f"Removed {what}.")
 
 
-def _answer_of(found: "FactAnswer") -> Answer:
+def _answer_of(found: "memlog.FactAnswer") -> Answer:
     """The answer in every form: for people the answer alone, and the rule that found it on stderr."""
     lines = found.answer.split("\n") if len(found.facts) > 1 else [found.answer]
     table = table_of(found.facts, _COLUMNS)
     return Answer(found, table, text=map(one_line, lines), notes=[*_notes(found)])
 
 
-def _notes(found: "FactAnswer") -> Iterator[str]:
+def _notes(found: "memlog.FactAnswer") -> Iterator[str]:
     if found.route is None:
         yield printable(found.why or "")
     elif found.route.rule != "key" or found.route.other_chat:
         yield printable(_rule(found.route))
 
 
-def _rule(route: "Route") -> str:
+def _rule(route: "memlog.Route") -> str:
     ranks = f", rank {', '.join(map(str, route.ranks))}" if route.ranks else ""
     scope = "of the store" if route.chat is None else f"of {route.chat}"
     asides = [

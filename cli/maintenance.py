@@ -1,11 +1,11 @@
 """memlog digest, doctor, embed, project, quarantine, seal, stats, status, verify."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import asdict, replace
 
+import memlog
 from memlog.cli.answer import Answer, Columns, TextAnswer, list_answer, named_values, records_answer, silence
 from memlog.cli.error_handler import LOSS
 from memlog.cli.hints import calls_in_commands, in_commands
@@ -24,12 +24,6 @@ from memlog.service.requests.maintenance import (
     ShowStatus,
     Verify,
 )
-
-if TYPE_CHECKING:
-    from memlog import ProviderState, SetAside, Verification
-    from memlog.service.maintenance.seal import SealReport
-    from memlog.service.maintenance.stats import Stats
-    from memlog.service.maintenance.status import Status
 
 _SHOWN = 20
 """Things that are set aside, by name; --json has all."""
@@ -121,7 +115,7 @@ def seal(ctx: click.Context, asked: SealLog) -> TextAnswer:
     return TextAnswer(done, text=_seal_lines(done), exit_code=LOSS if done.lost else 0)
 
 
-def _seal_lines(report: "SealReport") -> Iterator[str]:
+def _seal_lines(report: "memlog.SealReport") -> Iterator[str]:
     for each in report.sealed:
         yield one_line(f"{each.stream}/{each.segment}: {each.bytes} bytes in {each.lines} lines")
     yield from (one_line(f"{loss.stream}/{loss.why}") for loss in report.accepted)
@@ -136,7 +130,7 @@ def stats(store: Store, asked: CountStats) -> Answer:
     return Answer(found, named_values(dict(_counts(found))))
 
 
-def _counts(found: "Stats") -> Iterator[tuple[str, object]]:
+def _counts(found: "memlog.Stats") -> Iterator[tuple[str, object]]:
     for member, value in asdict(found).items():
         if member == "counters":
             yield from value.items()
@@ -152,7 +146,7 @@ def status(store: Store, asked: ShowStatus) -> Answer:
     return Answer(found, named_values(status_values(found)), notes=silence(found.silent))
 
 
-def status_values(found: "Status") -> dict[str, object]:
+def status_values(found: "memlog.Status") -> dict[str, object]:
     """The members of a status by name, for people."""
     values = {
         name.replace("_", " "): "none" if value is None else value
@@ -164,7 +158,7 @@ def status_values(found: "Status") -> dict[str, object]:
     return values | dict(map(_provider, found.providers)) | _set_aside(found.set_aside)
 
 
-def _set_aside(found: "Sequence[SetAside]") -> dict[str, object]:
+def _set_aside(found: "Sequence[memlog.SetAside]") -> dict[str, object]:
     """Return a row for each of the first things that are set aside, and how many there are."""
     if not found:
         return {}
@@ -175,7 +169,7 @@ def _set_aside(found: "Sequence[SetAside]") -> dict[str, object]:
     return {"set aside": f"{len(found)} until {minute(found[0].until)}"} | rows
 
 
-def _provider(state: "ProviderState") -> tuple[str, str]:
+def _provider(state: "memlog.ProviderState") -> tuple[str, str]:
     """How a provider does, for people."""
     where = " ".join(filter(None, (state.type, state.model, state.base_url)))
     if not state.failures:
@@ -229,7 +223,7 @@ def verify(store: Store, asked: Verify, *, strict: bool) -> Answer:
     )
 
 
-def _result(found: "Verification") -> str:
+def _result(found: "memlog.Verification") -> str:
     if found.ok:
         return "well, not compared" if found.digest is None else "equal"
     return "loss or tampering" if found.tampered else "not well"

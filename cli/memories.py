@@ -1,11 +1,12 @@
 """memlog memory."""
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from msgspec.structs import asdict, replace
 
+import memlog
 from memlog.cli.answer import Answer, Columns, Done, list_answer, named_values, records_answer
 from memlog.cli.open_store import open_log, open_store
 from memlog.cli.output import bold, dim, one_line, printable
@@ -29,10 +30,6 @@ from memlog.service.requests.memories import (
     UpdateMemory,
 )
 from memlog.service.requests.scope import event_of
-
-if TYPE_CHECKING:
-    # Not for `save`, which starts fast.
-    from memlog import Memory, StoredEvent
 
 _DIGITS = 6
 _TYPES = {"content": STDIN}
@@ -182,7 +179,7 @@ def touch(store: Store, asked: TouchMemories) -> Done:
     return Done(store.memories.touch(asked), f"Counted an access to {', '.join(asked.memory_ids)}.")
 
 
-def _members(memory: "Memory") -> dict[str, object]:
+def _members(memory: "memlog.Memory") -> dict[str, object]:
     """The fields of a memory without its content, for people."""
     members = asdict(memory)
     del members["content"]
@@ -197,7 +194,7 @@ def _heads(members: dict[str, object]) -> Iterator[str]:
             yield f"{name.replace('_', ' '):<13}  {one_line(str(value))}"
 
 
-def _event_lines(event: "StoredEvent") -> list[str]:
+def _event_lines(event: "memlog.StoredEvent") -> list[str]:
     return [
         bold(f"{minute(event.ts)}  {event.type}"),
         dim(f"    {one_line(f'{event.position}  {event.id}')}"),

@@ -2,12 +2,9 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+import memlog
 from memlog.cli.output import note
-
-if TYPE_CHECKING:
-    from memlog import AppendWarning, Position
 
 _MOST_IDS = 5
 _MOST_KINDS = 20
@@ -27,7 +24,7 @@ class StoredEvents:
         self._warnings: Counter[_Kind] = Counter()
         self._first: dict[_Kind, str] = {}
 
-    def add(self, positions: "Sequence[Position]") -> None:
+    def add(self, positions: "Sequence[memlog.Position]") -> None:
         """Add durable events, and print their warnings, each kind once."""
         self.count += len(positions)
         self.ids += [position.id for position in positions[: _MOST_IDS - len(self.ids)]]
@@ -50,7 +47,7 @@ class StoredEvents:
         self._warnings.clear()
         self._first.clear()
 
-    def _warn(self, warning: "AppendWarning") -> None:
+    def _warn(self, warning: "memlog.AppendWarning") -> None:
         kind = warning.code, warning.member
         if kind not in self._first and len(self._first) >= _MOST_KINDS:
             kind = "", ""

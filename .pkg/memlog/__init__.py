@@ -15,17 +15,21 @@ from typing import Any
 
 __version__ = "0.1.0"
 
-# The public names by the module that defines them, which is imported on first use (PEP 562): `memlog append` does not
-# pay for the search that it does not run. Type checkers read them in __init__.pyi; a test compares the two.
+# The public names by the module that defines them, which is imported on first use (PEP 562): `memlog append`
+# does not pay for the search that it does not run. Type checkers read them in __init__.pyi; a test compares
+# the two.
 _NAMES = {
     "eventlog.acknowledgements": "AppendWarning IdHolder Position RefusedLine",
     "eventlog.chat": "Chat",
-    "eventlog.errors": "BadInput Busy DatabaseError EmbeddingError LogError MemlogError NotFound ProviderError",
+    "eventlog.errors": (
+        "BadInput Busy DatabaseError EmbeddingError LogError MemlogError NotFound ProviderError"
+    ),
     "eventlog.envelope": "Event",
     "eventlog.events": (
-        "ChangeUndone ContextGiven CoreMemoryDeleted CoreMemoryUpdated DailyEventRecorded DailyEventsCompressed DocumentIndexed "
-        "DocumentRemoved ExtractionCompleted FactRemoved FactStored MemoryAccessed "
-        "JobCompleted MemoriesExtracted MemoriesMerged MemoryArchived MemoryDeleted MemorySaved MemoryUpdated Message ProfileRefreshed Redacted ModelFailed SalienceDecayed "
+        "ChangeUndone ContextGiven CoreMemoryDeleted CoreMemoryUpdated DailyEventRecorded "
+        "DailyEventsCompressed DocumentIndexed DocumentRemoved ExtractionCompleted FactRemoved FactStored "
+        "MemoryAccessed JobCompleted MemoriesExtracted MemoriesMerged MemoryArchived MemoryDeleted "
+        "MemorySaved MemoryUpdated Message ProfileRefreshed Redacted ModelFailed SalienceDecayed "
         "SessionBreak SourceRegistered SourceRemoved SummaryWritten"
     ),
     "eventlog.extraction": "Extraction JobStep MergeDecision",
@@ -60,8 +64,8 @@ _NAMES = {
     "query.time_words": "NamedTime",
     "query.window": "Window WindowMessage",
     "service.async_operations": (
-        "AsyncConversations AsyncCore AsyncDailyEvents AsyncDataExchange AsyncDocuments AsyncErasure AsyncExtractions AsyncFacts AsyncJobs "
-        "AsyncMaintenance AsyncMemories AsyncTools AsyncWorkspaces"
+        "AsyncConversations AsyncCore AsyncDailyEvents AsyncDataExchange AsyncDocuments AsyncErasure "
+        "AsyncExtractions AsyncFacts AsyncJobs AsyncMaintenance AsyncMemories AsyncTools AsyncWorkspaces"
     ),
     "service.async_store": "AsyncStore open_async",
     "service.conversations": "Conversations",

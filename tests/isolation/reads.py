@@ -1,7 +1,8 @@
-"""Every public read of the Python API, and whose rows it may answer; every other public method, by its name.
+"""Every public read of the Python API, and whose rows it may answer.
 
-A public method that is in none of these tables fails test_isolation.py: enter it where it belongs. A read
-yields an `Answer` for each way in which it is to be asked.
+A read yields an `Answer` for each way in which it is to be asked. An operation with the effect `read` and no
+function here is asked by its fields; a public method that is no operation and in no table fails
+test_isolation.py.
 """
 
 import inspect
@@ -10,9 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import memlog
-from memlog import Filters, MemlogError, Store
+from memlog import Filters, NotFound, Store
 from memlog.eventlog.reader import accepted, last_entries, segments_about, todays_members
 from memlog.eventlog.streams import conversation_stream
+from memlog.eventlog.struct_fields import fields_of
+from memlog.service.catalogue import operations
 from tests.isolation.worlds import CANARY, OWN_SCOPE, Chat, World, name_of
 
 Whose = Chat | Literal["all"] | None
@@ -58,38 +61,35 @@ READS: dict[str, Read] = {}
 SLOW_READS: dict[str, Read] = {}
 """Those that look at all of the store, or know no chats; they are asked in fewer examples."""
 
-WRITES = {
-    *("append", "append_lines", "erasure.forget", "erasure.scrub", "warm"),
-    *("maintenance.project", "maintenance.embed", "maintenance.watch", "maintenance.seal"),
-    *("core.set", "core.delete", "core.import_file", "core.take_over"),
-    *(
-        "daily.record",
-        "daily.compress",
-        "extraction.run",
-        "extraction.days",
-        "extraction.extract",
-        "extraction.prompt",
-        *(
-            "exchange.import_from",
-            "exchange.export_sqlite",
-            "jobs.list",
-            "jobs.run",
-            "jobs.log",
-            "memories.conflicts",
-            "memories.resolve",
-            "memories.unmerge",
-        ),
-    ),
-    *("documents.add", "documents.add_all", "documents.refresh", "documents.remove"),
-    *("workspaces.add", "workspaces.remove"),
-    *("facts.set", "facts.remove", "facts.extract"),
-    *("memories.save", "memories.update", "memories.archive", "memories.delete", "memories.touch"),
-    *("memories.archive_all", "memories.decay", "memories.prune"),
-    "pre_route",  # two reads: facts.ask and context
-    *("tools.memory_save", "tools.memory_core_update", "tools.memory_core_delete", "tools.memory_forget"),
+GIVEN: dict[str, dict[str, Any]] = {
+    "documents.get": {"name": "docs/tea.md"},
+    "extraction.prompt": {"name": "extract-1"},
+    "memories.get": {"memory_id": "k1"},
+    "memories.history": {"memory_id": "k1"},
+    "tools.memory_get": {"ids": ["k0", "k1"]},
 }
-NO_ROWS = {"close", "documents.close", "documents.is_of_another_copy"}
-"""Neither reads rows nor writes any."""
+"""What `asked_by_its_fields` gives for the fields that must be given, but for the chat."""
+
+OF_ALL_CHATS = {
+    # A chat is asked for where only its rows are wanted.
+    *("conversations.summaries", "extraction.buffer", "facts.list"),
+    # Who names a memory or an event has its id from a read before.
+    *("memories.get", "memories.history", "tools.memory_get"),
+    # For the owner of the store, who decides what holds in all of it, and mends its log.
+    *("memories.conflicts", "maintenance.quarantine"),
+}
+"""Reads that answer of every chat of their project where no chat is named. All others answer of none then."""
+
+SLOW = {
+    *("documents.jobs", "documents.status", "documents.tree", "erasure.secrets", "extraction.prompt"),
+    *("jobs.list", "maintenance.digest", "maintenance.status", "workspaces.list"),
+}
+"""Which of the reads that need no function here are slow."""
+
+NO_OPERATIONS = {
+    *("append_lines", "close", "core.take_over", "documents.close", "documents.is_of_another_copy", "warm"),
+}
+"""Public methods that are no operations, and read no rows."""
 
 
 def public_methods(store: Store) -> set[str]:
@@ -118,11 +118,27 @@ def reads(name: str, table: dict[str, Read] = READS) -> Callable[[Read], Read]:
 
 
 def told(read: Callable[[], Any]) -> Any:
-    """What a read answers; of one that is refused, what the error says."""
+    """What a read answers; of what is missing, what the error says."""
     try:
         return read()
-    except MemlogError as error:
+    except NotFound as error:
         return [error.message, error.hint]
+
+
+def asked_by_its_fields(name: str) -> Read:
+    """How an operation is asked that has no function here: for each chat if it takes one, and for none."""
+    chat = {each.name: each for each in fields_of(operations()[name].request)}.get("chat")
+
+    def read(asked: Asked) -> Iterator[Answer]:
+        group, _, method = name.rpartition(".")
+        run = getattr(getattr(asked.store, group) if group else asked.store, method)
+        given = GIVEN.get(name, {})
+        for each in asked.chats if chat is not None else ():
+            yield Answer(name, each, told(lambda each=each: run(**given, chat=name_of(each))))
+        if chat is None or chat.default is None:
+            yield Answer(name, ALL if name in OF_ALL_CHATS else OWN_SCOPE, told(lambda: run(**given)))
+
+    return read
 
 
 @reads("search")
@@ -141,16 +157,6 @@ def _memory_search(asked: Asked) -> Iterator[Answer]:
     for chat in asked.chats:
         found = asked.store.tools.memory_search(asked.words, topK=40, chat=name_of(chat))
         yield Answer("tools.memory_search", chat, found)
-
-
-@reads("tools.memory_get")
-def _memory_get(asked: Asked) -> Iterator[Answer]:
-    yield Answer("tools.memory_get", ALL, told(lambda: asked.store.tools.memory_get(["k0", "k1"])))
-
-
-@reads("tools.memory_core_get")
-def _memory_core_get(asked: Asked) -> Iterator[Answer]:
-    yield Answer("tools.memory_core_get", OWN_SCOPE, asked.store.tools.memory_core_get())
 
 
 @reads("context")
@@ -179,13 +185,6 @@ def _window(asked: Asked) -> Iterator[Answer]:
         yield Answer("window", chat, given)
 
 
-@reads("conversations.session_content")
-def _session_content(asked: Asked) -> Iterator[Answer]:
-    for chat in asked.chats:
-        given = told(lambda chat=chat: asked.store.conversations.session_content(chat, across_sessions=True))
-        yield Answer("session_content", chat, given)
-
-
 @reads("conversations.sessions")
 def _sessions(asked: Asked) -> Iterator[Answer]:
     yield Answer("sessions", ALL, asked.store.conversations.sessions(all=True))
@@ -193,20 +192,6 @@ def _sessions(asked: Asked) -> Iterator[Answer]:
         yield Answer(
             "sessions", chat, told(lambda chat=chat: asked.store.conversations.sessions(chat, all=True))
         )
-
-
-@reads("conversations.summaries")
-def _summaries(asked: Asked) -> Iterator[Answer]:
-    yield Answer("summaries", ALL, asked.store.conversations.summaries())
-    for chat in asked.chats:
-        yield Answer("summaries", chat, told(lambda chat=chat: asked.store.conversations.summaries(chat)))
-
-
-@reads("extraction.buffer")
-def _buffer(asked: Asked) -> Iterator[Answer]:
-    yield Answer("extraction.buffer", ALL, asked.store.extraction.buffer())
-    for chat in asked.chats:
-        yield Answer("extraction.buffer", chat, asked.store.extraction.buffer(chat))
 
 
 @reads("get")
@@ -236,24 +221,6 @@ def _memories(asked: Asked) -> Iterator[Answer]:
         yield Answer("memories.list", chat, asked.store.memories.list(chat=name_of(chat)))
 
 
-@reads("memories.get")
-def _memory(asked: Asked) -> Iterator[Answer]:
-    for number in (0, 1):
-        yield Answer("memories.get", ALL, asked.store.memories.get(f"k{number}"))
-
-
-@reads("memories.history")
-def _history(asked: Asked) -> Iterator[Answer]:
-    yield Answer("memories.history", ALL, asked.store.memories.history("k1"))
-
-
-@reads("facts.list")
-def _facts(asked: Asked) -> Iterator[Answer]:
-    yield Answer("facts.list", ALL, asked.store.facts.list())
-    for chat in asked.chats:
-        yield Answer("facts.list", chat, asked.store.facts.list(chat=name_of(chat)))
-
-
 @reads("facts.get")
 def _fact(asked: Asked) -> Iterator[Answer]:
     for scope in (OWN_SCOPE, *asked.chats):
@@ -270,44 +237,18 @@ def _ask(asked: Asked) -> Iterator[Answer]:
     yield Answer("facts.ask", ALL, asked.store.facts.ask(question, chat="telegram:nobody", any_chat=True))
 
 
-@reads("daily.list")
-def _daily(asked: Asked) -> Iterator[Answer]:
-    yield Answer("daily.list", OWN_SCOPE, asked.store.daily.list())
-
-
 @reads("core.get")
 def _core(asked: Asked) -> Iterator[Answer]:
     yield Answer("core.get", OWN_SCOPE, asked.store.core.get())
+    for chat in asked.chats:
+        yield Answer("core.get", chat, asked.store.core.get(chat=chat), with_own_scope=True)
 
 
-@reads("documents.list")
-def _documents(asked: Asked) -> Iterator[Answer]:
-    yield Answer("documents.list", OWN_SCOPE, asked.store.documents.list())
-
-
-@reads("documents.get")
-def _document(asked: Asked) -> Iterator[Answer]:
-    yield Answer("documents.get", OWN_SCOPE, asked.store.documents.get("docs/tea.md"))
-
-
-@reads("documents.tree", SLOW_READS)
-def _tree(asked: Asked) -> Iterator[Answer]:
-    yield Answer("documents.tree", OWN_SCOPE, asked.store.documents.tree())
-
-
-@reads("documents.status", SLOW_READS)
-def _documents_status(asked: Asked) -> Iterator[Answer]:
-    yield Answer("documents.status", OWN_SCOPE, asked.store.documents.status())
-
-
-@reads("documents.jobs", SLOW_READS)
-def _jobs(asked: Asked) -> Iterator[Answer]:
-    yield Answer("documents.jobs", OWN_SCOPE, asked.store.documents.jobs())
-
-
-@reads("workspaces.list", SLOW_READS)
-def _workspaces(asked: Asked) -> Iterator[Answer]:
-    yield Answer("workspaces.list", OWN_SCOPE, asked.store.workspaces.list())
+@reads("exchange.export_sqlite", SLOW_READS)
+def _export(asked: Asked) -> Iterator[Answer]:
+    path = asked.store.path.with_suffix(".db")
+    asked.store.exchange.export_sqlite(path, replace=True)
+    yield Answer("exchange.export_sqlite", ALL, path.read_bytes().decode(errors="replace"))
 
 
 @reads("maintenance.stats")
@@ -317,30 +258,10 @@ def _stats(asked: Asked) -> Iterator[Answer]:
     assert set(given.messages_by_chat) == {name_of(chat) for chat in asked.world.chats}
 
 
-@reads("maintenance.quarantine")
-def _quarantine(asked: Asked) -> Iterator[Answer]:
-    yield Answer("quarantine", ALL, asked.store.maintenance.quarantine())
-
-
 @reads("maintenance.explain", SLOW_READS)
 def _explain(asked: Asked) -> Iterator[Answer]:
     for line in asked.store.maintenance.quarantine():
         yield Answer("explain", ALL, asked.store.maintenance.explain(line))
-
-
-@reads("maintenance.status", SLOW_READS)
-def _status(asked: Asked) -> Iterator[Answer]:
-    yield Answer("status", ALL, asked.store.maintenance.status())
-
-
-@reads("erasure.secrets", SLOW_READS)
-def _secrets(asked: Asked) -> Iterator[Answer]:
-    yield Answer("secrets", ALL, asked.store.erasure.secrets())
-
-
-@reads("maintenance.digest", SLOW_READS)
-def _digest(asked: Asked) -> Iterator[Answer]:
-    yield Answer("digest", ALL, asked.store.maintenance.digest())
 
 
 @reads("maintenance.verify", SLOW_READS)
@@ -386,6 +307,12 @@ def words_asked_for(worlds: list[World]) -> str:
     return " ".join([WORDS, *(word for world in worlds for word in world.canaries)])
 
 
-def what_is_public(store: memlog.Store) -> set[str]:
-    """Public methods that are in no table, or in the tables and no longer public."""
-    return public_methods(store) ^ {*READS, *SLOW_READS, *WRITES, *NO_ROWS}
+for _name, _operation in operations().items():
+    if _operation.effect == "read" and _name not in {*READS, *SLOW_READS}:
+        reads(_name, SLOW_READS if _name in SLOW else READS)(asked_by_its_fields(_name))
+
+
+def what_is_unknown(store: memlog.Store) -> set[str]:
+    """Public methods that are no operations and in no table, and what tables name that is not there."""
+    unknown = (public_methods(store) ^ {*READS, *SLOW_READS, *NO_OPERATIONS}) - operations().keys()
+    return unknown | ({*GIVEN, *OF_ALL_CHATS, *SLOW} - operations().keys())

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from memlog.cli.main import memlog_command
 from memlog.eventlog.streams import conversation_stream
+from memlog.service.catalogue import operations
 from tests.isolation.reads import ALL, WORDS, Whose
 from tests.isolation.worlds import OWN_SCOPE, World, canaries_in, lines_of, name_of
 from tests.support.command_tree import COMMANDS, does_something
@@ -21,7 +22,8 @@ OWN_CHAT = "the chat, or no chat"
 
 WITHOUT_WORDS = {
     *("config", "digest", "docs list", "doctor", "projects list", "quarantine", "secrets", "sessions"),
-    *("buffer", "docs jobs", "docs status", "docs tree", "stats", "status", "verify", "workspace list"),
+    *("buffer", "docs jobs", "docs status", "docs tree", "jobs list", "jobs log"),
+    *("stats", "status", "verify", "workspace list"),
 }
 """Commands that print names and numbers of these projects."""
 
@@ -40,6 +42,7 @@ READS: dict[str, list[tuple[list[str], Whose | str]]] = {
     "log cat": [([], ALL), (["--chat", "CHAT", "--positions"], ANNA), (["--chat", "CHAT", "--raw"], ANNA)],
     "log tail": [([], ALL), (["--chat", "CHAT"], ANNA)],
     "memory list": [([], ALL), (["--chat", "CHAT"], ANNA)],
+    "memory conflicts": [([], ALL)],
     "memory show": [(["k0"], ALL)],
     "memory history": [(["k0"], ALL)],
     "fact list": [([], ALL), (["--chat", "CHAT"], ANNA)],
@@ -64,22 +67,13 @@ READS: dict[str, list[tuple[list[str], Whose | str]]] = {
 OTHERS = {
     *("completion", "gate", "help", "init", "seal", "project", "embed", "decay", "forget", "scrub"),
     *("core set", "core delete", "core import", "daily record", "daily compress", "daily distil"),
-    *("import", "export sqlite", "jobs list", "jobs run", "jobs log", "jobs schedule", "memory conflicts"),
+    *("import", "export sqlite", "jobs run", "jobs schedule"),
     *("docs add", "docs refresh", "docs remove", "fact set", "fact remove", "fact extract"),
     *("memory save", "memory update", "memory archive", "memory delete", "memory touch", "memory unmerge"),
-    *(
-        "projects show",
-        "projects remove",
-        "mcp",
-        "serve",
-        "watch",
-        "extract",
-        "prompts show",
-        "workspace add",
-        "workspace remove",
-    ),
+    *("projects show", "projects remove", "mcp", "serve", "watch", "extract", "prompts show"),
+    *("workspace add", "workspace remove"),
 }
-"""Commands that write, or read no rows; `projects show` names its project itself."""
+"""Commands that write, or print no rows; `projects show` names its project itself."""
 
 WORLDS = [
     World(number, chats, [(kind, place, place % 4, place % 2) for kind in (0, 6) for place in range(4)])
@@ -128,6 +122,9 @@ def allowed(world: World, whose: Whose | str) -> set[str]:
 def test_every_command_is_known_as_one_that_reads_or_as_none() -> None:
     doing = {" ".join(path) for path, command in COMMANDS.items() if does_something(command)}
     assert {name for name in doing if not name.startswith("append")} == {*READS, *OTHERS}
+    reading = {each.request for each in operations().values() if each.effect == "read"}
+    others = {name for name in OTHERS if getattr(COMMANDS[*name.split()], "request", None) in reading}
+    assert others == {"export sqlite", "prompts show"}
 
 
 def test_a_command_prints_no_word_of_another_project_nor_of_another_chat(

@@ -24,7 +24,7 @@ from tests.isolation.reads import (
     Read,
     chats_asked_for,
     of_the_log,
-    what_is_public,
+    what_is_unknown,
     words_asked_for,
 )
 from tests.isolation.worlds import World, canaries_in, name_of, worlds
@@ -119,7 +119,7 @@ def test_no_read_by_meaning_and_none_of_the_whole_store_does_either(
 
 
 def test_every_public_method_is_known_as_a_read_or_as_none(store: memlog.Store) -> None:
-    assert what_is_public(store) == set()
+    assert what_is_unknown(store) == set()
 
 
 # Each read finds something in its own chat

@@ -78,11 +78,18 @@ class World:
 
     def _first(self, scope: Chat | None, text: str) -> Iterator[dict[str, Any]]:
         said = f"{text} {self.canary(scope)}"
-        yield {"type": "memory_saved", "content": said, "chat_id": name_of(scope)}
+        saved, memory = (f"{kind}-{self.canary(scope)}" for kind in ("saved", "memory"))
+        of_scope = {"chat_id": name_of(scope)}
+        yield {"type": "memory_saved", "content": said, "id": saved, "memory_id": memory} | of_scope
+        decision = {"relation": "contradiction", "memory_ids": [memory], "event_ids": [saved]}
+        compared = {"event_ids": [saved], "decisions": [decision], "model": "m"}
+        yield {"type": "memories_merged"} | compared | of_scope
         yield fact(scope, "favorite_color", said, kind="ranked", rank=1)
         if scope is OWN_SCOPE:
             yield {"type": "core_memory_updated", "section": "user", "key": "city", "value": said}
             yield {"type": "daily_event_recorded", "summary": said, "channel": "telegram", "id": "d1"}
+            step = {"name": "decay", "outcome": "skipped", "why": said}
+            yield {"type": "job_completed", "job": "daily", "period": "2026-02-24", "steps": [step]}
             yield from self._document("docs", said)
             yield from self._document("memory", said)
         else:

@@ -54,7 +54,7 @@ def connect(request: pytest.FixtureRequest, tmp_path: Path) -> Connect:
     @asynccontextmanager
     async def over_http(mode: str) -> AsyncIterator[Client]:
         headers = {"authorization": f"Bearer {server.token}"}
-        async with httpx2.AsyncClient(headers=headers) as client:
+        async with httpx2.AsyncClient(headers=headers, timeout=60) as client:
             url = f"http://127.0.0.1:{server.port}/mcp"
             transport = streamable_http_client(url, http_client=client)
             async with Client(
