@@ -174,10 +174,22 @@ class ReadModel(SplitByFork):
             if creates:
                 self.make_store()
             self.check_writable()
-            self.noted(self.projector.catch_up())
-            return ask(self.projector.live())
+            return ask(self._up_to_date())
 
         return self.healed(asked)
+
+    def _up_to_date(self) -> Connection:
+        """The live generation, with everything that was acknowledged before this call."""
+        with suppress(Busy):
+            done = self._shared_catch_up.share(self._catch_up, _QUERY_LOCK_TIMEOUT)
+            if done is not None:
+                self.noted(done)
+            db = self.projector.live()
+            if self.projector.frozen is None:  # else it may lack what another connection has written
+                return db
+        # Alone: a writer waits longer for another projector than reads, which would wait for it meanwhile.
+        self.noted(self.projector.catch_up())
+        return self.projector.live()
 
     def healed(self, work: Callable[[], Answer]) -> Answer:
         """Do `work` on the read model, once more where it is found to be damaged and was built anew.

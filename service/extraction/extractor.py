@@ -110,7 +110,11 @@ class Extractor:
             yield report
 
     def _buffers(self, chat: Chat | None) -> list[Buffer]:
-        found = self._decide(lambda db: list(buffers(db, chat)))
+        return self._decide(partial(self._sendable, chat=chat))
+
+    def _sendable(self, db: Connection, chat: Chat | None) -> list[Buffer]:
+        """The buffers, with the messages that may be sent."""
+        found = list(buffers(db, chat))
         for buffer in found:
             channel = Chat.of(buffer.chat).channel
             buffer.messages = [
@@ -167,9 +171,13 @@ class Extractor:
             Busy: another process distils. ProviderError: the model fails; what is left is not marked.
         """
         with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
-            waiting = self._decide(lambda db: daily_events(db, until=until, uncompressed=True))
-            found = self._decide(lambda db: self._questions.sendable_days(db, waiting))
-            if kept := len(waiting) - len(found):
+
+            def due(db: Connection) -> tuple[int, list[DailyEvent]]:
+                waiting = daily_events(db, until=until, uncompressed=True)
+                return len(waiting), self._questions.sendable_days(db, waiting)
+
+            waiting, found = self._decide(due)
+            if kept := waiting - len(found):
                 yield report_of_rest(kept, "imported, and extraction.channels does not name their channels")
             items = self._questions.begin("compress")
             left = len(found)
@@ -199,9 +207,13 @@ class Extractor:
         parts = packed(shown, "summary", self._rules.tokens)
         answer, completions = self._answered(used.text, *map(_encoded, parts))
         origin = Extraction(new_id(), self._questions.model, used.id, chat_id=chat)
-        report = report_of(chat, date, origin, len(days), answer, completions)
         ts = min(f"{date}T12:00:00.000Z", timestamps.now())
-        memories = self._memories(chat, ts, answer, origin, report)
+
+        def found(db: Connection) -> tuple[ExtractionReport, list[MemorySaved | MemoryUpdated]]:
+            report = report_of(chat, date, origin, len(days), answer, completions)
+            return report, self._memories(db, chat, ts, answer, origin, report)
+
+        report, memories = self._decide(found)
         closing = DailyEventsCompressed(
             id=origin.id,
             ids=[each.id for each in days],
@@ -245,12 +257,19 @@ class Extractor:
         used, of = prompt(EXTRACT), Chat.of(chat)
         answer, completions = self._answered(self._system(mode), *self._shown(of, messages))
         ids = [message.id for message in messages]
-        waiting = {message.id for buffer in self._buffers(of) for message in buffer.messages}
-        if not waiting.issuperset(ids):
-            return None
         origin = Extraction(new_id(), self._questions.model, used.id, message_ids=ids, chat_id=chat)
-        report = report_of(chat, self._day(messages[-1].ts), origin, len(messages), answer, completions)
-        events: list[Event] = [*self._memories(chat, messages[-1].ts, answer, origin, report)]
+
+        def found(db: Connection) -> tuple[ExtractionReport, list[Event]] | None:
+            if not {each.id for buffer in self._sendable(db, of) for each in buffer.messages}.issuperset(ids):
+                return None
+            day = self._day(messages[-1].ts)
+            report = report_of(chat, day, origin, len(messages), answer, completions)
+            return report, [*self._memories(db, chat, messages[-1].ts, answer, origin, report)]
+
+        distilled = self._decide(found)
+        if distilled is None:
+            return None
+        report, events = distilled
         if answer.summary:
             report.summary = answer.summary
             events.append(
@@ -317,10 +336,16 @@ class Extractor:
         return sum(size_of(self._entry(message, message.content)) for message in messages)
 
     def _memories(
-        self, chat: str | None, ts: str, answer: ModelAnswer, origin: Extraction, report: ExtractionReport
+        self,
+        db: Connection,
+        chat: str | None,
+        ts: str,
+        answer: ModelAnswer,
+        origin: Extraction,
+        report: ExtractionReport,
     ) -> list[MemorySaved | MemoryUpdated]:
         """The events of an answer. ts: when that happened which it is about: the latest holds."""
-        before = 0 if chat is None else self._decide(lambda db: _of_session(db, chat, ts))
+        before = 0 if chat is None else count_of_session(db, Chat.of(chat), SOURCE, ts)
         room = max(0, self._rules.max_per_session - before)
         events: list[MemorySaved | MemoryUpdated] = []
         new: list[Text] = []
@@ -332,11 +357,17 @@ class Extractor:
                 report.known += 1
             else:
                 new.append(text)
-                events += self._saved(chat, ts, entry, origin, report)
+                events += self._saved(db, chat, ts, entry, origin, report)
         return events
 
     def _saved(
-        self, chat: str | None, ts: str, entry: Distilled, origin: Extraction, report: ExtractionReport
+        self,
+        db: Connection,
+        chat: str | None,
+        ts: str,
+        entry: Distilled,
+        origin: Extraction,
+        report: ExtractionReport,
     ) -> list[MemorySaved | MemoryUpdated]:
         event = MemorySaved(
             ts=ts,
@@ -357,7 +388,7 @@ class Extractor:
             report.refused += 1
             return []
         # What happened on a day may be known from the chat in which it was said.
-        found = self._decide(lambda db: decided(db, self._path / LOG, event, any_chat=chat is None))
+        found = decided(db, self._path / LOG, event, any_chat=chat is None)
         if not isinstance(found.event, MemorySaved | MemoryUpdated):
             report.known += 1
             # It says that the messages say so, too. A daily event repeats its messages.
@@ -383,8 +414,3 @@ def _group(event: DailyEvent) -> tuple[str, str]:
 
 def _encoded(part: list[dict[str, Any]]) -> str:
     return msgspec.json.encode(part).decode()
-
-
-def _of_session(db: Connection, chat: str, ts: str) -> int:
-    """How many memories were distilled of the session of a chat at a time."""
-    return count_of_session(db, Chat.of(chat), SOURCE, ts)

@@ -73,8 +73,9 @@ class Merger:
         """Archive memories whose texts differ in white space, case and compatible forms alone. Of each the
         oldest stays that somebody saved, with the greatest importance and the tags of all."""
         archived = 0
-        apart = {event_id for each in self._engine.decide(parted) for event_id in each}
-        for partition, found in self._engine.decide(self._partitions).items():
+        parts, partitions = self._engine.decide(lambda db: (parted(db), self._partitions(db)))
+        apart = {event_id for each in parts for event_id in each}
+        for partition, found in partitions.items():
             by_text: defaultdict[str, list[Memory]] = defaultdict(list)
             for memory in found:
                 if memory.event_id not in apart:
@@ -121,12 +122,12 @@ class Merger:
             ProviderError: the model fails; what was merged before stays.
         """
         assert self._questions is not None
-        known = self._engine.decide(lambda db: compared(db, "memory"))
+        known, partitions = self._engine.decide(lambda db: (compared(db, "memory"), self._partitions(db)))
         items = self._questions.begin("merge")
         self._refused.clear()
         self._kept.clear()
         closed: list[MemoriesMerged] = []
-        for partition, members in self._engine.decide(self._partitions).items():
+        for partition, members in partitions.items():
             if is_private(partition.category):
                 continue
             found = self._askable(items, partition, members)
@@ -236,15 +237,20 @@ class Merger:
         answer, took = self._questions.ask(
             used.text, msgspec.json.encode(asked).decode(), SCHEMA, read_groups
         )
-        now = {
-            memory.event_id for memory in self._engine.decide(partial(self._partition, partition=partition))
-        }
+        members, open_now, own, apart = self._engine.decide(
+            lambda db: (
+                self._partition(db, partition),
+                open_conflicts(db),
+                worded_by_somebody(db),
+                parted(db),
+            )
+        )
+        now = {memory.event_id for memory in members}
         if not now.issuperset(memory.event_id for memory in shown):
             # One of them was changed or forgotten meanwhile: the next run compares them.
             return MemoriesMerged(event_ids=[memory.event_id for memory in shown])
         origin = Extraction(new_id(), self._questions.model, used.id)
-        room = MOST_OPEN - self._engine.decide(open_conflicts)
-        own, apart = self._engine.decide(lambda db: (worded_by_somebody(db), parted(db)))
+        room = MOST_OPEN - open_now
         found = decided(answer.entries, batch, shown, partition.chat, origin, own=own, room=room, apart=apart)
         self._refused += found.refused
         made = [str(event.id) for event in found.events if not isinstance(event, MemoryArchived)]

@@ -238,8 +238,12 @@ class Profile:
     ) -> tuple[list[_Change], int]:
         """The values to set and to remove, and how many entries are refused."""
         # Read now: a person may have set one while the model worked.
-        values = self._engine.decide(lambda db: core_sources(db, _SECTION, group.chat))
-        rejected = self._engine.decide(lambda db: rejected_values(db, self._engine.log_path, _SECTION))
+        values, rejected = self._engine.decide(
+            lambda db: (
+                core_sources(db, _SECTION, group.chat),
+                rejected_values(db, self._engine.log_path, _SECTION),
+            )
+        )
         known = {key.casefold(): key for key in values}
         room = _MOST - sum(each.source == PROFILE for each in values.values())
         made: dict[str, _Change] = {}

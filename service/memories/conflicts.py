@@ -1,6 +1,7 @@
 """A person decides which of some memories holds."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from memlog.eventlog.events import MemoriesMerged, MemoryArchived
 from memlog.eventlog.extraction import Extraction, MergeDecision
 from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import MemoryConflict, conflicts
-from memlog.query.memories import memory
+from memlog.query.memories import Memory, memory
 from memlog.query.merges import worded_by_somebody
 from memlog.service.memories.own import as_own
 from memlog.service.memories.save import Append
@@ -22,19 +23,17 @@ from memlog.service.read_model import Deciding
 def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequence[str]) -> MemoryConflict:
     """Archive the memories of a conflict that are not kept, and make the others somebody's own. Raises as
     `Memories.resolve`."""
-    found = next((each for each in decide(lambda db: conflicts(db, log)) if each.id == name), None)
+    found, holding, own, active = decide(partial(_standing, log=log, name=name, keep=keep))
     if found is None or found.state not in ("waiting", "queued"):
         raise NotFound(
             f"no conflict {name!r} waits for a decision",
             hint="store.memories.conflicts()",
         )
-    ids = [each.memory_id for each in found.memories]
-    proposed = [] if found.proposed is None else [found.proposed.memory_id]
+    ids, proposed = _members(found)
     kept = {*keep}
     if not kept or not (kept <= {*ids} or kept == {*proposed}):
         hint = f"one or several of {', '.join(ids)}" + "".join(f"; or {each} alone" for each in proposed)
         raise BadInput("keep names no memory of the conflict", hint=hint)
-    holding = decide(lambda db: [memory(db, each) for each in dict.fromkeys(keep)])
     held = [each for each in holding if each is not None]
     if len(held) < len(holding):
         raise BadInput("keep names a memory that there is no more", hint="store.memories.list()")
@@ -44,13 +43,10 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
         [each.event_id for each in found.memories],
         keep[0] if len(kept) == 1 else None,
     )
-    own = decide(worded_by_somebody)
     # They count with the line that closes them.
     origin = Extraction(
         new_id(), "person", "resolve", memory_ids=ids if decision.relation == "accepted" else []
     )
-    # What a proposal has been since it was made stays, so that taking the decision back restores it.
-    active = decide(lambda db: [each for each in (*ids, *proposed) if _is_active(db, each)])
     changes: list[Event] = [
         MemoryArchived(memory_id=each, extraction=origin) for each in active if each not in kept
     ]
@@ -66,6 +62,23 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
     append([*changes, closing])
     found.state, found.decided_by, found.memory_id = "decided", "person", decision.memory_id
     return found
+
+
+def _standing(
+    db: Connection, log: Path, name: str, keep: Sequence[str]
+) -> tuple[MemoryConflict | None, list[Memory | None], Container[str], list[str]]:
+    """The conflict, the memories that are to be kept, those that somebody worded, and the active ones of it:
+    what a proposal has been since it was made stays, so that taking the decision back restores it."""
+    found = next((each for each in conflicts(db, log) if each.id == name), None)
+    ids, proposed = ([], []) if found is None else _members(found)
+    active = [each for each in (*ids, *proposed) if _is_active(db, each)]
+    return found, [memory(db, each) for each in dict.fromkeys(keep)], worded_by_somebody(db), active
+
+
+def _members(found: MemoryConflict) -> tuple[list[str], list[str]]:
+    """The ids of the memories of a conflict, and of the proposed one, if any."""
+    proposed = [] if found.proposed is None else [found.proposed.memory_id]
+    return [each.memory_id for each in found.memories], proposed
 
 
 def _is_active(db: Connection, memory_id: str) -> bool:

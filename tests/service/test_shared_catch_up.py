@@ -389,6 +389,28 @@ def test_while_another_thread_catches_up_a_read_sees_what_its_own_thread_appende
     holding.join(60)
 
 
+def test_no_read_waits_while_a_writer_waits_for_another_process(store, monkeypatch):
+    store.append([message("one", id="m1")])
+    waits, catch_up = threading.Event(), lifecycle.Projector.catch_up
+
+    def told(projector, *, lock_timeout=None, **more):
+        if lock_timeout is None:
+            waits.set()
+        return catch_up(projector, lock_timeout=lock_timeout, **more)
+
+    contents(store)
+    store.append(message("two"))
+    monkeypatch.setattr(lifecycle.Projector, "catch_up", told)
+    with locked(store.path / "projector.lock", "the read model", 1):
+        saving = threading.Thread(target=store.memories.save, args=("tea",))
+        saving.start()
+        assert waits.wait(60)
+        assert contents(store) == ["one"]
+        assert saving.is_alive()
+    saving.join(60)
+    assert [each.content for each in store.memories.list()] == ["tea"]
+
+
 def test_a_read_says_once_that_another_process_keeps_it_from_what_was_appended_last(tmp_path):
     notes = []
     with memlog.open(tmp_path / "store", notify=notes.append) as store:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import memlog
+from memlog.projector import lifecycle
 from memlog.service.extraction.answers import read_answer
 from memlog.service.extraction.facade import extractor_of
 from tests.support.examples import examples
@@ -140,6 +141,21 @@ def test_whatever_a_model_answers_is_counted_and_nothing_of_it_is_fatal(
             (report,) = store.extraction.run()
             assert [memory.content for memory in store.memories.list()] == ["Anna lives in Turku."]
             assert report.refused == (7 if name == "wrong types" else 0)
+
+
+def test_an_extraction_reads_the_log_once_for_each_line_that_closes_one(
+    tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider.answer = lambda asked: answer(("fact", f"They said {asked[-60:]}", 0.7), summary="A walk.")
+    catch_up, made = lifecycle.catchup.catch_up, []
+    with opened(tmp_path, provider) as store:
+        store.append([each for chat in range(30) for each in said(f"I walk to {chat}", chat=f"{chat}")])
+        assert len(store.extraction.buffer()) == 30
+        monkeypatch.setattr(
+            lifecycle.catchup, "catch_up", lambda *args, **more: made.append(args) or catch_up(*args, **more)
+        )
+        assert sum(report.saved for report in store.extraction.run()) == 30
+    assert len(made) <= 31
 
 
 def test_the_rules_limit_what_is_kept(tmp_path: Path, provider: Provider) -> None:
