@@ -129,7 +129,7 @@ class PromptSearches:
     def listed(self) -> tuple[Rated, list[Below]]:
         """What belongs to the prompt: first what is of the time that it names, then by its score; and what
         does not."""
-        kinds = [kind for kind in _TABLES if kind in self._listed_kinds]
+        kinds = self._listed_kinds
         found = [
             each for kind in kinds for each in self._measured(kind, self._hits(kind), self._filters[kind])
         ]
@@ -208,16 +208,16 @@ class PromptSearches:
         return count_rows(self._db, "memories") + count_rows(self._db, "facts")
 
     @cached_property
-    def _listed_kinds(self) -> set[Kind]:
+    def _listed_kinds(self) -> list[Kind]:
         """The kinds that are listed; messages and documents only beside enough memories and facts."""
         most = _DISTILLED * self._saved
         tables: dict[Kind, str] = {"message": "messages", "document": "documents"}
-        few = {
+        few = [
             kind
             for kind, table in tables.items()
             if count_rows(self._db, f"(SELECT 1 FROM {table} LIMIT {most + 1})") <= most
-        }
-        return {"memory", *few}
+        ]
+        return ["memory", *few]
 
     def _hits(self, kind: Kind) -> Found:
         """What a search finds, whether relevant or not."""
