@@ -59,10 +59,10 @@ def _searched(read_model: ReadModel, asked: Search, asking: "Asking") -> SearchR
         asked,
         models,
         read_model.held_vectors,
-        lambda found: rate(db, asked.text, models, read_model.sample, found),
+        lambda found: rate(db, asked, models, read_model.sample, found),
     )
     if asked.where == Filters() or asked.where == Filters(kinds=frozenset(["memory"])):
-        of_core = [] if asked.is_raw else core_hits(db, asked.text)
+        of_core = [] if asked.is_raw else core_hits(db, asked.question)
         result.hits = [*of_core, *result.hits][: asked.k]
         result.certain = result.certain or bool(of_core)
     result.synced = synced

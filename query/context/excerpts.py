@@ -12,7 +12,7 @@ from functools import cache
 from memlog.projector.text.marks import Marks, marked_places
 from memlog.query.context.fence import escaped
 from memlog.query.context.token_counters import Counter, weight
-from memlog.query.search.fts_query import LONGEST_QUESTION, parse
+from memlog.query.search.fts_query import FtsQuery
 
 EXCERPT_TOKENS = 80
 """Tokens of an excerpt, about."""
@@ -35,8 +35,8 @@ _CUT = "…"
 class Excerpts:
     """Cuts texts for one question."""
 
-    def __init__(self, question: str, counter: Counter) -> None:
-        self._marks = parse(question[:LONGEST_QUESTION]).marks
+    def __init__(self, question: FtsQuery, counter: Counter) -> None:
+        self._marks = question.marks
         # As a context prints it: control characters are escapes.
         self._weight = cache(lambda text: weight(escaped(text), counter))
 

@@ -1,6 +1,7 @@
 """Fills a context with entries, by priority, within its tokens."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Literal
 
 import msgspec
@@ -90,7 +91,6 @@ class Filling:
         always: Sequence[EligibleEntry],
     ) -> None:
         self._request, self._printer = request, printer
-        self._excerpts = Excerpts(request.text, request.counter)
         self._used = weight(printer.frame(), request.counter)
         self._has_frame = self._fits(0)
         self.taken: list[ContextEntry] = []
@@ -142,6 +142,10 @@ class Filling:
         found = [each for each in self.taken if each.part != "always" and each.relevance_score is not None]
         for each in found[:_BEST]:
             each.is_best = True
+
+    @cached_property
+    def _excerpts(self) -> Excerpts:
+        return Excerpts(self._request.search.question, self._request.counter)
 
     def _beside(self, listed: Iterable[EligibleEntry]) -> Iterator[EligibleEntry]:
         """What is listed; of what always holds the entry of the stable half."""

@@ -1,6 +1,7 @@
 """What a context is made for: every read of a store imports this, a context alone imports what makes it."""
 
 from datetime import tzinfo
+from functools import cached_property
 from typing import Annotated, Literal
 
 from memlog.eventlog.chat import Chat
@@ -10,6 +11,7 @@ from memlog.eventlog.limits import Scope as Scope
 from memlog.eventlog.struct_fields import Local
 from memlog.query.context.token_counters import Counter
 from memlog.query.request import ChatField, Count, Ids, Request, Synced, Unit
+from memlog.query.search.request import Search
 
 Form = Literal["text", "json", "messages"]
 Part = Literal["stable", "turn", "both"]
@@ -23,7 +25,7 @@ class _OfMessage(Request, frozen=True):
     text: Annotated[str, "The message; the stable part needs none."] = ""
 
 
-class BuildContext(_OfMessage, frozen=True, kw_only=True):
+class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
     """Build the memory context for the message `text`: core memory, what always holds, facts, memories,
     passages of conversations, summaries, and the newest messages of `chat`, in at most `max_tokens`.
 
@@ -137,6 +139,11 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True):
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
             hint = "a name such as Europe/Helsinki or UTC; the package tzdata has all"
             raise BadInput(f"timezone is {self.timezone!r}, which is not known here", hint=hint) from error
+
+    @cached_property
+    def search(self) -> Search:
+        """The search for the text, which everything shares that reads its question."""
+        return Search(self.text)
 
     @property
     def conversation(self) -> Chat | None:

@@ -95,7 +95,7 @@ def find(
         listed=listed,
         messages=_weighted(distinct.kept, request),
         documents=documents.kept,
-        faded=search.faded() if request.explain and request.min_salience > 0 else [],
+        faded=search.faded(),
         below=below,
         answered=max(answers, default=None),
         silent=search.silent,

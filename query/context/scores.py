@@ -29,6 +29,7 @@ from memlog.query.search import nearest
 from memlog.query.search.candidates import Candidate, Owner
 from memlog.query.search.fts_query import parse
 from memlog.query.search.hits import Hit
+from memlog.query.search.request import Search
 from memlog.query.search.vector_cache import cosines
 
 if TYPE_CHECKING:
@@ -213,10 +214,10 @@ class ListedHit(NamedTuple):
 class ScoredPrompt:
     """What is known of a prompt: its words, its language, and how near in meaning things are to it."""
 
-    def __init__(self, db: Connection, text: str, models: Models, sample: StoreSample) -> None:
-        self.text, self.question = text, parse(text)
+    def __init__(self, db: Connection, search: Search, models: Models, sample: StoreSample) -> None:
+        self.search, self.text, self.question = search, search.text, search.question
         self.models, self._db, self._sample = models, db, sample
-        self.language = language_of(text)
+        self.language = language_of(self.text)
         self.silent: dict[str, str] = {}
 
     def reads(self, text: str) -> bool:

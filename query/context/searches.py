@@ -1,7 +1,7 @@
 """The searches of one prompt: what each kind of thing has, scored, or judged by a floor of its own."""
 
 from collections.abc import Iterator
-from functools import cached_property, partial
+from functools import cached_property
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -27,7 +27,7 @@ from memlog.query.filters import Filters, Kind
 from memlog.query.search import fulltext, hybrid
 from memlog.query.search.candidates import Candidate, Ref
 from memlog.query.search.hits import Hit, hit_of
-from memlog.query.search.hybrid import Found
+from memlog.query.search.hybrid import Found, Quota
 from memlog.query.search.neighbours import NO_NEIGHBOURS
 from memlog.query.search.priors import ASKING
 from memlog.query.search.request import Search
@@ -66,6 +66,8 @@ _TABLES: dict[Kind, str] = {
     "document": "doc_chunks_fts",
 }
 
+_NOTHING = Found([], NO_NEIGHBOURS, {})
+
 Rated = list[tuple[Hit, EntryScore]]
 """Hits with their scores, best first."""
 
@@ -79,7 +81,7 @@ class Below(NamedTuple):
 
 
 class PromptSearches:
-    """Searches each kind once, and judges what they find.
+    """Searches once, for so many of each kind, and judges what is found.
 
     time: that the prompt names; None where it names none. silent: what did not take part, and why.
     """
@@ -93,9 +95,8 @@ class PromptSearches:
         sample: StoreSample,
     ) -> None:
         self._db, self._request, self._asking = db, request, asking
-        once = embedding_once(models)
-        self._prompt = ScoredPrompt(db, request.text, once, sample)
-        self._line = partial(ScoredPrompt, db, models=once, sample=sample)
+        self._sample = sample
+        self._prompt = ScoredPrompt(db, request.search, embedding_once(models), sample)
         chat = request.chat if request.scope == "chat" else None
         filters = Filters(
             chat=chat,
@@ -112,13 +113,23 @@ class PromptSearches:
             "document": Filters(kinds=frozenset(["document"]), exclude=request.exclude),
         }
         self.time = time_in(request.text, request.zone())
-        self._found: dict[Kind, Found] = {}
-        self.silent: dict[str, str] = {}
+        self._in_time: dict[Kind, Filters] = {}
+        if self.time is not None:
+            # The date of a file tells when it was read.
+            named = {"since": self.time.since, "until": self.time.until}
+            self._in_time = {
+                kind: replace(filters, **named)
+                for kind, filters in self._filters.items()
+                if kind != "document"
+            }
+        self._faded = replace(self._filters["memory"], min_salience=0.0)
+        self._found = self._search()
+        self.silent: dict[str, str] = dict(self._found[self._filters["memory"]].silent)
 
     def listed(self) -> tuple[Rated, list[Below]]:
         """What belongs to the prompt: first what is of the time that it names, then by its score; and what
         does not."""
-        kinds = [kind for kind in _TABLES if kind in self._listed_kinds]
+        kinds = self._listed_kinds
         found = [
             each for kind in kinds for each in self._measured(kind, self._hits(kind), self._filters[kind])
         ]
@@ -137,14 +148,9 @@ class PromptSearches:
         return kept, [Below(hit, "below the floor", score) for hit, score in rest if id(hit) not in known]
 
     def _of_time(self) -> Iterator[ListedHit]:
-        """What was said or saved in the time that the prompt names. The date of a file tells when it was
-        read."""
-        if self.time is None:
-            return
-        kinds: tuple[Kind, ...] = ("memory", "message")
-        for kind in kinds:
-            filters = replace(self._filters[kind], since=self.time.since, until=self.time.until)
-            found = self._search(kind, filters)
+        """What was said or saved in the time that the prompt names."""
+        for kind, filters in self._in_time.items():
+            found = self._found.get(filters, _NOTHING)
             if len(found.hits) < _OF_TIME:
                 found = found._replace(hits=[*found.hits, *self._newest(kind, filters, found)])
             for each in self._measured(kind, found, filters):
@@ -182,10 +188,9 @@ class PromptSearches:
         return judged._replace(kept=judged.kept[: self._request.documents])
 
     def faded(self) -> list[Hit]:
-        """Memories that are found and have faded."""
-        every = self._search("memory", replace(self._filters["memory"], min_salience=0.0))
+        """Memories that are found and have faded; none but to explain a context."""
         known = {hit.id for _, hit in self._hits("memory").hits}
-        return [hit for _, hit in every.hits if hit.id not in known]
+        return [hit for _, hit in self._found.get(self._faded, _NOTHING).hits if hit.id not in known]
 
     def _newest(self, kind: Kind, filters: Filters, found: Found) -> list[tuple[Candidate, Hit]]:
         """The newest of a kind, beside what a search has found."""
@@ -196,43 +201,49 @@ class PromptSearches:
             for ref, each in new.items()
             if ref not in known
         ]
-        return self._of_own(hits) if kind == "memory" else hits
+        return self._of_own(hits)
 
     @cached_property
     def _saved(self) -> int:
         return count_rows(self._db, "memories") + count_rows(self._db, "facts")
 
     @cached_property
-    def _listed_kinds(self) -> set[Kind]:
+    def _listed_kinds(self) -> list[Kind]:
         """The kinds that are listed; messages and documents only beside enough memories and facts."""
         most = _DISTILLED * self._saved
         tables: dict[Kind, str] = {"message": "messages", "document": "documents"}
-        few = {
+        few = [
             kind
             for kind, table in tables.items()
             if count_rows(self._db, f"(SELECT 1 FROM {table} LIMIT {most + 1})") <= most
-        }
-        return {"memory", *few}
+        ]
+        return ["memory", *few]
 
     def _hits(self, kind: Kind) -> Found:
         """What a search finds, whether relevant or not."""
-        if kind not in self._found:
-            self._found[kind] = self._search(kind, self._filters[kind])
-            self.silent |= self._found[kind].silent
-        return self._found[kind]
+        return self._found.get(self._filters[kind], _NOTHING)
 
-    def _search(self, kind: Kind, filters: Filters) -> Found:
+    def _search(self) -> dict[Filters, Found]:
+        """What the search finds, by the filters of each quota."""
         request = self._request
-        most = {"memory": request.limit, "message": request.passages, "document": request.documents}
-        if (kind != "memory" and not most[kind]) or (kind == "document" and not self._has_documents()):
-            return Found([], NO_NEIGHBOURS, {})
-        k = max(_HITS if kind == "memory" else 1, _CANDIDATES * most[kind])
-        found = hybrid.find(self._db, Search(request.text, k=k, filters=filters), self._prompt.finding)
-        return found if kind != "memory" else found._replace(hits=self._of_own(found.hits))
+        most: dict[Kind, int] = {
+            "memory": max(_HITS, _CANDIDATES * request.limit),
+            "message": _CANDIDATES * request.passages,
+            "document": _CANDIDATES * request.documents if self._has_documents() else 0,
+        }
+        wanted = [*self._filters.items(), *self._in_time.items()]
+        if request.explain and request.min_salience > 0:
+            wanted.append(("memory", self._faded))
+        quotas = [Quota(most[kind], filters) for kind, filters in wanted if most[kind]]
+        found = hybrid.find(self._db, request.search, quotas, self._prompt.finding)
+        return {
+            quota.where: of_quota._replace(hits=self._of_own(of_quota.hits))
+            for quota, of_quota in zip(quotas, found, strict=True)
+        }
 
     def _of_own(self, hits: list[tuple[Candidate, Hit]]) -> list[tuple[Candidate, Hit]]:
-        """Leave out what was made of what the scope does not show."""
-        foreign = of_others(self._db, self._request, [hit.id for _, hit in hits])
+        """Leave out memories that were made of what the scope does not show."""
+        foreign = of_others(self._db, self._request, [hit.id for _, hit in hits if hit.kind == "memory"])
         return [(candidate, hit) for candidate, hit in hits if hit.id not in foreign]
 
     def _has_documents(self) -> bool:
@@ -285,8 +296,9 @@ class PromptSearches:
     @cached_property
     def _telling(self) -> list[ScoredPrompt]:
         """The lines of a long prompt whose meaning is compared, too."""
-        lines = telling(self._looked_up.values())
-        return [each for each in map(self._line, lines) if each.vector is not None]
+        lines = (Search(line, mode="vector") for line in telling(self._looked_up.values()))
+        prompts = (ScoredPrompt(self._db, line, self._prompt.models, self._sample) for line in lines)
+        return [each for each in prompts if each.vector is not None]
 
     def _of_lines(self, kind: Kind, found: list[tuple[Candidate, Hit]], filters: Filters) -> dict[Ref, float]:
         """The cover of the best line of a long prompt for each candidate; what only a line finds is added to
@@ -305,10 +317,9 @@ class PromptSearches:
             if candidate.ref not in known | new.keys():
                 new[candidate.ref] = candidate, hit_of(self._db, candidate, 0.0, self._prompt.question)
         for line in self._telling:
-            search = Search(line.text, k=_OF_MEANING, mode="vector", filters=filters)
-            near = hybrid.find(self._db, search, line.models).hits
-            new |= {each.ref: (each, hit) for each, hit in near if each.ref not in known | new.keys()}
-        found += self._of_own([*new.values()]) if kind == "memory" else new.values()
+            (near,) = hybrid.find(self._db, line.search, [Quota(_OF_MEANING, filters)], line.models)
+            new |= {each.ref: (each, hit) for each, hit in near.hits if each.ref not in known | new.keys()}
+        found += self._of_own([*new.values()])
         return by_ref
 
     def _factor(self, hit: Hit) -> float:

@@ -18,9 +18,10 @@ from memlog.query.context.scores import (
     scored,
 )
 from memlog.query.context.sources import core_rows
-from memlog.query.search.fts_query import parse
+from memlog.query.search.fts_query import FtsQuery, parse
 from memlog.query.search.hits import SNIPPET_LENGTH, Hit
 from memlog.query.search.hybrid import Found
+from memlog.query.search.request import Search
 from memlog.query.search.wording import are_forms
 
 _LEAST_OF_CORE = 0.6
@@ -28,14 +29,14 @@ _LEAST_OF_CORE = 0.6
 eleven, or one of two, are enough; core memory is small, and written to be found."""
 
 
-def rate(db: Connection, text: str, models: Models, sample: StoreSample, found: Found) -> bool:
+def rate(db: Connection, request: Search, models: Models, sample: StoreSample, found: Found) -> bool:
     """Note in each hit but messages its `relevance`, and its `similarity` where it has none; return whether
-    anything that was found certainly has to do with a text.
+    anything that was found certainly has to do with the question.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    prompt = ScoredPrompt(db, text, embedding_once(models), sample)
+    prompt = ScoredPrompt(db, request, embedding_once(models), sample)
     listed = [each for each in found.hits if each[1].kind != "message"]
     near = compared(db, prompt, listed)
     far = {} if prompt.multilingual is None else prompt.multilingual.nearness(listed)
@@ -57,14 +58,14 @@ def rate(db: Connection, text: str, models: Models, sample: StoreSample, found: 
     return bool(floor.judged(judged, len(prompt.question.terms)).kept)
 
 
-def core_hits(db: Connection, text: str) -> list[Hit]:
-    """Return the values of the core memory that have enough of a text's words, best first: hits of source
+def core_hits(db: Connection, question: FtsQuery) -> list[Hit]:
+    """Return the values of the core memory that have enough of a question's words, best first: hits of source
     `core`, whose id is section and key.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    asked = parse(text).words
+    asked = question.words
     found = []
     for row in core_rows(db, None).shown:
         known = parse(f"{row.section} {row.key.replace('_', ' ')} {row.value}").words

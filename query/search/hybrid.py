@@ -1,7 +1,7 @@
 """Hybrid search over messages, memories and documents: full text and vectors, ranked and fused."""
 
 import time
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -18,6 +18,7 @@ from memlog.query.search.copies import same_in_all, what_they_say
 from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS
 from memlog.query.search.fusion import Ranks, best_possible, fused, ranked
 from memlog.query.search.hits import Hit, add_evidence, hit_of
+from memlog.query.search.nearest import Compared
 from memlog.query.search.neighbours import Neighbourhood, neighbourhood_of
 from memlog.query.search.priors import passages_of, priors
 from memlog.query.search.ranking import Ranking
@@ -63,7 +64,7 @@ def search(
         sqlite3.Error (of the binding): the read model cannot be read.
     """
     started = time.perf_counter()
-    found = find(db, request, models, held)
+    (found,) = find(db, request, [Quota(request.k, request.where)], models, held)
     return SearchResult(
         hits=later_first(db, [hit for _, hit in found.hits]),
         mode=request.mode,
@@ -85,17 +86,35 @@ class Found(NamedTuple):
     silent: dict[str, str]
 
 
-def find(db: Connection, request: Search, models: Models, held: HeldVectors | None = None) -> Found:
-    """As `search`."""
+class Quota(NamedTuple):
+    """A part of what a search finds: the `k` best hits that `where` allows."""
+
+    k: int
+    where: Filters
+
+
+def find(
+    db: Connection,
+    request: Search,
+    quotas: Sequence[Quota],
+    models: Models,
+    held: HeldVectors | None = None,
+) -> list[Found]:
+    """Find what each quota asks for, each ranked by itself, whatever number and filters `request` has."""
     silent: dict[str, str] = {}
     with transaction(db, "DEFERRED"):
-        sides: dict[str, Lists] = {}
-        if request.mode != "vector" and (texts := _text_side(db, request, silent)) is not None:
-            sides["text"] = texts
-        if request.mode != "text" and (close := _vector_side(db, request, models, silent, held)):
-            sides["vector"] = close
-        hits, near = _ranked(db, request, same_in_all(without_twins(db, sides)))
-    return Found(hits, near, silent)
+        expression = None if request.mode == "vector" else _expression(request, silent)
+        vectors = [] if request.mode == "text" else _vectors(db, request, models, silent)
+        found = []
+        for quota in quotas:
+            sides: dict[str, Lists] = {}
+            if expression is not None:
+                sides["text"] = _text_side(db, request, quota, expression)
+            if vectors:
+                sides["vector"] = _vector_side(db, request, quota, vectors, held)
+            hits, near = _ranked(db, request, quota, same_in_all(without_twins(db, sides)))
+            found.append(Found(hits, near, silent))
+    return found
 
 
 class _Pool:
@@ -137,18 +156,18 @@ class _Pool:
 
 
 def _ranked(
-    db: Connection, request: Search, sides: Mapping[str, Lists]
+    db: Connection, request: Search, quota: Quota, sides: Mapping[str, Lists]
 ) -> tuple[list[tuple[Candidate, Hit]], Neighbourhood]:
     """The hits of the sides that took part, and the messages around them."""
     ranking = request.ranked_by
-    pool = _Pool(db, sides, request.where, with_context=ranking.context)
+    pool = _Pool(db, sides, quota.where, with_context=ranking.context)
     text = request.text[:LONGEST_QUESTION]
     likely = priors(pool.near.messages, pool.passages, text) if ranking.priors else {}
     factors = {ref: passage.factor for ref, passage in pool.passages.items()} if ranking.salience else {}
     weights = _weights(ranking, sides)
     ranks = {
         side: [
-            Ranks(weights[side], ranked(each, likely, ranking.cut(request.k), pool.in_order, pool.says))
+            Ranks(weights[side], ranked(each, likely, ranking.cut(quota.k), pool.in_order, pool.says))
             for each in lists
         ]
         for side, lists in _scores(db, request, sides, pool.near).items()
@@ -157,7 +176,7 @@ def _ranked(
     all_ranks = [each for lists in ranks.values() for each in lists]
     hits = {
         ref: hit_of(db, pool.candidate(ref), min(1.0, max(0.0, score / best)), request.question)
-        for ref, score in fused(all_ranks, ranking, factors, request.k, pool.in_order, pool.says)
+        for ref, score in fused(all_ranks, ranking, factors, quota.k, pool.in_order, pool.says)
     }
     add_evidence(hits, sides, ranks, explain=request.explain)
     for ref, hit in hits.items():
@@ -191,50 +210,59 @@ def _weights(ranking: Ranking, sides: Collection[str]) -> dict[str, float]:
     return {side: weights[side] if len(sides) > 1 else 1.0 for side in sides}
 
 
-def _text_side(db: Connection, request: Search, silent: dict[str, str]) -> Lists | None:
-    """The messages, memories and documents that the full text finds; None for a question without words."""
+def _expression(request: Search, silent: dict[str, str]) -> str | None:
+    """What the full text is asked; None for a question without words."""
     question = request.question
     if question.expression is None:
         silent["text"] = "the question has no word to look for"
-        return None
-    if question.is_cut:
+    elif question.is_cut:
         silent["text"] = f"only the first {LONGEST_QUESTION:,} characters of the question were read"
     elif question.left_out:
         silent["text"] = f"only the first {MAX_WORDS} of the question's words were looked up"
+    return question.expression
+
+
+def _text_side(db: Connection, request: Search, quota: Quota, expression: str) -> Lists:
+    """The messages, memories and documents that the full text finds."""
     try:
-        return fulltext.matches(
-            db, question.expression, request.where, request.ranked_by.text_pool(request.k)
-        )
+        return fulltext.matches(db, expression, quota.where, request.ranked_by.text_pool(quota.k))
     except error_types() as error:
-        if not (question.is_raw and is_of_the_statement(error)):
+        if not (request.is_raw and is_of_the_statement(error)):
             raise
         raise BadInput(
-            f"FTS5 does not understand {question.expression!r}: {error}",
+            f"FTS5 does not understand {expression!r}: {error}",
             hint="https://www.sqlite.org/fts5.html#full_text_query_syntax, or leave is_raw out",
         ) from error
+
+
+def _vectors(
+    db: Connection, request: Search, models: Models, silent: dict[str, str]
+) -> list[tuple[Compared, bytes]]:
+    """The vector of the question by each model; none, with why in `silent`, if none can be compared."""
+    found = [
+        (way, vector)
+        for way in nearest.ways(models, request.text)
+        if (vector := nearest.embed_query(request.text, db, way.embedder, silent)) is not None
+    ]
+    if not found and models.first is not None and models.multilingual is not None:
+        return _vectors(db, request, Models(models.first), silent)
+    return found
 
 
 def _vector_side(
     db: Connection,
     request: Search,
-    models: Models,
-    silent: dict[str, str],
+    quota: Quota,
+    vectors: Iterable[tuple[Compared, bytes]],
     held: HeldVectors | None,
 ) -> Lists:
-    """The candidates nearest in meaning, by each model; none, with the reason in `silent`, if none can be
-    compared."""
-    lists: Lists = []
-    pool = request.ranked_by.vector_pool(request.k, alone=request.mode == "vector")
-    for embedder, reads in nearest.ways(models, request.text):
-        vector = nearest.embed_query(request.text, db, embedder, silent)
-        if vector is not None:
-            of = set_for(embedder)
-            least = request.min_similarity
-            found = nearest.nearest(db, vector, request.where, pool, least, reads, held, of)
-            lists.append(found)
-    if not lists and models.first is not None and models.multilingual is not None:
-        return _vector_side(db, request, Models(models.first), silent, held)
-    return lists
+    """The candidates nearest in meaning, by each model."""
+    pool = request.ranked_by.vector_pool(quota.k, alone=request.mode == "vector")
+    least = request.min_similarity
+    return [
+        nearest.nearest(db, vector, quota.where, pool, least, way.reads, held, set_for(way.embedder))
+        for way, vector in vectors
+    ]
 
 
 def _around(db: Connection, candidate: Candidate, neighbours: int) -> Surroundings | None:

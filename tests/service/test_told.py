@@ -1,6 +1,9 @@
 """What an agent is told: one list of what belongs to the prompt, whatever kind it is, and little else."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +12,7 @@ import pytest
 import memlog
 from memlog.projector.text.stemming import language_of
 from memlog.query.context.background import TEXTS
+from memlog.query.search import fts_query, hybrid
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "told"
 CHAT = ("telegram", "7")
@@ -170,6 +174,63 @@ def test_a_context_of_a_running_chat_keeps_its_last_turns(store: memlog.Store) -
         "m39",
     ]
     assert "memory" in {entry.part for entry in given.entries}
+
+
+# One search
+
+
+def test_a_context_parses_its_question_once_and_searches_once(
+    store: memlog.Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt = "what was said today of the boiler of Virtanen?"
+    (tmp_path / "boiler.md").write_text("# The boiler\n\nVirtanen services the boiler.\n")
+    store.documents.add(tmp_path / "boiler.md", source="house")
+    store.memories.save("The boiler was serviced in October by Virtanen", memory_id="boiler")
+    store.append([said(0, "Virtanen was here today for the boiler")])
+    store.maintenance.embed()
+    parsed: list[str] = []
+    searched: list[int] = []
+    words, find = fts_query.question_words, hybrid.find
+    monkeypatch.setattr(fts_query, "question_words", lambda text: parsed.append(text) or words(text))
+    monkeypatch.setattr(
+        hybrid, "find", lambda db, asked, quotas, *rest: searched.append(1) or find(db, asked, quotas, *rest)
+    )
+    given = store.context(prompt, explain=True, record=False)
+    assert {entry.part for entry in given.entries} == {"memory", "passage", "document"}
+    assert parsed.count(prompt) == 1
+    assert len(searched) == 1
+
+
+PASTES = """
+import json, sys, memlog
+with memlog.open(sys.argv[1]) as store:
+    given = store.context(sys.argv[2], record=False, sync=False, explain=True)
+    print(json.dumps([(each.id, str(each.score)) for each in (*given.entries, *given.left_out)]))
+"""
+
+
+def test_of_equal_lines_of_a_long_paste_every_process_looks_up_the_same(store: memlog.Store) -> None:
+    kinds = (
+        ("lantern", "harbour", "violin", "saddle", "glacier"),
+        ("pepper", "anvil", "canoe", "tulip", "copper"),
+    )
+    for number, (one, other) in enumerate(zip(*kinds, strict=True)):
+        store.memories.save(f"the {one} is green", memory_id=f"m{number}", dedup=False)
+        store.append([said(number, f"the {other} is heavy")])
+    store.maintenance.embed()
+    paste = "\n".join(
+        f"somebody wrote about this {word} on some evening" for words in kinds for word in words
+    )
+    given = {
+        subprocess.run(
+            [sys.executable, "-c", PASTES, str(store.path), paste],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            check=True,
+            capture_output=True,
+        ).stdout
+        for seed in range(4)
+    }
+    assert len(given) == 1
 
 
 # A new user

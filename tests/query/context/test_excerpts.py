@@ -4,6 +4,7 @@ import pytest
 
 from memlog.query.context.excerpts import EXCERPT_TOKENS, Excerpts
 from memlog.query.context.token_counters import tokens
+from memlog.query.search.fts_query import parse
 
 LONG = {
     "full stops": ("It rains. " * 400 + "The kettle is broken. " + "It snows. " * 400, "kettle"),
@@ -24,7 +25,7 @@ LONG = {
 @pytest.mark.parametrize("shape", LONG)
 def test_a_long_text_is_cut_to_what_answers_whatever_its_sentences_end_with(shape: str) -> None:
     text, asked = LONG[shape]
-    cut = Excerpts(asked, "model").of(text)
+    cut = Excerpts(parse(asked), "model").of(text)
     assert asked in cut
     assert "…" in cut
     assert tokens(cut, "model") <= EXCERPT_TOKENS + 10
@@ -32,4 +33,4 @@ def test_a_long_text_is_cut_to_what_answers_whatever_its_sentences_end_with(shap
 
 def test_a_short_text_stays_whole() -> None:
     for text in ("The kettle is broken.", "", "…", "\n\n"):
-        assert Excerpts("kettle", "model").of(text) == text
+        assert Excerpts(parse("kettle"), "model").of(text) == text
