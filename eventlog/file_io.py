@@ -63,7 +63,10 @@ def ends_with_newline(fd: int, offset: int) -> bool:
 
 def blocks(fd: int, start: int = 0, end: int | None = None) -> Iterator[bytes]:
     """The bytes of an open file from `start` to `end` (None: its end), by the megabyte."""
-    while block := disk.read(fd, _BLOCK if end is None else min(_BLOCK, end - start), start):
+    while end is None or start < end:
+        block = disk.read(fd, _BLOCK if end is None else min(_BLOCK, end - start), start)
+        if not block:
+            return
         yield block
         start += len(block)
 

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -223,7 +223,11 @@ def segment_names(folder: Path | int) -> list[SegmentName]:
 
 
 def segments_of(
-    log: Path, only: Iterable[str] | None = None, *, unread: dict[str, OSError] | None = None
+    log: Path,
+    only: Iterable[str] | None = None,
+    *,
+    unread: dict[str, OSError] | None = None,
+    sealed: Container[tuple[str, str]] | None = None,
 ) -> tuple[list[Segment], list[Path]]:
     """All segments below `log`, sorted; and the paths that are no part of the log.
 
@@ -231,16 +235,18 @@ def segments_of(
 
     only: the streams to list; None for all.
     unread: gets the error of each stream, or of `conversations`, that may not be read; None to raise it.
+    sealed: the sealed segments, if the caller has read which they are.
     """
-    # Imported here: an append lists no segments.
-    from memlog.eventlog.seals.reader import sealed_bytes
-
     segments: list[Segment] = []
     if only is None:
         folders, strangers = _stream_folders(log, unread)
     else:
         folders, strangers = existing_streams(log, only), []
-    sealed = sealed_bytes(log)
+    if sealed is None:
+        # Imported here: an append lists no segments.
+        from memlog.eventlog.seals.reader import sealed_bytes
+
+        sealed = sealed_bytes(log)
     for stream, folder in folders:
         try:
             names, others = _segment_names(folder)

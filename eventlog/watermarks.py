@@ -6,6 +6,7 @@ needs the projector lock.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,7 +78,11 @@ class Watermarks:
         self._store = store
         self._log = store / LOG
         self._file = WatermarkFile(store)
-        self._writer = Writer(store)
+
+    @cached_property
+    def _writer(self) -> Writer:
+        """Read where it is asked for: most catch-ups have lost nothing."""
+        return Writer(self._store)
 
     @property
     def is_void(self) -> bool:

@@ -76,8 +76,12 @@ class Log:
             Busy: another writer held the stream for too long.
             LogError: the log cannot be written. Retry with the same ids, unless a newer memlog wrote the log.
         """
+        return self.append_drafts([self.draft(event) for event in events])
+
+    def append_drafts(self, drafts: Sequence[Draft]) -> list[Position]:
+        """As `append`, for events that `draft` has encoded. Raises Busy and LogError as `append`."""
         positions = []
-        for outcome in self.append_each([self.draft(event) for event in events]):
+        for outcome in self.append_each(drafts):
             if not isinstance(outcome, Position):
                 raise outcome
             positions.append(outcome)
@@ -88,7 +92,7 @@ class Log:
         return self.append(redactions_of(targets, reason))
 
     def draft(self, event: Event | dict[str, Any] | bytes) -> Draft:
-        """Check and encode an event for `append_each`. Raises BadInput and NotFound as `append`."""
+        """Check and encode an event for `append_drafts`. Raises BadInput and NotFound as `append`."""
         made = draft(event, self._find_stream, redact=self._redact)
         self._check(made)
         return made

@@ -84,15 +84,16 @@ def catch_up(
             far stays.
     """
     refused: dict[str, OSError] = {}
-    segments, strangers = segments_of(log, streams, unread=refused)
+    # Before the segments: what is sealed from now on is newer than they are, and the next catch-up's.
+    sealed = sealed_bytes(log)
+    segments, strangers = segments_of(log, streams, unread=refused, sealed=sealed)
     report = CatchUp(notes=[*_notes_of(log, strangers), *starmap(_refusal, refused.items())])
     is_read = partial(_is_readable, refused)
     known = {name: point for name, point in checkpoints.load_all(db, streams).items() if is_read(name[0])}
     only = None
     if refused or streams is not None:
-        named = sealed_bytes(log)
-        only = [name for name in named if is_read(name[0]) and (streams is None or name[0] in streams)]
-    report.notes += _notes_on(losses(log, only=only))
+        only = [name for name in sealed if is_read(name[0]) and (streams is None or name[0] in streams)]
+    report.notes += _notes_on(losses(log, only=only, sealed=sealed))
     work = _unread(log, segments, known, bounds)
     watermarks = watermarks_of(log) if remembers and work else None
     begins_to_remember = watermarks is not None and watermarks.is_void
@@ -238,12 +239,15 @@ class _Reader(msgspec.Struct):
                 with self.turn():
                     before = checkpoints.load(self.db, stretch.segment).fingerprint
                     tally = next(batches, None)
+                    is_done = checkpoints.load(self.db, stretch.segment).offset == stretch.end
                     if self.watermarks and tally and tally.bytes:
                         notes = remember(self.db, self.watermarks, [stretch.segment], before)
                         self.report.notes += notes
                 if tally is None:
                     return True
                 self._count(tally)
+                if is_done:
+                    return True
         return False
 
     def replay(self, stream: str) -> None:

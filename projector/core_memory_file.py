@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from memlog.eventlog import disk
-from memlog.eventlog.file_io import status_at
+from memlog.eventlog.file_io import file_version, status_at
 from memlog.eventlog.layout import CORE_VIEW, CORE_VIEW_PENDING, CORE_VIEW_WRITTEN, PROJECTOR_LOCK
 from memlog.eventlog.locks import locked
 from memlog.eventlog.streams import shown
@@ -53,15 +53,21 @@ class CoreView:
         self._lock = store / PROJECTOR_LOCK
         self._lock_timeout = lock_timeout
         self._told: bytes | None = None
+        self._equal: tuple[list[tuple[int, ...]], bytes] | None = None
+        """The state of its files that were found to be equal, and their text."""
 
     def is_up_to(self, db: Connection) -> bool:
         """Whether the view and its copy are equal to `db`: a look without the lock."""
-        due = _rendered(core_memory(db))
-        return atomic_file.read(self.path) == atomic_file.read(self._written) == due
+        due, state = _rendered(core_memory(db)), self.state()
+        if self._equal == (state, due):
+            return True
+        is_equal = atomic_file.read(self.path) == atomic_file.read(self._written) == due
+        self._equal = (state, due) if is_equal else None
+        return is_equal
 
-    def state(self) -> list[tuple[int, int, int] | None]:
-        """Inode, size and time of change of its files; None for one that is missing."""
-        return [_state(path) for path in (self.path, self._written)]
+    def state(self) -> list[tuple[int, ...]]:
+        """The versions of its files; see `file_version`."""
+        return [file_version(status_at(path)) for path in (self.path, self._written)]
 
     def bring_up(self, db: Connection) -> str | None:
         """Write the core memory of `db`. Under the projector lock.
@@ -137,8 +143,3 @@ class CoreView:
 
 def _rendered(sections: Sections) -> bytes:
     return msgspec.json.format(msgspec.json.encode(sections), indent=2) + b"\n"
-
-
-def _state(path: Path) -> tuple[int, int, int] | None:
-    status = status_at(path)
-    return None if status is None else (status.st_ino, status.st_size, status.st_mtime_ns)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from memlog.eventlog import disk, permissions
 from memlog.eventlog.errors import DatabaseError
-from memlog.eventlog.file_io import is_regular, status_at
+from memlog.eventlog.file_io import file_version, is_regular, status_at
 from memlog.eventlog.folders import make_path
 from memlog.eventlog.layout import CURRENT, MODEL
 from memlog.projector import atomic_file
@@ -20,19 +20,30 @@ class Generations:
     def __init__(self, store: Path) -> None:
         self.folder = store / MODEL
         self._current = store / CURRENT
+        self._known: tuple[tuple[int, ...], Path | None] | None = None
 
     def current(self) -> Path | None:
         """The live generation, if any."""
         named = self._named()
         while named is not None and not is_regular(named):
             # Two others may have taken its place since its name was read.
+            self._known = None
             before, named = named, self._named()
             if named == before:
                 return None
         return named
 
     def _named(self) -> Path | None:
-        """The file that CURRENT names, which may be missing; None if it names no generation, or is a link."""
+        """The file that CURRENT names, which may be missing; None if it names no generation, or is a link.
+
+        CURRENT is read again once it is another file: every step of a catch-up asks.
+        """
+        version, known = file_version(status_at(self._current)), self._known
+        if known is None or known[0] != version:
+            self._known = known = version, self._read()
+        return known[1]
+
+    def _read(self) -> Path | None:
         try:
             name = (atomic_file.read(self._current) or b"").decode().strip()
         except (NotADirectoryError, FileExistsError, UnicodeDecodeError):

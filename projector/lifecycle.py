@@ -151,7 +151,8 @@ class Projector:
                 if self.generations.current() != path:
                     remove_database(path)
                 raise
-        return self._with_core_view(Projection(read, why, replaced, cached), self._lock_timeout)
+        done = Projection(read, why, replaced, cached)
+        return self._with_core_view(self.live(), done, self._lock_timeout)
 
     def replace_damaged(self, error: DatabaseError, *, progress: Progress | None = None) -> Projection:
         """Replace the live generation, which raised `error`, by one built from the log; see `rebuild`."""
@@ -245,13 +246,13 @@ class Projector:
 
     def why_unusable(self) -> str | None:
         """Why the live generation cannot be read on; None where it can."""
-        if self.generations.current() is None:
-            return self.generations.why_none()
         try:
             db = self.live()
             with wrapped("the read model"):
                 stored = projection_id.stored_projection_id(db)
         except DatabaseError as error:
+            if self.generations.current() is None:
+                return self.generations.why_none()
             self.close()
             return f"the read model could not be read ({error.message})"
         if stored != projection_id.projection_id(self.sizes):
@@ -275,9 +276,11 @@ class Projector:
         seconds: float | None = None,
         streams: Collection[str] | None = None,
     ) -> Projection:
+        # The one that was just found to be usable: each turn checks that it still is the live one.
+        db = self.live() if self._live is None else self._live[1]
         with wrapped("the read model"):
             read = catchup.catch_up(
-                self.live(),
+                db,
                 self.log,
                 self.sizes,
                 turn=lambda: self._turn(lock_timeout),
@@ -286,16 +289,16 @@ class Projector:
                 remembers=True,
                 streams=streams,
             )
-        return self._with_core_view(Projection(read), lock_timeout)
+        return self._with_core_view(db, Projection(read), lock_timeout)
 
-    def _with_core_view(self, done: Projection, lock_timeout: float) -> Projection:
-        """Bring the core view up to the read model; note a change by hand in `done`."""
+    def _with_core_view(self, db: Connection, done: Projection, lock_timeout: float) -> Projection:
+        """Bring the core view up to the read model in `db`; note a change by hand in `done`."""
         try:
             with wrapped("the read model"):
-                if self.core_view.is_up_to(self.live()):
+                if self.core_view.is_up_to(db):
                     return done
-                with self._turn(lock_timeout):
-                    note = self.core_view.bring_up(self.live())
+                with self._turn(lock_timeout, db):
+                    note = self.core_view.bring_up(db)
                 done.read.notes += [] if note is None else [note]
         except (Busy, _GenerationChanged):
             # The other process shows what it has projected, which is no less than this.
@@ -311,6 +314,7 @@ class Projector:
         db: the connection to it by which all was read that is written now, if it may have been closed.
         """
         with self._locked(lock_timeout):
+            # Asked anew, however often it was before: another process may have published one meanwhile.
             if self._live is None or self._live[0] != self.generations.current():
                 raise _GenerationChanged
             if db is not None and db is not self._live[1]:

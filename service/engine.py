@@ -18,7 +18,7 @@ from memlog.service.read_model import Answer, ReadModel
 from memlog.service.read_pool import ReadPool
 
 if TYPE_CHECKING:
-    from memlog.eventlog.encode import FindStream
+    from memlog.eventlog.encode import Draft, FindStream
     from memlog.eventlog.writer import Log
     from memlog.service.documents.readers import Readers
     from memlog.service.jobs.schedule import JobRules
@@ -94,6 +94,11 @@ class Engine:
     def append(self, events: Iterable[EventLike]) -> list[Position]:
         """Append events of a client; see `acting_for`."""
         return self.log.append(marked(events))
+
+    def draft(self, event: Event) -> "Draft":
+        """Check and encode an event of a client for `append_drafts` of the log."""
+        (given,) = marked([event])
+        return self.log.draft(given)
 
     @cached_property
     def log(self) -> "Log":

@@ -59,7 +59,7 @@ class _State(NamedTuple):
     """What a catch-up depends on: the live generation, the file that shows core memory, and the log."""
 
     live: Path
-    core_view: list[tuple[int, int, int] | None]
+    core_view: list[tuple[int, ...]]
     log: list[FileState]
 
 

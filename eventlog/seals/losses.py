@@ -1,6 +1,6 @@
 """Compares sealed segments with their seals: losses and differences."""
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -106,22 +106,33 @@ class Ownership:
         return writer_of(segment) in self._sealed_here
 
 
-def losses(log: Path, *, only: Iterable[tuple[str, str]] | None = None) -> list[Loss]:
+def losses(
+    log: Path,
+    *,
+    only: Iterable[tuple[str, str]] | None = None,
+    sealed: Mapping[tuple[str, str], int] | None = None,
+) -> list[Loss]:
     """The sealed segments, all or `only` these, that are missing or shorter than their seals, without those
     of other writers, which are `arriving`. Raises OSError.
+
+    sealed: the `sealed_bytes` of the log, if they are known.
     """
+    short = [*_short(log, sealed_bytes(log) if sealed is None else sealed, only)]
+    if not short:
+        return []  # who owns a segment takes reading three files, and most logs have lost nothing
     owner = Ownership(log)
-    return [loss for loss in _short(log, only) if not owner.is_foreign(loss.segment)]
+    return [loss for loss in short if not owner.is_foreign(loss.segment)]
 
 
 def arriving(log: Path) -> list[Loss]:
     """The sealed segments of other writers that are missing or incomplete. Raises OSError."""
     owner = Ownership(log)
-    return [loss for loss in _short(log) if owner.is_foreign(loss.segment)]
+    return [loss for loss in _short(log, sealed_bytes(log)) if owner.is_foreign(loss.segment)]
 
 
-def _short(log: Path, only: Iterable[tuple[str, str]] | None = None) -> Iterator[Loss]:
-    sealed = sealed_bytes(log)
+def _short(
+    log: Path, sealed: Mapping[tuple[str, str], int], only: Iterable[tuple[str, str]] | None = None
+) -> Iterator[Loss]:
     names = list(sealed if only is None else filter(sealed.__contains__, only))
     folders = dict(existing_streams(log, {stream for stream, _ in names}))
     for name in names:

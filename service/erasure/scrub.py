@@ -45,8 +45,9 @@ def scrub_store(read_model: ReadModel, lock_timeout: float, asked: Scrub) -> Scr
     segments = segments_about(read_model.projector.log)
     redacted = redacted_keys(segments)
     # Afterwards, so that the read model has all of them before a byte is erased. A damaged one is replaced:
-    # its content is unknown.
-    read_model.decide(checkpoints.load_all)
+    # its content is unknown. A shared catch-up would not look at one that is up to the log.
+    read_model.check_writable()
+    read_model.healed(lambda: read_model.noted(read_model.projector.catch_up()))
     due = dict(scrub.due_lines(segments, redacted))
     found = ScrubReport(
         lines=sum(map(len, due.values())),

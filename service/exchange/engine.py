@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from memlog.eventlog import disk, timestamps
 from memlog.eventlog.acknowledgements import AppendWarning, Position, warnings_of
 from memlog.eventlog.content_ids import content_hash_of_one
-from memlog.eventlog.encode import draft
+from memlog.eventlog.encode import Draft
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import CoreMemoryUpdated, MemorySaved
@@ -77,18 +77,26 @@ class ImportReport(msgspec.Struct, kw_only=True):
     prefixes: list[str] = []
 
 
+class _New(NamedTuple):
+    """An event that the log lacks. drafted: as it was encoded to check it; None for a change."""
+
+    event: Event
+    drafted: Draft | None = None
+
+
 class Importing:
     """One import.
 
-    append: makes events durable. decide: reads the read model of the log as it is now. log: the folder of
-        the log, which may be missing. key: makes the hashes in the ids of changes. tables: reads
-        databases. redacts: whether keys are masked.
+    draft: checks and encodes an event. append: makes encoded events durable. decide: reads the read model
+        of the log as it is now. log: the folder of the log, which may be missing. key: makes the hashes in
+        the ids of changes. tables: reads databases. redacts: whether keys are masked.
     """
 
     def __init__(
         self,
         report: ImportReport,
-        append: Callable[[Sequence[Event]], list[Position]],
+        draft: Callable[[Event], Draft],
+        append: Callable[[Sequence[Draft]], list[Position]],
         decide: Deciding,
         log: Path,
         key: Callable[[], bytes],
@@ -98,7 +106,8 @@ class Importing:
         redacts: bool,
     ) -> None:
         self._tables = tables
-        self._report, self._append, self._decide, self._log = report, append, decide, log
+        self._report, self._decide, self._log = report, decide, log
+        self._draft, self._append = draft, append
         self._key, self._progress, self._redacts = key, progress, redacts
         self._skipped: Counter[str] = Counter()
         self._tried: dict[str, Holding] = {}
@@ -169,25 +178,26 @@ class Importing:
         found = self._found([*ids, *(name for record in batch for name in self._elsewhere(record))], changed)
         archived = [name for name in changed if name in found and found[name].is_archived]
         memories = self._read(lambda db: {name: memory(db, name) for name in archived}) if archived else None
-        new = [event for record in batch for event in self._new(record, found, memories or {}, now)]
+        new = [each for record in batch for each in self._new(record, found, memories or {}, now)]
         if not self._report.dry_run:
             new = self._appended(new)
         self._report.appended += len(new)
-        kinds = Counter(str(event.__struct_config__.tag) for event in new)
+        kinds = Counter(str(each.event.__struct_config__.tag) for each in new)
         self._report.types = dict(Counter(self._report.types) + kinds)
 
     def _new(
         self, record: Used, found: dict[str, Holding], memories: Mapping[str, Memory | None], now: str
-    ) -> Iterator[Event]:
+    ) -> Iterator[_New]:
         """The events of a record that the log lacks; what becomes of each is counted."""
         first = str(record.events[0].id)
         fates: list[_Fate] = []
         for event in record.events:
-            fates.append(self._counted(self._fate(record, event, found, now)))
+            made = dated(event, now, is_changed=bool(record.changes))
+            drafted, why = self._drafted(made)
+            fates.append(self._counted(self._fate(record, event, why, found, now)))
             if fates[-1] == "new":
-                made = dated(event, now, is_changed=bool(record.changes))
                 self._hold(found, str(event.id), Holding(base=stored(made, "updated", now)))
-                yield made
+                yield _New(made, drafted)
         own = fates[0]
         if own == "refused" or (own == "changed" and record.created is None):
             return  # the changes may be another record's
@@ -195,17 +205,19 @@ class Importing:
             is_open = own in ("known", "changed")
             fate = state_of(change, first, found[first], now) if is_open else own
             if self._counted(fate) == "new":
-                yield self._named(change, first, found, now)
+                yield _New(self._named(change, first, found, now))
         if own in ("known", "changed"):
             for reset in record.resets:
                 is_due = found[first].of(aspect_of(str(reset.id), first)[0])
                 said = restored(reset, memories.get(first)) if isinstance(reset, MemorySaved) else reset
                 if is_due and said is not None and state_of(reset, first, found[first], now) == "new":
                     self._counted("new")
-                    yield self._named(said, first, found, now)
+                    yield _New(self._named(said, first, found, now))
 
-    def _fate(self, record: Used, event: Event, found: dict[str, Holding], now: str) -> _Fate:
-        """What becomes of an event of a record's own."""
+    def _fate(
+        self, record: Used, event: Event, why: str | None, found: dict[str, Holding], now: str
+    ) -> _Fate:
+        """What becomes of an event of a record's own. why: the log does not take it."""
         name, group, content = str(event.id), record.group, content_hash_of_one(event)
         holding = found.get(name)
         if holding is not None and holding.is_forgotten:
@@ -216,7 +228,6 @@ class Importing:
             self._note(name, f"the source has this id twice{'' if is_same else ', with other words'}")
             return "known" if is_same else "refused"
         self._seen[name] = content
-        why = self._why_unstorable(event)
         if why is None and holding is not None:
             return self._known(record, event, holding, now)
         if why is None and _is_unfilled(event):
@@ -298,30 +309,30 @@ class Importing:
         report.refused += fate == "refused"
         return fate
 
-    def _why_unstorable(self, event: Event) -> str | None:
+    def _drafted(self, event: Event) -> tuple[Draft | None, str | None]:
+        """An encoded event, or why the log does not take it."""
         try:
-            draft(event, redact=self._redacts)
+            return self._draft(event), None
         except BadInput as error:
-            return error.message
-        return None
+            return None, error.message
 
     def _note(self, where: str, why: str) -> None:
         if len(self._report.problems) < _EXAMPLES:
             self._report.problems.append(ImportProblem(shown(where), shown(why)))
 
-    def _appended(self, new: list[Event]) -> list[Event]:
-        """Append events, each by itself where one of them cannot be stored; return those that are."""
-        try:
-            if new:
-                told = warnings_of(self._append(new))
-                self._report.warnings += told[: _EXAMPLES - len(self._report.warnings)]
-        except BadInput as error:
-            if len(new) > 1:
-                return [event for each in new for event in self._appended([each])]
-            self._report.refused += 1
-            self._note(str(new[0].id), error.message)
-            return []
-        return new
+    def _appended(self, new: list[_New]) -> list[_New]:
+        """Append events, without those that the log does not take; return them."""
+        taken = []
+        for event, known in new:
+            drafted, why = (known, None) if known is not None else self._drafted(event)
+            if drafted is not None:
+                taken.append(_New(event, drafted))
+            else:
+                self._report.refused += 1
+                self._note(str(event.id), str(why))
+        told = warnings_of(self._append([each.drafted for each in taken if each.drafted is not None]))
+        self._report.warnings += told[: _EXAMPLES - len(self._report.warnings)]
+        return taken
 
 
 def _length(record: Used) -> int:

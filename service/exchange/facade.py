@@ -40,7 +40,8 @@ class DataExchange(OperationGroup):
         with Tables(lambda: None) as tables, nullcontext() if asked.dry_run else lock:
             importing = Importing(
                 report,
-                self._append,
+                self._engine.draft,
+                self._engine.log.append_drafts,
                 self._decide,
                 self._engine.log_path,
                 cache(partial(_key, self._engine.path, makes=not asked.dry_run)),

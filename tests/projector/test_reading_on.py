@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections import Counter
 
 import pytest
 
@@ -14,6 +15,7 @@ from memlog.projector.digest import digest
 from memlog.projector.fold import fold_segment
 from memlog.projector.lifecycle import Projector
 from memlog.projector.segment_range import Tally, as_it_stands
+from tests.support.recorded_disk import recording
 
 
 class History:
@@ -227,6 +229,19 @@ def test_a_projector_that_another_has_overtaken_reads_nothing(history):
     assert tallies == [Tally()]
     history.log.append([message(7)])
     assert history.catch_up().events == 1
+    assert history.is_like_a_replay()
+
+
+def test_a_line_is_caught_up_with_few_system_calls(history):
+    history.log.append([message(6)])
+    history.catch_up()  # which also looks once whether the file of core memory is as it should be
+    history.log.append([message(7)])
+    with recording() as disk:
+        assert history.catch_up().events == 1
+    calls = Counter((each.call, each.path.name) for each in disk.trace)
+    # The generation once, and again under the lock; the log for its seals, and for its folders.
+    assert (calls["look", "CURRENT"], calls["open", "CURRENT"], calls["entries", "log"]) == (2, 0, 2)
+    assert len(disk.trace) <= 60
     assert history.is_like_a_replay()
 
 

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 import memlog
+from memlog.eventlog import encode
 from tests.support.places import FIXTURES
 
 SAMPLES = FIXTURES / "imports"
@@ -94,6 +95,16 @@ def test_a_sample_becomes_events_once_and_every_record_is_accounted_for(name: st
         digest = store.maintenance.digest()
         store.maintenance.project(from_scratch=True)
         assert store.maintenance.digest() == digest
+
+
+def test_an_import_encodes_each_event_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    encode_one, encoded = encode._drafted, []
+    monkeypatch.setattr(
+        encode, "_drafted", lambda event, source: encoded.append(event) or encode_one(event, source)
+    )
+    with memlog.open(tmp_path / "store") as store:
+        report = store.exchange.import_from("tiered", [tiered(tmp_path)])
+    assert len(encoded) == report.appended == 11
 
 
 def test_texts_times_kinds_and_ranks_are_those_of_the_source(tmp_path: Path) -> None:
