@@ -109,12 +109,9 @@ class Answer(msgspec.Struct, frozen=True):
         elif form == "md":
             _echo(_markdown(self.table))
         else:
-            self._print_text()
+            _echo(_aligned(self.table) if self.text is None else self.text)
         for text in self.notes:
             note(text)
-
-    def _print_text(self) -> None:
-        _echo(_aligned(self.table) if self.text is None else self.text)
 
 
 class TextAnswer(Answer, frozen=True):
