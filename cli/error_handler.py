@@ -85,7 +85,6 @@ def exit_code_of(error: BaseException) -> int:
 
 
 def _classified(error: BaseException) -> tuple[int, Failure]:
-    """The exit code for an error, and its description."""
     match error:
         case _ if (what := _lacking(error)) is not None:
             hint = "give memlog more of it, or less to do at once; what was acknowledged is stored"

@@ -185,7 +185,6 @@ def touch(store: Store, asked: TouchMemories) -> Done:
 
 
 def _members(memory: "memlog.Memory") -> dict[str, object]:
-    """The fields of a memory without its content, for people."""
     members = asdict(memory)
     del members["content"]
     members |= {name: round(members[name], _DIGITS) for name in ("salience", "freshness", "relevance")}

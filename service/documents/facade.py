@@ -174,7 +174,6 @@ class Documents(OperationGroup):
             return self._append_one(SourceRemoved(source_id=source_id))
 
     def _added(self, request: FolderRequest, progress: Progress | None, *, claims: bool) -> IndexingReport:
-        """Add one folder."""
         with self._records(request.source_id).held(self._lock_timeout):
             before, versions = self._known(request.source_id)
             registered = self._decide(queries.registered)
@@ -200,7 +199,6 @@ class Documents(OperationGroup):
         return source.writer not in ("", *self._own_writers())
 
     def _refreshed(self, source: Registered, progress: Progress | None) -> IndexingReport:
-        """Refresh one source."""
         plan = as_registered(source, {})
         try:
             with self._records(source.source_id).held(self._lock_timeout):

@@ -142,7 +142,6 @@ class Indexing:
         return positions
 
     def _lines(self, root: Root, files: list[str]) -> Iterator[bytes]:
-        """The events of new and changed files."""
         for number, file in enumerate(files, start=1):
             try:
                 if (line := self._line_of(root, file)) is not None:

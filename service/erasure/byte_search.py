@@ -215,7 +215,6 @@ def _blocks(file: BinaryIO, first: int, size: int, head: int) -> _Blocks:
 
 
 def _found_in(blocks: _Blocks, forms: _Forms) -> Iterator[int]:
-    """The offsets at which one of `forms` begins."""
     kept = forms.longest - 1
     before = b""
     for offset, block in blocks:

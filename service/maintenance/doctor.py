@@ -169,7 +169,6 @@ def _room(read_model: ReadModel) -> Finding:
 
 
 def _existing(folder: Path) -> Path:
-    """The folder, or its nearest parent that exists."""
     return folder if disk.is_folder(folder) else _existing(folder.absolute().parent)
 
 

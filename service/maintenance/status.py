@@ -1,7 +1,5 @@
 """The state of a store, and what works here."""
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from memlog.eventlog import timestamps
@@ -16,11 +14,9 @@ from memlog.query.set_aside import SetAside, failures_of_today
 from memlog.service.maintenance.model_findings import why_multilingual, why_not_multilingual
 from memlog.service.memories.fading import PRUNED
 from memlog.service.providers.breaker import Breaker, ProviderState
+from memlog.service.providers.settings import LanguageModelProvider
 from memlog.service.read_model import ReadModel, name_pending
 from memlog.service.searches import providers_of
-
-if TYPE_CHECKING:
-    from memlog.service.providers.settings import LanguageModelProvider
 
 
 class Status(msgspec.Struct, kw_only=True):
@@ -71,7 +67,7 @@ class Status(msgspec.Struct, kw_only=True):
     silent: dict[str, str]
 
 
-def status_of(language_model: "LanguageModelProvider | None", read_model: ReadModel) -> Status:
+def status_of(language_model: LanguageModelProvider | None, read_model: ReadModel) -> Status:
     """Read the state, without catching up."""
     projector = read_model.projector
     (embedder, multilingual), silent = read_model.model.models_or_why()
