@@ -109,9 +109,12 @@ class Answer(msgspec.Struct, frozen=True):
         elif form == "md":
             _echo(_markdown(self.table))
         else:
-            _echo(_aligned(self.table) if self.text is None else self.text)
+            self._print_text()
         for text in self.notes:
             note(text)
+
+    def _print_text(self) -> None:
+        _echo(_aligned(self.table) if self.text is None else self.text)
 
 
 class TextAnswer(Answer, frozen=True):

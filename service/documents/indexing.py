@@ -115,7 +115,12 @@ class Indexing:
         if has_user:
             found.files.remove(USER_FILE)
         if plan.registration.kind == "memory":
-            found.skipped = [_told_of_link(each) for each in found.skipped]
+            # What a link of notes leads to was there before, or is missed.
+            detail = "it is a link, which is not followed: its notes are not found"
+            found.skipped = [
+                msgspec.structs.replace(each, detail=detail) if each.reason == "link" else each
+                for each in found.skipped
+            ]
         report.skipped = found.skipped
         report.found = len(found.files) + len(found.skipped)
         try:
@@ -238,12 +243,6 @@ class Indexing:
     def _end(self, state: JobState, error: str | None) -> None:
         self._job.state, self._job.error, self._job.ended = state, error, timestamps.now()
         self._records.keep(self._job)
-
-
-def _told_of_link(skipped: SkippedFile) -> SkippedFile:
-    """Of notes each link is named: what it leads to was there before, or is missed."""
-    detail = "it is a link, which is not followed: its notes are not found"
-    return msgspec.structs.replace(skipped, detail=detail) if skipped.reason == "link" else skipped
 
 
 def _line(source_id: str, file: str, text: TextFile) -> bytes:
