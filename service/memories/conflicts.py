@@ -10,7 +10,6 @@ from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import MemoriesMerged, MemoryArchived
 from memlog.eventlog.extraction import Extraction, MergeDecision
-from memlog.projector.sqlite import Connection
 from memlog.query.conflicts import MemoryConflict, conflicts
 from memlog.query.memories import memory
 from memlog.query.merges import worded_by_somebody
@@ -50,7 +49,8 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
         new_id(), "person", "resolve", memory_ids=ids if decision.relation == "accepted" else []
     )
     # What a proposal has been since it was made stays, so that taking the decision back restores it.
-    active = decide(lambda db: [each for each in (*ids, *proposed) if _is_active(db, each)])
+    there = decide(lambda db: [memory(db, each) for each in (*ids, *proposed)])
+    active = [each.memory_id for each in there if each is not None and each.archived_at is None]
     changes: list[Event] = [
         MemoryArchived(memory_id=each, extraction=origin) for each in active if each not in kept
     ]
@@ -66,8 +66,3 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
     append([*changes, closing])
     found.state, found.decided_by, found.memory_id = "decided", "person", decision.memory_id
     return found
-
-
-def _is_active(db: Connection, memory_id: str) -> bool:
-    found = memory(db, memory_id)
-    return found is not None and found.archived_at is None
