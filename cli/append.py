@@ -105,7 +105,6 @@ def _command(name: str, kind: type[Event]) -> click.Command:
 
 
 def _sentence(answer: Position | dict[str, Any]) -> str:
-    """An answer for people."""
     if not isinstance(answer, Position):
         return f"Line {answer['line']} was not stored: {answer['error'].message}."
     repeated = " It was stored before, and counts once." if answer.duplicate else ""

@@ -31,7 +31,10 @@ def config(ctx: click.Context, name: str | None) -> TextAnswer:
     """
     settings = ctx.ensure_object(Settings)
     if name is not None:
-        setting = _described(settings, _known(name))
+        if name not in BY_NAME:
+            said = f"there is no setting {name!r}; did you mean {nearest(name)}?"
+            raise click.BadParameter(said, param_hint="NAME")
+        setting = _described(settings, name)
         return TextAnswer(
             setting, text=[printable("" if setting["value"] is None else _text(setting["value"]))]
         )
@@ -42,14 +45,6 @@ def config(ctx: click.Context, name: str | None) -> TextAnswer:
         "nothing is sent to a provider"
     ]
     return TextAnswer({"settings": found, "sent": sent}, text=map(printable, lines))
-
-
-def _known(name: str) -> str:
-    if name not in BY_NAME:
-        raise click.BadParameter(
-            f"there is no setting {name!r}; did you mean {nearest(name)}?", param_hint="NAME"
-        )
-    return name
 
 
 def _described(settings: Settings, name: str) -> dict[str, Any]:

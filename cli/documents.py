@@ -174,7 +174,6 @@ def _files_in(folder: DocumentFolder) -> Iterator[tuple[str, DocumentFile]]:
 
 
 def _tree_lines(folder: DocumentFolder) -> Iterator[str]:
-    """A folder and its contents, a line each, indented."""
     documents, passages = counted(folder.documents, "document"), counted(folder.passages, "passage")
     yield f"{one_line(folder.name)}/  {documents}, {passages}"
     entries: list[DocumentFolder | DocumentFile] = [*folder.folders, *folder.files]

@@ -72,11 +72,8 @@ class Failure(msgspec.Struct):
 
 def failure_of(error: BaseException) -> Failure:
     """Describe `error` to a program; keys and passwords that it quotes are masked."""
-    # Imported here: most runs end without an error.
-    from memlog.eventlog.secrets import masked
-
     _, found = _classified(error)
-    return msgspec.structs.replace(found, message=masked(found.message), hint=masked(found.hint))
+    return msgspec.structs.replace(found, message=_masked(found.message), hint=_masked(found.hint))
 
 
 def exit_code_of(error: BaseException) -> int:
@@ -85,7 +82,6 @@ def exit_code_of(error: BaseException) -> int:
 
 
 def _classified(error: BaseException) -> tuple[int, Failure]:
-    """The exit code for an error, and its description."""
     match error:
         case _ if (what := _lacking(error)) is not None:
             hint = "give memlog more of it, or less to do at once; what was acknowledged is stored"
@@ -165,10 +161,14 @@ def _said(error: BaseException) -> str:
     """What a provider said: it may quote what it was sent, so that no file and no pipe gets it."""
     if not (isinstance(error, MemlogError) and error.said and sys.stderr.isatty()):
         return ""
+    return _masked(error.said)
+
+
+def _masked(text: str) -> str:
     # Imported here: most runs end without an error.
     from memlog.eventlog.secrets import masked
 
-    return masked(error.said)
+    return masked(text)
 
 
 def print_error(error: BaseException, *, as_json: bool) -> None:
@@ -179,9 +179,7 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
         # Imported here: it takes 2 ms, and `append` starts without it.
         import traceback
 
-        from memlog.eventlog.secrets import masked
-
-        click.echo(masked("".join(traceback.format_exception(error))), err=True, nl=False)
+        click.echo(_masked("".join(traceback.format_exception(error))), err=True, nl=False)
     failure = failure_of(error)
     if as_json:
         # Imported here: most runs end without an error, and --version needs no event.

@@ -47,7 +47,6 @@ def _context_of(root: click.Context, words: Sequence[str]) -> click.Context:
 
 
 def _below(context: click.Context) -> Iterator[tuple[str, click.Context]]:
-    """The commands of a group, by name."""
     group = context.command
     if isinstance(group, click.Group):
         for name in group.list_commands(context):

@@ -170,7 +170,6 @@ def _set_aside(found: "Sequence[memlog.SetAside]") -> dict[str, object]:
 
 
 def _provider(state: "memlog.ProviderState") -> tuple[str, str]:
-    """How a provider does, for people."""
     where = " ".join(filter(None, (state.type, state.model, state.base_url)))
     if not state.failures:
         return state.role, f"{where}: no failure"

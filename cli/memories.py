@@ -1,6 +1,6 @@
 """memlog memory."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -105,12 +105,17 @@ def list_(store: Store, asked: ListMemories) -> Answer:
 def show(store: Store, asked: GetMemory) -> Answer:
     found = _required(store.memories.get, asked)
     members = _members(found)
+    heads = [
+        f"{name.replace('_', ' '):<13}  {one_line(str(value))}"
+        for name, value in members.items()
+        if value not in (None, "")
+    ]
     # Indented, so that no line of it looks like one of memlog's.
     content = [f"    {line}".rstrip() for line in printable(found.content).split("\n")]
     return Answer(
         document=found,
         table=named_values(members | {"content": found.content}),
-        text=[*_heads(members), "", *content],
+        text=[*heads, "", *content],
     )
 
 
@@ -180,18 +185,10 @@ def touch(store: Store, asked: TouchMemories) -> Done:
 
 
 def _members(memory: "memlog.Memory") -> dict[str, object]:
-    """The fields of a memory without its content, for people."""
     members = asdict(memory)
     del members["content"]
     members |= {name: round(members[name], _DIGITS) for name in ("salience", "freshness", "relevance")}
     return members | {"tags": ", ".join(memory.tags), "position": str(memory.position)}
-
-
-def _heads(members: dict[str, object]) -> Iterator[str]:
-    """A line for each name with a value."""
-    for name, value in members.items():
-        if value not in (None, ""):
-            yield f"{name.replace('_', ' '):<13}  {one_line(str(value))}"
 
 
 def _event_lines(event: "memlog.StoredEvent") -> list[str]:

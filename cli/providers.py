@@ -4,19 +4,15 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import memlog
 from memlog.cli.settings import IN_FILE, VARIABLE, Settings
 from memlog.cli.settings_schema import BY_NAME
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.limits import OLLAMA_URL
+from memlog.eventlog.limits import OLLAMA_URL, EmbeddingType
 from memlog.eventlog.secrets import masked
 from memlog.eventlog.streams import shown
-
-if TYPE_CHECKING:
-    import memlog
-    from memlog.eventlog.limits import EmbeddingType
-    from memlog.service.providers.settings import Provider
 
 
 def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
@@ -36,11 +32,8 @@ def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
             return None
         folder = Path(model or "").expanduser()
         model = str(settings.store / folder if origin == IN_FILE else folder) if model else None
-    # Imported here: most stores have no provider.
-    from memlog import EmbeddingProvider
-
     with _naming("embedding"):
-        return EmbeddingProvider(
+        return memlog.EmbeddingProvider(
             type=kind,
             **_in_common(settings, "embedding") | {"model": model},
             dimension=settings.value("embedding.dimension"),
@@ -57,12 +50,9 @@ def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
     is_off = not settings.value("rerank.enabled") or settings.value("retrieval.mode") == "classic"
     if is_off or not _is_configured(settings, "rerank"):
         return None
-    # Imported here: most stores have no provider.
-    from memlog import RerankProvider
-
     kind, top_n = settings.value("rerank.type"), settings.value("rerank.top_n")
     with _naming("rerank"):
-        return RerankProvider(type=kind, **_in_common(settings, "rerank"), top_n=top_n)
+        return memlog.RerankProvider(type=kind, **_in_common(settings, "rerank"), top_n=top_n)
 
 
 def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | None":
@@ -73,12 +63,9 @@ def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | Non
     """
     if not _is_configured(settings, "language_model"):
         return None
-    # Imported here: most stores have no provider.
-    from memlog import LanguageModelProvider
-
     parameters = ("max_tokens_parameter", "temperature", "response_format", "system_role")
     with _naming("language_model"):
-        return LanguageModelProvider(
+        return memlog.LanguageModelProvider(
             **_in_common(settings, "language_model"),
             **_values(settings, "language_model", "type", "max_tokens", *parameters),
         )
@@ -90,17 +77,8 @@ def extraction_rules_of(settings: Settings) -> "memlog.ExtractionRules":
     Raises:
         BadInput: a setting has an invalid value.
     """
-    from memlog import ExtractionRules
-
-    return ExtractionRules(
-        enabled=settings.value("extraction.enabled"),
-        quiet_minutes=settings.value("extraction.quiet_minutes"),
-        tokens=settings.value("extraction.tokens"),
-        threshold=settings.value("extraction.threshold"),
-        max_per_session=settings.value("extraction.max_per_session"),
-        channels=settings.value("extraction.channels"),
-        max_tokens_per_day=settings.value("extraction.max_tokens_per_day"),
-    )
+    rules = memlog.ExtractionRules
+    return rules(**_values(settings, "extraction", *rules.__struct_fields__))
 
 
 def job_rules_of(settings: Settings) -> "memlog.JobRules | None":
@@ -113,9 +91,7 @@ def job_rules_of(settings: Settings) -> "memlog.JobRules | None":
     given = {key: settings.value(name) for key, name in names.items()}
     if all(given[key] == BY_NAME[name].default for key, name in names.items()):
         return None  # no import of what most commands do not need
-    from memlog import JobRules
-
-    return JobRules(**given)
+    return memlog.JobRules(**given)
 
 
 def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
@@ -127,20 +103,19 @@ def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
     sent = []
     embedding, rerank = embedding_of(settings), rerank_of(settings)
     if embedding is not None and embedding.type not in ("onnx", "none"):
-        where = _by_way_of(embedding, embedding.base_url or OLLAMA_URL)
+        where = _by_way_of(embedding.proxy, embedding.base_url or OLLAMA_URL)
         when = ", where no model of this machine works" if embedding.type == "auto" else ""
         sent.append({"what": "passages and questions", "to": where + when})
     if rerank is not None:
-        sent.append(
-            {"what": f"questions and the {rerank.top_n} best hits", "to": _by_way_of(rerank, rerank.base_url)}
-        )
+        what = f"questions and the {rerank.top_n} best hits"
+        sent.append({"what": what, "to": _by_way_of(rerank.proxy, rerank.base_url)})
     if (model := language_model_of(settings)) is not None:
-        sent.append({"what": "conversations", "to": _by_way_of(model, model.base_url)})
+        sent.append({"what": "conversations", "to": _by_way_of(model.proxy, model.base_url)})
     return sent
 
 
-def _by_way_of(provider: "Provider", url: str | None) -> str:
-    return str(url) if provider.proxy is None else f"{url} through {provider.proxy}"
+def _by_way_of(proxy: str | None, url: str | None) -> str:
+    return str(url) if proxy is None else f"{url} through {proxy}"
 
 
 def _is_configured(settings: Settings, section: str) -> bool:

@@ -164,7 +164,6 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
 
     @cached_property
     def _fields(self) -> dict[str, Field]:
-        """The fields that the command takes, by name."""
         return {
             field.name: field
             for field in _flat(self.request)
@@ -173,7 +172,6 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
 
     @cached_property
     def _words(self) -> dict[str, str]:
-        """What the help calls each field."""
         return {
             name: _metavar(field) if name in self._arguments else self._declaration(field).split("/")[0]
             for name, field in self._fields.items()

@@ -6,6 +6,7 @@ from typing import Any, get_args
 import click
 import msgspec
 
+import memlog
 from memlog.cli.output import note
 from memlog.cli.param_types import FOLDER, PROJECT, TEXT, ZONE, Number, TextType
 from memlog.cli.setting import Setting
@@ -14,7 +15,6 @@ from memlog.eventlog.limits import Limit
 
 
 def _number(name: str, limit: limits.Limit[Any], *, has_default: bool = True) -> tuple[str, Any, Any]:
-    """The name, default and type of a setting that is a number."""
     kind = click.IntRange if isinstance(limit.default, int) else Number
     return name, limit.default if has_default else None, kind(limit.least, limit.most)
 
@@ -35,24 +35,18 @@ def _time_of_job(text: str, *, has_day: bool) -> str:
 
 
 def _channels(text: str) -> tuple[str, ...]:
-    # Imported here: most commands make no context.
-    from memlog import People
-
-    return People(messengers=tuple(each.strip() for each in text.split(",")) if text else ()).messengers
+    names = tuple(each.strip() for each in text.split(",")) if text else ()
+    return memlog.People(messengers=names).messengers
 
 
 def _people(text: str) -> dict[str, list[str]]:
-    # Imported here: most stores name nobody.
-    from memlog import People
-
     try:
-        return People(chats=msgspec.json.decode(text, type=dict[str, list[str]])).chats
+        return memlog.People(chats=msgspec.json.decode(text, type=dict[str, list[str]])).chats
     except msgspec.DecodeError as error:
         raise ValueError(f"{text!r} is no JSON of chats by person") from error
 
 
 def _of_provider(section: str, asked: str, timeout: Limit[float]) -> tuple[Setting, ...]:
-    """The settings that providers have in common."""
     return (
         Setting(f"{section}.base_url", None, TEXT, "URL", f"Where {asked}; with the version: https://…/v1."),
         Setting(f"{section}.model", None, TEXT, "name", "The name of the model at the provider."),
@@ -82,7 +76,6 @@ def _of_provider(section: str, asked: str, timeout: Limit[float]) -> tuple[Setti
 
 
 def _choice(name: str, choices: object, default: str, meaning: str) -> Setting:
-    """A setting that is one of several words."""
     return Setting(name, default, click.Choice(get_args(choices)), ", ".join(get_args(choices)), meaning)
 
 

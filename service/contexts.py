@@ -31,7 +31,18 @@ def context(reads: ReadPool, log: Log, asked: BuildContext) -> Context:
     """
     started = time.perf_counter()
     if reads.first.is_off:
-        return _nothing(asked)
+        return Context(
+            text="",
+            form=asked.form,
+            counter=asked.counter,
+            max_tokens=asked.max_tokens,
+            tokens=0,
+            frame=0,
+            entries=[],
+            left_out=[],
+            silent=dict(OFF),
+            synced=True,
+        )
     try:
         if asked.part == "stable":
             return reads.healed(lambda read_model: _composed(read_model, asked, ContextHits()))[0]
@@ -54,21 +65,6 @@ def _record(log: Log, memory_ids: list[str], said: GivenContext) -> None:
     given = said.event
     given.stable, given.turn = (block and keyed_hash(key, block) for block in (said.stable, said.turn))
     log.append([*([MemoryAccessed(memory_ids=memory_ids)] if memory_ids else []), given])
-
-
-def _nothing(asked: BuildContext) -> Context:
-    return Context(
-        text="",
-        form=asked.form,
-        counter=asked.counter,
-        max_tokens=asked.max_tokens,
-        tokens=0,
-        frame=0,
-        entries=[],
-        left_out=[],
-        silent=dict(OFF),
-        synced=True,
-    )
 
 
 def _searched(read_model: ReadModel, asked: BuildContext, question: Asking) -> _Made:

@@ -31,7 +31,9 @@ def listening_at(path: Path) -> socket.socket:
         OSError: the folder is of others, or the path is too long for a socket.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _check_private(path.parent)
+    folder = path.parent.lstat()
+    if not stat.S_ISDIR(folder.st_mode) or folder.st_uid != os.geteuid() or folder.st_mode & 0o077:
+        raise PermissionError(f"{path.parent} is not of this user alone")
     path.unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -42,13 +44,6 @@ def listening_at(path: Path) -> socket.socket:
         listening.close()
         raise OSError(str(error)) from error
     return listening
-
-
-def _check_private(folder: Path) -> None:
-    """Raises OSError unless a folder is of this user alone."""
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
-        raise PermissionError(f"{folder} is not of this user alone")
 
 
 def is_own(connected: socket.socket) -> bool:

@@ -15,9 +15,12 @@ from typing import (
     Literal,
     ParamSpec,
     Protocol,
+    Required,
     Self,
+    TypedDict,
     TypeVar,
     Union,
+    Unpack,
     get_args,
     get_origin,
     get_type_hints,
@@ -60,35 +63,33 @@ class _Doc:
         return "A method of `operation`." if operation is None else operation.documentation()
 
 
+class _Traits(TypedDict, total=False):
+    effect: Required[Effect]
+    missing: ErrorCode
+    is_endless: bool
+    reads_paths: bool
+    writes_paths: bool
+    for_agents: bool
+    is_destructive: bool
+
+
 class Operation(Generic[S, P, Q, T]):
     """A method that is called with a request, or with its fields.
 
-    request: its class. run: does what a request asks. effect, missing, …: see `operation`.
+    request: its class. run: does what a request asks. traits: see `operation`.
     """
 
     __doc__ = _Doc()
 
-    def __init__(
-        self,
-        make: Callable[P, Q],
-        run: Callable[[S, Q], T],
-        *,
-        effect: Effect,
-        missing: ErrorCode | None,
-        is_endless: bool,
-        reads_paths: bool,
-        writes_paths: bool,
-        for_agents: bool,
-        is_destructive: bool,
-    ) -> None:
+    def __init__(self, make: Callable[P, Q], run: Callable[[S, Q], T], **traits: Unpack[_Traits]) -> None:
         self.request: type[Q] = make if isinstance(make, type) else make.__self__  # type: ignore[attr-defined]
-        self.effect = effect
-        self.missing = missing
-        self.is_endless = is_endless
-        self.reads_paths = reads_paths
-        self.writes_paths = writes_paths
-        self.for_agents = for_agents
-        self.is_destructive = is_destructive
+        self.effect = traits["effect"]
+        self.missing = traits.get("missing")
+        self.is_endless = traits.get("is_endless", False)
+        self.reads_paths = traits.get("reads_paths", False)
+        self.writes_paths = traits.get("writes_paths", False)
+        self.for_agents = traits.get("for_agents", False)
+        self.is_destructive = traits.get("is_destructive", False)
         self._make = make
         self._run = run
         self.__name__ = run.__name__
@@ -180,15 +181,7 @@ class Operation(Generic[S, P, Q, T]):
 
 
 def operation(
-    make: Callable[P, Q],
-    *,
-    effect: Effect,
-    missing: ErrorCode | None = None,
-    is_endless: bool = False,
-    reads_paths: bool = False,
-    writes_paths: bool = False,
-    for_agents: bool = False,
-    is_destructive: bool = False,
+    make: Callable[P, Q], **traits: Unpack[_Traits]
 ) -> Callable[[Callable[[S, Q], T]], Operation[S, P, Q, T]]:
     """The decorator that makes a method take the fields of a request, too.
 
@@ -200,14 +193,4 @@ def operation(
     for_agents: whether agents are offered it as a tool.
     is_destructive: whether a tool replaces or puts away what it finds; the log keeps it.
     """
-    return lambda run: Operation(
-        make,
-        run,
-        effect=effect,
-        missing=missing,
-        is_endless=is_endless,
-        reads_paths=reads_paths,
-        writes_paths=writes_paths,
-        for_agents=for_agents,
-        is_destructive=is_destructive,
-    )
+    return lambda run: Operation(make, run, **traits)

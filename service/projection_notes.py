@@ -17,7 +17,9 @@ def notes_of(done: Projection, projector: Projector, people: People) -> Iterator
         yield f"{done.rebuilt}: built one from the log ({done.read.events} events)"
     yield from done.read.notes
     if done.read.conflicts:
-        yield _of_conflicts(done.read.conflicts)
+        many = f"{done.read.conflicts} events reuse ids of earlier, different events: no read shows them"
+        one = "1 event reuses the id of an earlier, different event: no read shows it"
+        yield f"{one if done.read.conflicts == 1 else many}; store.maintenance.examine() lists them"
     yield from narrowed_scope(done, projector, people)
 
 
@@ -33,9 +35,3 @@ def narrowed_scope(done: Projection, projector: Projector, people: People) -> li
         how = "context.people joins the chats of one person"
         return [] if why is None else [f"contexts now keep chats apart: {why}; {how}"]
     return []
-
-
-def _of_conflicts(count: int) -> str:
-    many = f"{count} events reuse ids of earlier, different events: no read shows them"
-    one = "1 event reuses the id of an earlier, different event: no read shows it"
-    return f"{one if count == 1 else many}; store.maintenance.examine() lists them"

@@ -240,7 +240,6 @@ def _project(folder: Path, name: str, *, is_left: bool = False) -> Project | Non
 
 
 def _survey(folder: Path, name: str) -> ProjectRemoval:
-    """Counts the contents of a store's folder."""
     found = ProjectRemoval(name=name, folder=shown(folder), last_append=last_at(segments_of(folder / LOG)[0]))
     for entry in _below(folder):
         path = Path(entry.path)

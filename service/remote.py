@@ -92,7 +92,8 @@ class ServerConnection:
         except NotFound as error:
             if error.code != operation.missing:
                 raise
-            return _nothing(operation)
+            kinds = get_args(operation.answer)
+            return None if type(None) in kinds else False if Literal[False] in kinds else []
 
     def post(self, path: str, request: Request) -> bytes:
         """The answer, as JSON, of a path to a request."""
@@ -195,11 +196,6 @@ def _read(operation: Operation[Any, Any, Any, Any], data: bytes) -> Any:  # noqa
         except msgspec.ValidationError:
             continue
     raise DatabaseError("the answer of the server has another shape", hint="is it of another version?")
-
-
-def _nothing(operation: Operation[Any, Any, Any, Any]) -> Any:  # noqa: ANN401
-    kinds = get_args(operation.answer)
-    return None if type(None) in kinds else False if Literal[False] in kinds else []
 
 
 def _error_of(given: httpx2.Response) -> MemlogError:

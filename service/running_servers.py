@@ -63,22 +63,6 @@ class Announcement(ExitStack):
         super().__init__()
         self.sockets: list[socket.socket] = []
 
-    def announce(self, folder: Path, runtime: Path | None, served: Path, server: RunningServer) -> None:
-        """See `announced`."""
-        file = _file(folder, served)
-        with suppress(OSError, Busy):
-            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self.enter_context(locks.locked(file, "the server", _PATIENCE))
-            if runtime is not None:
-                path = runtime / file.with_suffix(".sock").name
-                with suppress(OSError):
-                    self.sockets.append(listening_at(path))
-                    server = replace(server, socket=str(path))
-                    self.callback(path.unlink, missing_ok=True)
-            told = file.with_suffix(".json")
-            self.callback(told.unlink, missing_ok=True)
-            told.write_bytes(msgspec.json.encode(server))
-
 
 @contextmanager
 def announced(
@@ -93,8 +77,20 @@ def announced(
         server leaves names nobody. If another server serves the same, that one is found.
     runtime: the folder of its socket; None for none.
     """
+    file = _file(folder, served)
     with Announcement() as announcement:
-        announcement.announce(folder, runtime, served, server)
+        with suppress(OSError, Busy):
+            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            announcement.enter_context(locks.locked(file, "the server", _PATIENCE))
+            if runtime is not None:
+                path = runtime / file.with_suffix(".sock").name
+                with suppress(OSError):
+                    announcement.sockets.append(listening_at(path))
+                    server = replace(server, socket=str(path))
+                    announcement.callback(path.unlink, missing_ok=True)
+            told = file.with_suffix(".json")
+            announcement.callback(told.unlink, missing_ok=True)
+            told.write_bytes(msgspec.json.encode(server))
         yield announcement
 
 

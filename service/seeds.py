@@ -7,7 +7,6 @@ from memlog.eventlog.chat import Chat, decimal
 from memlog.eventlog.errors import NotFound
 from memlog.eventlog.events import Message, SessionBreak
 from memlog.query.facts.answers import NOT_STORED
-from memlog.query.facts.current import Fact
 from memlog.query.facts.question_parser import parse
 from memlog.query.facts.topic_keys import compared, key_of
 from memlog.query.memories import Memory
@@ -130,15 +129,15 @@ def get_facts(store: Store, asked: GetFacts) -> dict[str, Any]:
         of_topic = [each for each in store.facts.list() if compared(each.topic_key) == key]
         ranked = sorted(of_topic, key=lambda fact: fact.rank)
         found = [each for each in ranked if asked.rank in (None, each.rank)]
-    return {"facts": [_fact(each, asked) for each in found]}
-
-
-def _fact(fact: Fact, asked: GetFacts) -> dict[str, Any]:
-    return {
-        **{"project_id": asked.project_id, "chat_id": _name_of(fact.chat), "topic_key": fact.topic_key},
-        **{"kind": fact.kind, "rank": fact.rank or None, "value": fact.value},
-        "source_message_id": fact.source_message_id,
-    }
+    facts = [
+        {
+            **{"project_id": asked.project_id, "chat_id": _name_of(fact.chat), "topic_key": fact.topic_key},
+            **{"kind": fact.kind, "rank": fact.rank or None, "value": fact.value},
+            "source_message_id": fact.source_message_id,
+        }
+        for fact in found
+    ]
+    return {"facts": facts}
 
 
 def list_memories(store: Store, session: str) -> list[dict[str, Any]]:

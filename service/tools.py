@@ -11,7 +11,7 @@ from memlog.projector.sqlite import Connection
 from memlog.query import memories, provenance
 from memlog.query.core_memory import CoreMemory
 from memlog.query.event_index import streams_of
-from memlog.query.facts.current import Fact, all_topics
+from memlog.query.facts.current import all_topics
 from memlog.query.filters import Filters
 from memlog.query.provenance import StoredEvent
 from memlog.query.search.hits import Hit
@@ -226,8 +226,16 @@ class Tools(OperationGroup):
             return [provenance.stored(db, log, name, stream) for stream in streams]
 
         facts = {each.fact_id: each for topic in self._read(all_topics) for each in topic.facts}
-        if name in facts:
-            return [_fact(facts[name])]
+        if fact := facts.get(name):
+            item = ToolItem(
+                id=fact.fact_id,
+                kind="fact",
+                content=f"{fact.topic_key}{f' {fact.rank}' if fact.rank else ''}: {fact.value}",
+                created_at=fact.updated_at,
+                position=str(fact.position),
+                chat=fact.chat,
+            )
+            return [item]
         return [_event(each, name) for each in self._read(found) if each is not None]
 
 
@@ -258,17 +266,6 @@ def _memory(memory: memories.Memory) -> ToolItem:
         source=memory.source,
         chat=memory.chat,
         archived_at=memory.archived_at,
-    )
-
-
-def _fact(fact: Fact) -> ToolItem:
-    return ToolItem(
-        id=fact.fact_id,
-        kind="fact",
-        content=f"{fact.topic_key}{f' {fact.rank}' if fact.rank else ''}: {fact.value}",
-        created_at=fact.updated_at,
-        position=str(fact.position),
-        chat=fact.chat,
     )
 
 

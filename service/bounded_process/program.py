@@ -205,7 +205,6 @@ def _is_rule(line: str) -> bool:
 
 
 def _cut(message: str) -> str:
-    """The beginning of a message, in valid UTF-8."""
     return message[:_DETAIL].encode(errors="backslashreplace").decode()
 
 

@@ -174,7 +174,6 @@ class Documents(OperationGroup):
             return self._append_one(SourceRemoved(source_id=source_id))
 
     def _added(self, request: FolderRequest, progress: Progress | None, *, claims: bool) -> IndexingReport:
-        """Add one folder."""
         with self._records(request.source_id).held(self._lock_timeout):
             before, versions = self._known(request.source_id)
             registered = self._decide(queries.registered)
@@ -191,7 +190,9 @@ class Documents(OperationGroup):
             plan = SourcePlan(registration, is_new, versions)
             report = Indexing(plan, self._tools, progress).run(is_by_name=True)
             # Only then, since it projects what was appended.
-            if any(_are_nested(report, each) for each in registered):
+            here = Path(report.root)
+            others = [Path(each.root) for each in registered if each.source_id != report.source_id]
+            if any(here.is_relative_to(root) or root.is_relative_to(here) for root in others):
                 report.shared = self._read(lambda db: queries.shared(db, request.source_id))
             return report
 
@@ -200,7 +201,6 @@ class Documents(OperationGroup):
         return source.writer not in ("", *self._own_writers())
 
     def _refreshed(self, source: Registered, progress: Progress | None) -> IndexingReport:
-        """Refresh one source."""
         plan = as_registered(source, {})
         try:
             with self._records(source.source_id).held(self._lock_timeout):
@@ -224,9 +224,3 @@ class Documents(OperationGroup):
             lambda db: (queries.registered(db, source_id), queries.versions(db, source_id))
         )
         return next(iter(registered), None), versions
-
-
-def _are_nested(added: IndexingReport, other: Registered) -> bool:
-    """Whether the folder of one source is within that of another one."""
-    one, two = Path(added.root), Path(other.root)
-    return added.source_id != other.source_id and (one.is_relative_to(two) or two.is_relative_to(one))

@@ -102,7 +102,11 @@ class _Globs:
 
     def __init__(self, globs: Sequence[str]) -> None:
         self._wild = [PurePosixPath(each).parts for each in globs if not _is_plain(each)]
-        self._plain = {PurePosixPath(_unescaped(each)).parts for each in globs if _is_plain(each)}
+        self._plain = {
+            PurePosixPath(_ESCAPED.sub(lambda match: match[0][1], each)).parts
+            for each in globs
+            if _is_plain(each)
+        }
         self._above = {parts[:count] for parts in self._plain for count in range(1, len(parts))}
 
     def match(self, path: str) -> bool:
@@ -125,10 +129,6 @@ class _Globs:
 
 def _is_plain(glob: str) -> bool:
     return not has_magic(_ESCAPED.sub("", glob))
-
-
-def _unescaped(glob: str) -> str:
-    return _ESCAPED.sub(lambda match: match[0][1], glob)
 
 
 def walk(root: Root, source: Registered | SourceRegistered, store: Path, readers: Readers) -> "Walk":

@@ -18,7 +18,7 @@ from memlog.eventlog.writer import in_batches
 from memlog.projector.catchup import Progress
 from memlog.service.core.facade import CoreImportReport
 from memlog.service.documents import text_files
-from memlog.service.documents.folder import SkippedFile, Walk, walk
+from memlog.service.documents.folder import SkippedFile, walk
 from memlog.service.documents.readers import Readers
 from memlog.service.documents.records import (
     IndexingJob,
@@ -105,7 +105,9 @@ class Indexing:
     def _read_all(self, root: Root, *, is_by_name: bool) -> None:
         plan, tools, report = self._plan, self._tools, self._report
         found = walk(root, plan.registration, tools.store, tools.readers)
-        if not is_by_name and plan.versions and self._is_empty_instead(found, root):
+        is_empty = not (found.files or found.skipped)
+        is_another = self._before.root not in (None, root.identity)  # as after an unmount
+        if not is_by_name and plan.versions and is_empty and is_another:
             raise OSError(errno.ESTALE, "another folder, an empty one, is there now", str(plan.root))
         if plan.is_new:
             tools.append([plan.registration])
@@ -113,7 +115,12 @@ class Indexing:
         if has_user:
             found.files.remove(USER_FILE)
         if plan.registration.kind == "memory":
-            found.skipped = [_told_of_link(each) for each in found.skipped]
+            # What a link of notes leads to was there before, or is missed.
+            detail = "it is a link, which is not followed: its notes are not found"
+            found.skipped = [
+                msgspec.structs.replace(each, detail=detail) if each.reason == "link" else each
+                for each in found.skipped
+            ]
         report.skipped = found.skipped
         report.found = len(found.files) + len(found.skipped)
         try:
@@ -139,12 +146,7 @@ class Indexing:
                 self._report.warnings += [FileWarning(file, each.message) for each in position.warnings]
         return positions
 
-    def _is_empty_instead(self, found: Walk, root: Root) -> bool:
-        """Whether an empty folder has replaced the one that was indexed, as after an unmount."""
-        return not (found.files or found.skipped) and self._before.root not in (None, root.identity)
-
     def _lines(self, root: Root, files: list[str]) -> Iterator[bytes]:
-        """The events of new and changed files."""
         for number, file in enumerate(files, start=1):
             try:
                 if (line := self._line_of(root, file)) is not None:
@@ -241,12 +243,6 @@ class Indexing:
     def _end(self, state: JobState, error: str | None) -> None:
         self._job.state, self._job.error, self._job.ended = state, error, timestamps.now()
         self._records.keep(self._job)
-
-
-def _told_of_link(skipped: SkippedFile) -> SkippedFile:
-    """Of notes each link is named: what it leads to was there before, or is missed."""
-    detail = "it is a link, which is not followed: its notes are not found"
-    return msgspec.structs.replace(skipped, detail=detail) if skipped.reason == "link" else skipped
 
 
 def _line(source_id: str, file: str, text: TextFile) -> bytes:

@@ -107,7 +107,8 @@ class _Forms(msgspec.Struct):
         """The text, its JSON strings, JSON strings of those, each in any canonical form, and its hashes."""
         letters = [_forms_of(letter) for letter in _letters(text)]
         spelt = {tuple(_spelt(style, forms) for forms in letters) for style in _styles()}
-        hashes = {sha256(each.encode(errors="surrogatepass")).digest() for each in (text, *_canonical(text))}
+        canonical = (text, *(normalize(form, text) for form in _FORMS))
+        hashes = {sha256(each.encode(errors="surrogatepass")).digest() for each in canonical}
         longest = max(32, *(sum(max(map(len, piece)) for piece in pieces) for pieces in spelt))
         patterns = [
             b"".join(b"(?:%s)" % b"|".join(map(re.escape, piece)) for piece in pieces) for pieces in spelt
@@ -115,10 +116,6 @@ class _Forms(msgspec.Struct):
         return cls(
             re.compile(b"|".join([*sorted(patterns), *map(re.escape, sorted(hashes))]), re.DOTALL), longest
         )
-
-
-def _canonical(text: str) -> set[str]:
-    return {normalize(form, text) for form in _FORMS}
 
 
 def _letters(text: str) -> list[str]:
@@ -218,7 +215,6 @@ def _blocks(file: BinaryIO, first: int, size: int, head: int) -> _Blocks:
 
 
 def _found_in(blocks: _Blocks, forms: _Forms) -> Iterator[int]:
-    """The offsets at which one of `forms` begins."""
     kept = forms.longest - 1
     before = b""
     for offset, block in blocks:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog.reader import LogEntry, entry_of, reading, segments_about
+from memlog.eventlog.reader import entry_of, reading, segments_about
 from memlog.eventlog.secrets import kinds_in_line, masked
 from memlog.eventlog.segment import read_lines
 
@@ -34,15 +34,12 @@ def secrets_in(log: Path) -> Iterator[SecretPlace]:
                 kinds = kinds_in_line(line.data or b"")
                 entry = entry_of(segment, line) if kinds else None
                 if entry is not None:
-                    yield from (_place(kind, entry) for kind in kinds)
-
-
-def _place(kind: str, entry: LogEntry) -> SecretPlace:
-    return SecretPlace(
-        kind=kind,
-        id=masked(entry.id),
-        stream=masked(entry.segment.stream),
-        segment=entry.segment.name.filename,
-        offset=entry.line.offset,
-        line=entry.line.number,
-    )
+                    for kind in kinds:
+                        yield SecretPlace(
+                            kind=kind,
+                            id=masked(entry.id),
+                            stream=masked(entry.segment.stream),
+                            segment=entry.segment.name.filename,
+                            offset=entry.line.offset,
+                            line=entry.line.number,
+                        )

@@ -208,7 +208,6 @@ def _of_profile(log: Path, memories: Collection[str]) -> set[Key]:
 
 
 def _sources(event: object) -> set[str]:
-    """The memories that a language model made an event of."""
     extraction = getattr(event, "extraction", None)
     return set() if extraction is None else {*extraction.memory_ids}
 

@@ -12,6 +12,7 @@ from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.event_fields import FactKind
 from memlog.eventlog.events import FactRemoved, FactStored
+from memlog.eventlog.secrets import masked_event
 from memlog.query.facts.answers import FactAnswer, by_key, no_rank, where
 from memlog.query.facts.ask import ask
 from memlog.query.facts.current import Fact, Topic, all_topics, exactly, topics
@@ -84,7 +85,10 @@ class Facts(OperationGroup):
             pairs = zip(ranks, values, strict=True)
             events = [replace(fact, kind="ranked", rank=rank, value=value) for rank, value in pairs]
         positions = self._append([*events])
-        stored = [_masked(event) for event in events] if self._engine.redact else events
+        stored = events
+        if self._engine.redact:  # as the log has them
+            masked = (masked_event(msgspec.json.encode(event)) for event in events)
+            stored = [msgspec.json.decode(event, type=FactStored) for event in masked]
         return FactUpdate(
             topic_key=key,
             kind=events[0].kind,
@@ -150,14 +154,6 @@ class Facts(OperationGroup):
             if rank > last + 1:
                 raise BadInput(f"rank {rank} of {key}, which has {last}", hint=f"the next one is {last + 1}")
             last = max(last, rank)
-
-
-def _masked(event: FactStored) -> FactStored:
-    """`event` as the log has it."""
-    # Imported here: it compiles the shapes of all keys, which most runs do not need.
-    from memlog.eventlog.secrets import masked_event
-
-    return msgspec.json.decode(masked_event(msgspec.json.encode(event)), type=FactStored)
 
 
 def _check_values(values: Sequence[str]) -> None:

@@ -188,7 +188,6 @@ def _line_ends(last: str) -> int:
 
 
 def _sentence_ends(last: str) -> int:
-    """The end of the last value's sentence."""
     match = re.search(_SENTENCE_ENDS, last)
     if match is None:
         return len(last)
@@ -213,7 +212,6 @@ def _words(table: str) -> list[str]:
 
 @cache
 def _any_of(table: str) -> re.Pattern[str]:
-    """A pattern for the phrases of all languages."""
     said = [phrase for lists in _lists().values() for phrase in phrases(getattr(lists, table))]
     endings = [re.escape(phrase[1:]) for phrase in said if phrase.startswith("*")]
     whole = [re.escape(phrase) for phrase in said if not phrase.startswith("*")]

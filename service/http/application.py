@@ -79,7 +79,8 @@ async def _answer(
     stores: OpenStores, name: str, operation: Operation[Any, Any, Any, Any], root: Path | None, call: Call
 ) -> Response:
     if call.method == "GET":
-        if not _is_utf8(call.scope["query_string"]):
+        query = unquote_to_bytes(call.scope["query_string"])
+        if query.decode(errors="ignore").encode() != query:
             raise Refused(422, "bad_request", "the query of the address is not UTF-8", "encode it in UTF-8")
         texts = {key: call.query_params.getlist(key) for key in call.query_params}
         given = given_as_texts(operation.request, texts)
@@ -90,11 +91,6 @@ async def _answer(
         call,
         lambda store: msgspec.json.encode(catalogue.answer(store, name, given, root=root, exports=root)),
     )
-
-
-def _is_utf8(query: bytes) -> bool:
-    data = unquote_to_bytes(query)
-    return data.decode(errors="ignore").encode() == data
 
 
 async def _append(stores: OpenStores, name: str, _: object, root: Path | None, call: Call) -> Response:

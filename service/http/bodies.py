@@ -49,9 +49,10 @@ class Budget:
     async def of(self, call: Call) -> AsyncIterator[None]:
         """A context in which the body of a request is held."""
         given = call.headers.get("content-length", "")
-        # What comes in chunks may be as long as a body may be.
         most = EVENTS if call.url.path.endswith("/append") else _BODY
-        size = int(given) if given.isdecimal() and len(given) < _DIGITS else most if _has_body(call) else 0
+        # What comes in chunks may be as long as a body may be.
+        unknown = most if "transfer-encoding" in call.headers else 0
+        size = int(given) if given.isdecimal() and len(given) < _DIGITS else unknown
         size = 0 if call.url.path == "/readyz" else min(size, most)
         try:
             async with asyncio.timeout(_SECONDS), self._freed:
@@ -66,10 +67,6 @@ class Budget:
             self._left += size
             async with self._freed:
                 self._freed.notify_all()
-
-
-def _has_body(call: Call) -> bool:
-    return "transfer-encoding" in call.headers
 
 
 _IN_FLIGHT = Budget(EVENTS + _BODY)

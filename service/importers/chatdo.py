@@ -38,7 +38,9 @@ def read(source: ForeignData) -> Iterator[Record]:
             yield from records(source, path, "facts", _FACTS, _fact, is_wanted=is_wanted)
         if path.name != "tracking.sqlite":
             yield from records(source, path, "chat_messages", _MESSAGES, _message, is_wanted=is_wanted)
-            yield from records(source, path, "sources", _SOURCE, _source, is_wanted=is_wanted)
+            yield from records(
+                source, path, "sources", _SOURCE, lambda *_: Skipped("structure"), is_wanted=is_wanted
+            )
 
 
 def projects(source: ForeignData) -> Iterator[str]:
@@ -59,10 +61,6 @@ def _project(path: Path, row: Row) -> str:
 
 def _is_wanted(project: str | None, path: Path, row: Row) -> bool:
     return project is None or _project(path, row) == project
-
-
-def _source(_: ForeignData, __: Row) -> Record:
-    return Skipped("structure")
 
 
 def _fact(source: ForeignData, row: Row) -> Record:

@@ -25,12 +25,12 @@ def read(source: ForeignData) -> Iterator[Record]:
                 )
                 continue
             for key, value in values.items():
-                yield _value(source, source.changed(path), _SECTIONS[section], key, value)
-
-
-def _value(
-    source: ForeignData, ts: str, section: Literal["user", "agent"], key: str, value: object
-) -> Record:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    name, key = f"klaw{source.suffix}/core/{section}/{key}", f"{key}{source.suffix}"
-    return Used([CoreMemoryUpdated(id=name, ts=ts, section=section, key=key, value=text, source="migration")])
+                updated = CoreMemoryUpdated(
+                    id=f"klaw{source.suffix}/core/{_SECTIONS[section]}/{key}",
+                    ts=source.changed(path),
+                    section=_SECTIONS[section],
+                    key=f"{key}{source.suffix}",
+                    value=value if isinstance(value, str) else json.dumps(value, ensure_ascii=False),
+                    source="migration",
+                )
+                yield Used([updated])

@@ -139,7 +139,8 @@ def kind_of(folder: Path, mounts: str) -> str | None:
         fields = before.split(" ")
         if not dash or len(fields) < 5:
             continue
-        point = Path(_unescaped(fields[4]))
+        # A mount point has a space as `\040`.
+        point = Path(re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[4]))
         # Of two on one folder the later one hides the earlier.
         if path.is_relative_to(point) and len(point.parts) >= best:
             best, kind = len(point.parts), after.split(" ")[0]
@@ -149,11 +150,6 @@ def kind_of(folder: Path, mounts: str) -> str | None:
 def is_over_a_network(kind: str) -> bool:
     """Whether locks and syncs may not mean on it what they mean on a disk; of FUSE nobody knows."""
     return _OVER_A_NETWORK.fullmatch(kind) is not None
-
-
-def _unescaped(point: str) -> str:
-    r"""A mount point has a space as `\040`."""
-    return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), point)
 
 
 def _room(read_model: ReadModel) -> Finding:
@@ -173,7 +169,6 @@ def _room(read_model: ReadModel) -> Finding:
 
 
 def _existing(folder: Path) -> Path:
-    """The folder, or its nearest parent that exists."""
     return folder if disk.is_folder(folder) else _existing(folder.absolute().parent)
 
 

@@ -1,8 +1,5 @@
 """The state of a store, and what works here."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from memlog.eventlog import timestamps
@@ -10,18 +7,16 @@ from memlog.eventlog.streams import shown
 from memlog.projector import catchup, projection_id
 from memlog.projector.embedding.set_aside import names_set_aside
 from memlog.projector.passages import index, vectors
-from memlog.projector.sqlite import Connection, count_rows, described, vec_version, wrapped
+from memlog.projector.sqlite import count_rows, described, vec_version, wrapped
 from memlog.query.conflicts import MOST_OPEN, open_conflicts
 from memlog.query.jobs import why_clock_is_doubted
 from memlog.query.set_aside import SetAside, failures_of_today
 from memlog.service.maintenance.model_findings import why_multilingual, why_not_multilingual
 from memlog.service.memories.fading import PRUNED
 from memlog.service.providers.breaker import Breaker, ProviderState
+from memlog.service.providers.settings import LanguageModelProvider
 from memlog.service.read_model import ReadModel, name_pending
 from memlog.service.searches import providers_of
-
-if TYPE_CHECKING:
-    from memlog.service.providers.settings import LanguageModelProvider
 
 
 class Status(msgspec.Struct, kw_only=True):
@@ -72,11 +67,7 @@ class Status(msgspec.Struct, kw_only=True):
     silent: dict[str, str]
 
 
-def _of_language(provider: "LanguageModelProvider | None", store: Path) -> list[ProviderState]:
-    return [] if provider is None else [Breaker(store, "language_model", provider).state()]
-
-
-def status_of(language_model: "LanguageModelProvider | None", read_model: ReadModel) -> Status:
+def status_of(language_model: LanguageModelProvider | None, read_model: ReadModel) -> Status:
     """Read the state, without catching up."""
     projector = read_model.projector
     (embedder, multilingual), silent = read_model.model.models_or_why()
@@ -94,6 +85,10 @@ def status_of(language_model: "LanguageModelProvider | None", read_model: ReadMo
         if doubt := why_clock_is_doubted(db, timestamps.now(), PRUNED):
             silent["prune"] = doubt
         unsettled = open_conflicts(db)
+        providers, set_aside = [*providers_of(read_model)], []
+        if language_model is not None:
+            providers.append(Breaker(read_model.path, "language_model", language_model).state())
+            set_aside = failures_of_today(db, language_model.place, language_model.name).set_aside()
         return Status(
             store=shown(read_model.path),
             generation=current.name if current else None,
@@ -118,11 +113,7 @@ def status_of(language_model: "LanguageModelProvider | None", read_model: ReadMo
             model=embedder.id if embedder else None,
             dimension=embedder.dimension if embedder else None,
             multilingual_model=multilingual.id if multilingual else None,
-            providers=[*providers_of(read_model), *_of_language(language_model, read_model.path)],
-            set_aside=[] if language_model is None else _set_aside(language_model, db),
+            providers=providers,
+            set_aside=set_aside,
             silent=silent,
         )
-
-
-def _set_aside(provider: "LanguageModelProvider", db: Connection) -> list[SetAside]:
-    return failures_of_today(db, provider.place, provider.name).set_aside()

@@ -56,7 +56,6 @@ def _verified(read_model: ReadModel, progress: Progress | None) -> Verification:
 
 
 def _count_unused(read_model: ReadModel) -> int:
-    """How many vectors of the cache belong to no passage."""
     with wrapped("the read model"):
         texts = index.texts(read_model.projector.live(read_only=read_model.is_read_only))
         return count_unused(read_model.path, texts, read_only=read_model.is_only_read)

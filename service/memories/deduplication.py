@@ -189,7 +189,6 @@ def _is_taken_over(db: Connection, memory: Memory, event: MemorySaved) -> bool:
 
 
 def _tried_before(db: Connection, log: Path, event: MemorySaved) -> StoredEvent | None:
-    """The stored event with the id of `event`."""
     if event.id is None:
         return None
     found = provenance.stored(db, log, event.id, "memory")

@@ -56,10 +56,12 @@ _SHORTEST_OTHER_LETTER = 7
 
 def similarity(older: Text, newer: Text) -> float | None:
     """The similarity, above `ALIKE` to 1, if `newer` is a near duplicate of `older`; else None."""
+    from rapidfuzz.distance import Levenshtein
+
     language = _common(older, newer)
     for words in _orders(older.tokens, newer.tokens, language):
-        alike = _alike(joined(words), newer.joined)
-        if alike is not None and _says_all(words, newer.tokens, language):
+        alike = Levenshtein.normalized_similarity(joined(words), newer.joined, score_cutoff=ALIKE)
+        if alike > ALIKE and _says_all(words, newer.tokens, language):
             return alike
     return None
 
@@ -73,13 +75,6 @@ def says_all(text: Text, other: Text) -> bool:
 
 def _common(one: Text, other: Text) -> str | None:
     return one.language if one.language == other.language else None
-
-
-def _alike(older: str, newer: str) -> float | None:
-    from rapidfuzz.distance import Levenshtein
-
-    found = Levenshtein.normalized_similarity(older, newer, score_cutoff=ALIKE)
-    return found if found > ALIKE else None
 
 
 def _orders(

@@ -2,7 +2,6 @@
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import ChangeUndone
-from memlog.projector.sqlite import Connection
 from memlog.query.memories import Memory, memory
 from memlog.query.merges import last_merge, merged_again_into
 from memlog.service.memories.save import Append
@@ -13,15 +12,15 @@ from memlog.service.read_model import Deciding
 def unmerge(append: Append, decide: Deciding, memory_id: str) -> list[Memory]:
     """Take the newest merge into a memory back, and return what it was made of. Raises as
     `Memories.unmerge`."""
-    merge, into, is_known = decide(
-        lambda db: (last_merge(db, memory_id), merged_again_into(db, memory_id), _is_known(db, memory_id))
+    merge, into, known = decide(
+        lambda db: (last_merge(db, memory_id), merged_again_into(db, memory_id), memory(db, memory_id))
     )
     if into is not None:
         raise BadInput(
             f"the memory {memory_id!r} was merged into {into!r} since",
             hint="take that merge back first: store.memories.unmerge()",
         )
-    if merge is None and not is_known:
+    if merge is None and known is None:
         raise not_found("memory_not_found", memory_id)
     if merge is None:
         raise BadInput(
@@ -30,7 +29,3 @@ def unmerge(append: Append, decide: Deciding, memory_id: str) -> list[Memory]:
         )
     append([ChangeUndone(event_ids=merge.event_ids)])
     return decide(lambda db: [found for each in merge.memory_ids if (found := memory(db, each)) is not None])
-
-
-def _is_known(db: Connection, memory_id: str) -> bool:
-    return memory(db, memory_id) is not None

@@ -118,7 +118,6 @@ class RemoteEmbedder:
                 return checked
 
     def _seconds(self) -> float:
-        """What is left for a request."""
         if self._until is None:
             return self._provider.timeout
         left = self._until - time.monotonic()
@@ -127,7 +126,6 @@ class RemoteEmbedder:
         return left
 
     def _checked(self, vector: Vector | None) -> Vector | ProviderError:
-        """A vector, or why it is none."""
         if vector is None:
             return self._unusable("a vector is missing, not finite, or of length 0")
         self._dimension = self._dimension or len(vector)

@@ -149,7 +149,6 @@ def _next(name: str, form: str) -> str | None:
 
 
 def _refused(error: ProviderError, body: Body, names: Iterable[str]) -> set[str]:
-    """The parameters that a refusal names."""
     if error.status not in _REFUSES_A_PARAMETER or not error.words:
         return set()
     named = _matching(_told(error.words), error.words, names)

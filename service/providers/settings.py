@@ -49,12 +49,10 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         """Without the key."""
-        shown = ", ".join(f"{name}={value!r}" for name, value in self._shown().items())
-        return f"{type(self).__name__}({shown})"
-
-    def _shown(self) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in self.__struct_fields__}
-        return values | {"api_key": None if self.api_key is None else "…"}
+        values["api_key"] = None if self.api_key is None else "…"
+        shown = ", ".join(f"{name}={value!r}" for name, value in values.items())
+        return f"{type(self).__name__}({shown})"
 
     def _check(
         self, kind: object, kinds: tuple[str, ...], numbers: dict[str, Limit[Any]], **choices: object

@@ -95,13 +95,10 @@ class Vectors(Worker):
             if self._shared.rows_came.wait(_TICK) or time.monotonic() - last >= SWEEP_SECONDS:
                 self._shared.rows_came.clear()
                 last = time.monotonic()
-                self._embed_all()
-
-    def _embed_all(self) -> None:
-        if not self._shared.lock.holds():
-            self._read_model.close()
-        elif self._read_model.projector.generations.current() is not None:
-            self._try(lambda: self._read_model.healed(self._embed))
+                if not self._shared.lock.holds():
+                    self._read_model.close()
+                elif self._read_model.projector.generations.current() is not None:
+                    self._try(lambda: self._read_model.healed(self._embed))
 
     def _embed(self) -> bool:
         projector, model = self._read_model.projector, self._read_model.model

@@ -99,7 +99,6 @@ class Folders(Worker):
         return max(0.0, min(SWEEP_SECONDS, next_due - time.monotonic()))
 
     def _hear(self, changed: Iterable[str]) -> None:
-        """Queue the sources whose files changed."""
         for each in self._watched.values():
             root = str(each.root)
             if any(path == root or path.startswith(f"{root}/") for path in changed):
