@@ -113,11 +113,12 @@ def _may_change(
             return False
     elif newer.category != older.category:
         return False
+    said, subject = parse(_without_quotes(newer.content)), _words(older.content)[:1]
     return (
         names_the_same(newer.content, older.content)
-        and not _is_of_another(newer.content, older.content)
-        and (_has("cues", newer.content) or _have_one_subject(newer.content, older.content))
-        and _cover(db, newer.content, older.memory_id) >= _LEAST_COVER
+        and not _is_of_another(newer.content, subject)
+        and (_has("cues", newer.content) or _have_one_subject(said.words, subject))
+        and _cover(db, said.terms, older.memory_id) >= _LEAST_COVER
         and nearest(older) == newer.memory_id
     )
 
@@ -132,14 +133,14 @@ def names_the_same(newer: str, older: str) -> bool:
     return all(any(are_forms(word, other) for other in known) for word in words)
 
 
-def _is_of_another(newer: str, older: str) -> bool:
+def _is_of_another(newer: str, subject: Sequence[str]) -> bool:
     """Whether the newer text is about somebody of the older one's subject: "Nina's husband"."""
-    return any(re.search(rf"\b{re.escape(word)}['’]s\b", newer, re.IGNORECASE) for word in _words(older)[:1])
+    return any(re.search(rf"\b{re.escape(word)}['’]s\b", newer, re.IGNORECASE) for word in subject)
 
 
-def _have_one_subject(newer: str, older: str) -> bool:
+def _have_one_subject(words: Sequence[str], subject: Sequence[str]) -> bool:
     """Whether the newer text has the first word of the older one: "now in the drawer" may be the keys."""
-    return any(are_forms(word, other) for word in _words(older)[:1] for other in _words(newer))
+    return any(are_forms(word, other) for word in subject for other in words)
 
 
 @cache
@@ -166,9 +167,8 @@ def _without_quotes(text: str) -> str:
     return text[:_READ].replace('"', " ")
 
 
-def _cover(db: Connection, newer: str, older: str) -> float:
+def _cover(db: Connection, terms: Sequence[str], older: str) -> float:
     """How many words of a text a memory has, by their rarity, times the root of their number."""
-    terms = parse(_without_quotes(newer)).terms
     (rows,) = db.execute("SELECT count(*) FROM memory_chunks_fts").fetchone()
     whole = had = 0.0
     for term in terms:
