@@ -5,8 +5,8 @@ Of 21 pairs that the rule found in labelled stores and LoCoMo, 17 were right; Lo
 """
 
 import re
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
 from typing import NamedTuple
 
 from memlog.projector.passages import index, vectors
@@ -43,18 +43,16 @@ class _DatedText(NamedTuple):
     when: str
 
 
-def later_first(db: Connection, hits: Sequence[Hit], beside: Sequence[str] = ()) -> list[Hit]:
+def later_first(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
     """Hits where the newer memory of each pair comes before the one that it may change, which is marked by
     `changed_by`. Scores stay where they are.
-
-    beside: ids of memories that were found, too, and are not given.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    older = dict(pairs(db, [*(hit.id for hit in hits if hit.kind == "memory"), *beside]))
+    newer = Changes(db).among([hit.id for hit in hits if hit.kind == "memory"])
     for hit in hits:
-        hit.changed_by = older.get(hit.id)
+        hit.changed_by = newer.get(hit.id)
     return swapped(hits)
 
 
@@ -71,21 +69,29 @@ def swapped(hits: Sequence[Hit]) -> list[Hit]:
     return ordered
 
 
-def pairs(db: Connection, memory_ids: Sequence[str]) -> list[tuple[str, str]]:
-    """Return pairs of memories, the older first, of which the newer one may change the older.
+class Changes:
+    """Which memories may change which, in one state of the read model. Each is looked up once."""
 
-    The newer says that something changes; both have one topic, or one category where one has no topic; the
-    older has enough of its words; and of all memories each is the nearest to the other.
-    """
-    known = [*_memories(db, memory_ids)]
-    found = []
-    by_id = {each.memory_id: each for each in known}
-    for newer in known:
-        if says_change(newer.content):
-            older = by_id.get(_nearest(db, newer) or "")
-            if older is not None and older.when < newer.when and _may_change(db, newer, older):
-                found.append((older.memory_id, newer.memory_id))
-    return found
+    def __init__(self, db: Connection) -> None:
+        self._db = db
+        self._says_change = cache(says_change)
+        self._nearest = cache(partial(_nearest, db))
+        self._may_change = cache(partial(_may_change, db, self._nearest))
+
+    def among(self, memory_ids: Sequence[str]) -> dict[str, str]:
+        """Return for some memories the newer one among them that may change each.
+
+        The newer says that something changes; both have one topic, or one category where one has no topic;
+        the older has enough of its words; and of all memories each is the nearest to the other.
+        """
+        by_id = {each.memory_id: each for each in _memories(self._db, memory_ids)}
+        found = {}
+        for newer in by_id.values():
+            if self._says_change(newer.content):
+                older = by_id.get(self._nearest(newer) or "")
+                if older is not None and older.when < newer.when and self._may_change(newer, older):
+                    found[older.memory_id] = newer.memory_id
+        return found
 
 
 def says_change(text: str) -> bool:
@@ -99,18 +105,21 @@ def _has(member: str, text: str) -> bool:
     return any(phrases.length_at(words, place) for place in phrases.places(words))
 
 
-def _may_change(db: Connection, newer: _DatedText, older: _DatedText) -> bool:
+def _may_change(
+    db: Connection, nearest: Callable[[_DatedText], str | None], newer: _DatedText, older: _DatedText
+) -> bool:
     if newer.topic is not None and older.topic is not None:
         if folded(newer.topic) != folded(older.topic):
             return False
     elif newer.category != older.category:
         return False
+    said, subject = parse(_without_quotes(newer.content)), _words(older.content)[:1]
     return (
         names_the_same(newer.content, older.content)
-        and not _is_of_another(newer.content, older.content)
-        and (_has("cues", newer.content) or _have_one_subject(newer.content, older.content))
-        and _cover(db, newer.content, older.memory_id) >= _LEAST_COVER
-        and _nearest(db, older) == newer.memory_id
+        and not _is_of_another(newer.content, subject)
+        and (_has("cues", newer.content) or _have_one_subject(said.words, subject))
+        and _cover(db, said.terms, older.memory_id) >= _LEAST_COVER
+        and nearest(older) == newer.memory_id
     )
 
 
@@ -124,14 +133,14 @@ def names_the_same(newer: str, older: str) -> bool:
     return all(any(are_forms(word, other) for other in known) for word in words)
 
 
-def _is_of_another(newer: str, older: str) -> bool:
+def _is_of_another(newer: str, subject: Sequence[str]) -> bool:
     """Whether the newer text is about somebody of the older one's subject: "Nina's husband"."""
-    return any(re.search(rf"\b{re.escape(word)}['’]s\b", newer, re.IGNORECASE) for word in _words(older)[:1])
+    return any(re.search(rf"\b{re.escape(word)}['’]s\b", newer, re.IGNORECASE) for word in subject)
 
 
-def _have_one_subject(newer: str, older: str) -> bool:
+def _have_one_subject(words: Sequence[str], subject: Sequence[str]) -> bool:
     """Whether the newer text has the first word of the older one: "now in the drawer" may be the keys."""
-    return any(are_forms(word, other) for word in _words(older)[:1] for other in _words(newer))
+    return any(are_forms(word, other) for word in subject for other in words)
 
 
 @cache
@@ -158,9 +167,8 @@ def _without_quotes(text: str) -> str:
     return text[:_READ].replace('"', " ")
 
 
-def _cover(db: Connection, newer: str, older: str) -> float:
+def _cover(db: Connection, terms: Sequence[str], older: str) -> float:
     """How many words of a text a memory has, by their rarity, times the root of their number."""
-    terms = parse(_without_quotes(newer)).terms
     (rows,) = db.execute("SELECT count(*) FROM memory_chunks_fts").fetchone()
     whole = had = 0.0
     for term in terms:

@@ -98,7 +98,7 @@ class Filters(Request, frozen=True, kw_only=True):
     @property
     def is_empty(self) -> bool:
         """Whether everything may be a hit."""
-        return self == Filters()
+        return self == _NONE
 
     def of_messages(self) -> Sql | None:
         """The condition on `messages m`; None if no message can be a hit."""
@@ -181,6 +181,9 @@ class Filters(Request, frozen=True, kw_only=True):
 
     def _times(self, column: str) -> Iterable[tuple[str, object]]:
         return (f"{column} >= ?", self.since), (f"{column} < ?", self.until)
+
+
+_NONE = Filters()
 
 
 def in_any_form(text: str | None) -> str | None:

@@ -11,7 +11,7 @@ from memlog.eventlog.secrets import kinds_in
 from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection
 from memlog.projector.text.holding import Holds
-from memlog.query.changes import names_the_same, pairs, says_change
+from memlog.query.changes import Changes, names_the_same, says_change
 from memlog.query.conflicts import contested_memories
 from memlog.query.context.eligible import EligibleEntry
 from memlog.query.context.entries import ContextEntry
@@ -77,7 +77,7 @@ WHERE c.model IS NULL AND d.relation IN ('contradiction', 'different')
 
 
 def always_entries(
-    db: Connection, request: BuildContext, line: Callable[[ContextEntry], str]
+    db: Connection, request: BuildContext, changes: Changes, line: Callable[[ContextEntry], str]
 ) -> list[EligibleEntry]:
     """What always holds in the scope of a request, by right; to be explained, also what has no room.
 
@@ -90,7 +90,7 @@ def always_entries(
     if not found:
         return []
     entries = [*_entries(db, request, found)]
-    changed = dict(pairs(db, [entry.id for entry in entries]))
+    changed = changes.among([entry.id for entry in entries])
     for entry in entries:
         entry.changed_by = changed.get(entry.id)
     newer = _Newer(db, request)

@@ -8,10 +8,11 @@ taken whole or left out; smaller ones behind it may fit. See docs/tools/context.
 from collections.abc import Iterator, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from memlog.eventlog.errors import BadInput
 from memlog.projector.sqlite import Connection, transaction
-from memlog.query.changes import pairs
+from memlog.query.changes import Changes, swapped
 from memlog.query.context.always import always_entries
 from memlog.query.context.eligible import EligibleEntries, EligibleEntry
 from memlog.query.context.entries import (
@@ -97,8 +98,9 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
     with transaction(db, "DEFERRED"):
         of_core = core_rows(db, None if request.scope == "store" else frozenset(request.own_chats))
         core = [each for each in core_entries(of_core.shown) if each.id not in request.excluded]
-        always = always_entries(db, request, LinePrinter(request).line)
-        _mark_changed(db, always, hits)
+        changes = Changes(db)
+        always = always_entries(db, request, changes, LinePrinter(request).line)
+        hits = _later_first(changes, always, hits)
         filling = Filling(request, printer, core, always)
         filling.fill(None if request.part == "stable" else EligibleEntries(db, request, hits))
         if request.part != "stable" and request.explain:
@@ -127,13 +129,20 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
     )
 
 
-def _mark_changed(db: Connection, always: Sequence[EligibleEntry], hits: ContextHits) -> None:
-    """Mark what was found and a line of what always holds may change."""
-    found = [hit for hit, _ in hits.listed if hit.kind == "memory"]
-    if found:
-        changed = dict(pairs(db, [*(each.entry.id for each in always), *(hit.id for hit in found)]))
-        for hit in found:
-            hit.changed_by = changed.get(hit.id, hit.changed_by)
+def _later_first(changes: Changes, always: Sequence[EligibleEntry], hits: ContextHits) -> ContextHits:
+    """The hits, where the newer of two comes first, and what any other memory of the context may change is
+    marked, also what always holds or is not relevant enough."""
+    if not hits.listed:
+        return hits
+    found = [*(hit for hit, _ in hits.listed), *(each.hit for each in hits.below)]
+    newer = changes.among(
+        [*(each.entry.id for each in always), *(each.id for each in found if each.kind == "memory")]
+    )
+    for hit, _ in hits.listed:
+        hit.changed_by = newer.get(hit.id)
+    scores = {id(hit): score for hit, score in hits.listed}
+    ordered = swapped([hit for hit, _ in hits.listed])
+    return replace(hits, listed=[(hit, scores[id(hit)]) for hit in ordered])
 
 
 def _below(hits: ContextHits) -> Iterator[OmittedEntry]:

@@ -7,7 +7,6 @@ import msgspec
 
 from memlog.projector.embedding.models import Models
 from memlog.projector.sqlite import Connection
-from memlog.query.changes import later_first
 from memlog.query.context import floor
 from memlog.query.context.background import StoreSample
 from memlog.query.context.request import BuildContext
@@ -82,9 +81,6 @@ def find(
             part._replace(kept=rerank(request.text, part.kept, search.silent))
             for part in (distinct, documents)
         )
-    scores = {id(hit): score for hit, score in listed}
-    beside = [each.hit.id for each in below if each.hit.kind == "memory"]
-    listed = [(hit, scores[id(hit)]) for hit in later_first(db, [hit for hit, _ in listed], beside)]
     below += [Below(hit, why) for part in (passages, distinct, documents) for hit, why in part.below]
     if not (listed or distinct.kept or documents.kept):
         search.silent[NOTHING] = _IRRELEVANT if below else "nothing was found"

@@ -1,6 +1,6 @@
 """The searches of one prompt: what each kind of thing has, scored, or judged by a floor of its own."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
@@ -26,7 +26,7 @@ from memlog.query.event_index import Key
 from memlog.query.filters import Filters, Kind
 from memlog.query.search import fulltext, hybrid
 from memlog.query.search.candidates import Candidate, Ref
-from memlog.query.search.hits import Hit, hit_of
+from memlog.query.search.hits import Hit, hits_of
 from memlog.query.search.hybrid import Found, Quota
 from memlog.query.search.neighbours import NO_NEIGHBOURS
 from memlog.query.search.priors import ASKING
@@ -196,12 +196,11 @@ class PromptSearches:
         """The newest of a kind, beside what a search has found."""
         known = {candidate.ref for candidate, _ in found.hits}
         new = {each.ref: each for each in fulltext.newest(self._db, _TABLES[kind], filters, _OF_TIME)}
-        hits = [
-            (each, hit_of(self._db, each, 0.0, self._prompt.question))
-            for ref, each in new.items()
-            if ref not in known
-        ]
-        return self._of_own(hits)
+        return self._of_own(self._unscored(each for ref, each in new.items() if ref not in known))
+
+    def _unscored(self, candidates: Iterable[Candidate]) -> list[tuple[Candidate, Hit]]:
+        """What the search has not found."""
+        return hits_of(self._db, [(each, 0.0) for each in candidates], self._prompt.question)
 
     @cached_property
     def _saved(self) -> int:
@@ -309,13 +308,14 @@ class PromptSearches:
         best = sorted(covers, key=lambda row: (-covers[row], row))[: _OF_LINES + len(found)]
         known = {candidate.ref for candidate, _ in found}
         by_ref: dict[Ref, float] = {}
-        new: dict[Ref, tuple[Candidate, Hit]] = {}
+        of_words: dict[Ref, Candidate] = {}
         for candidate in fulltext.among(self._db, _TABLES[kind], best, filters):
             row = candidate.message_no if kind == "message" else candidate.chunk_no
             assert row is not None
             by_ref[candidate.ref] = max(covers[row], by_ref.get(candidate.ref, 0.0))
-            if candidate.ref not in known | new.keys():
-                new[candidate.ref] = candidate, hit_of(self._db, candidate, 0.0, self._prompt.question)
+            if candidate.ref not in known:
+                of_words.setdefault(candidate.ref, candidate)
+        new = {each.ref: (each, hit) for each, hit in self._unscored(of_words.values())}
         for line in self._telling:
             (near,) = hybrid.find(self._db, line.search, [Quota(_OF_MEANING, filters)], line.models)
             new |= {each.ref: (each, hit) for each, hit in near.hits if each.ref not in known | new.keys()}

@@ -1,9 +1,11 @@
 """Hits: what a search found, its content and place in the log, and why it was found."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
+from memlog.projector.rows import as_list
 from memlog.projector.sqlite import Connection, required_row
 from memlog.projector.text.marks import Marks, first_place
 from memlog.query.event_index import LinePosition
@@ -132,47 +134,63 @@ _EVENTS: tuple[Owner, ...] = ("message", "summary", "daily_event")
 """Owners with the id of their event."""
 
 
-def hit_of(db: Connection, candidate: Candidate, score: float, question: FtsQuery) -> Hit:
-    """The hit of a candidate, with a snippet for a question; `add_evidence` completes it.
+def hits_of(
+    db: Connection, scored: Sequence[tuple[Candidate, float]], question: FtsQuery
+) -> list[tuple[Candidate, Hit]]:
+    """Candidates with their hits, with snippets for a question; `add_evidence` completes them.
 
-    score: from 0 to 1.
+    scored: with their scores, from 0 to 1.
     """
-    table, columns = _OWNERS[candidate.owner]
-    key, event = ("id", "id") if candidate.owner in _EVENTS else (f"{candidate.owner}_id", "event_id")
-    rows = db.execute(
-        f"SELECT e.id, {columns}, {POSITION} FROM {table} o"
-        f" JOIN events e ON e.stream = o.stream AND e.id = o.{event} WHERE o.stream = ? AND o.{key} = ?",
-        candidate.key,
-    )
-    hit = record(
-        Hit,
-        required_row(rows),
-        kind=candidate.kind,
-        id=candidate.key[1],
-        score=round(score, SCORE_DIGITS),
-        similarity=None,
-        only_context=False,
-        snippet="",
-        copies=candidate.copies,
-    )
-    hit.snippet = snippet(hit.content, question.marks, candidate.start, candidate.end)
-    if candidate.owner == "document":
-        _set_passage(db, candidate, hit)
-    return hit
+    rows: dict[int, Sequence[Any]] = {}
+    by_owner: dict[Owner, list[tuple[int, str, str]]] = {}
+    for place, (candidate, _) in enumerate(scored):
+        by_owner.setdefault(candidate.owner, []).append((place, *candidate.key))
+    for owner, keys in by_owner.items():
+        table, columns = _OWNERS[owner]
+        key, event = ("id", "id") if owner in _EVENTS else (f"{owner}_id", "event_id")
+        sql = (
+            f"SELECT a.value ->> 0, e.id, {columns}, {POSITION} FROM json_each(?) a CROSS JOIN {table} o"
+            f" ON o.stream = a.value ->> 1 AND o.{key} = a.value ->> 2"
+            f" CROSS JOIN events e ON e.stream = o.stream AND e.id = o.{event}"
+        )
+        rows |= _by_place(db, sql, keys)
+    of_documents = [(n, each.chunk_no) for n, (each, _) in enumerate(scored) if each.kind == "document"]
+    passages = _by_place(db, _PASSAGES, of_documents) if of_documents else {}
+    found = []
+    for place, (candidate, score) in enumerate(scored):
+        hit = record(
+            Hit,
+            rows[place],
+            kind=candidate.kind,
+            id=candidate.key[1],
+            score=round(score, SCORE_DIGITS),
+            similarity=None,
+            only_context=False,
+            snippet="",
+            copies=candidate.copies,
+        )
+        hit.snippet = snippet(hit.content, question.marks, candidate.start, candidate.end)
+        if candidate.owner == "document":
+            hit.file, hit.title = hit.title, None
+            if candidate.kind == "document":
+                hit.content, hit.section, hit.start_line, hit.end_line = passages[place]
+            else:
+                # A file of memories is found as one: its name is its source.
+                hit.source = hit.file or hit.source
+        found.append((candidate, hit))
+    return found
 
 
-def _set_passage(db: Connection, candidate: Candidate, hit: Hit) -> None:
-    """Reduce the hit of a document to its passage, and set its place in the file."""
-    hit.file, hit.title = hit.title, None
-    if candidate.kind == "memory":
-        # A file of memories is found as one: its name is its source.
-        hit.source = hit.file or hit.source
-        return
-    passage = db.execute(
-        "SELECT content, section, start_line, end_line FROM doc_chunks WHERE chunk_no = ?",
-        (candidate.chunk_no,),
-    )
-    hit.content, hit.section, hit.start_line, hit.end_line = required_row(passage)
+_PASSAGES = (
+    "SELECT a.value ->> 0, c.content, c.section, c.start_line, c.end_line FROM json_each(?) a"
+    " CROSS JOIN doc_chunks c ON c.chunk_no = a.value ->> 1"
+)
+
+
+def _by_place(db: Connection, sql: str, given: Sequence[Sequence[Any]]) -> dict[int, Sequence[Any]]:
+    """By its place the row of each list that is given, which begins with its place."""
+    rows = db.execute(sql, (as_list(given),))
+    return {place: row for place, *row in (required_row(rows) for _ in given)}
 
 
 def snippet(text: str, marks: Marks, start: int = 0, end: int | None = None) -> str:

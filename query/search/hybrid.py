@@ -17,7 +17,7 @@ from memlog.query.search.candidates import Candidate, Lists, Ref, Scores, in_ord
 from memlog.query.search.copies import same_in_all, what_they_say
 from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS
 from memlog.query.search.fusion import Ranks, best_possible, fused, ranked
-from memlog.query.search.hits import Hit, add_evidence, hit_of
+from memlog.query.search.hits import Hit, add_evidence, hits_of
 from memlog.query.search.nearest import Compared
 from memlog.query.search.neighbours import Neighbourhood, neighbourhood_of
 from memlog.query.search.priors import passages_of, priors
@@ -174,14 +174,15 @@ def _ranked(
     }
     best = best_possible(weights.values(), ranking)
     all_ranks = [each for lists in ranks.values() for each in lists]
-    hits = {
-        ref: hit_of(db, pool.candidate(ref), min(1.0, max(0.0, score / best)), request.question)
+    scored = [
+        (pool.candidate(ref), min(1.0, max(0.0, score / best)))
         for ref, score in fused(all_ranks, ranking, factors, quota.k, pool.in_order, pool.says)
-    }
-    add_evidence(hits, sides, ranks, explain=request.explain)
-    for ref, hit in hits.items():
-        hit.around = _around(db, pool.candidate(ref), request.expand) if request.expand else None
-    return [(pool.candidate(ref), hit) for ref, hit in hits.items()], pool.near
+    ]
+    found = hits_of(db, scored, request.question)
+    add_evidence({each.ref: hit for each, hit in found}, sides, ranks, explain=request.explain)
+    for candidate, hit in found:
+        hit.around = _around(db, candidate, request.expand) if request.expand else None
+    return found, pool.near
 
 
 def _scores(

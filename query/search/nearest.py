@@ -1,7 +1,7 @@
 """The vector side of a search: the passages nearest to a vector, by cosine distance."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
@@ -101,15 +101,15 @@ def nearest(
         teach_topics(db)
     held = HeldVectors() if held is None else held
     least = -math.inf if min_similarity is None else min_similarity
+    shelves = [*_shelves(of, filters)]
 
     def fetch(limit: int) -> Fetched:
         candidates: list[Candidate] = []
         horizon = -math.inf
-        for source, shelf in zip(_SOURCES, index.shelves(of), strict=True):
-            allowed = _allowed_chunks(source, filters)
+        for columns, shelf, allowed in shelves:
             similarities = _nearest_chunks(db, shelf, vector, allowed, limit, held)
             close = {number: score for number, score in similarities.items() if score >= least}
-            candidates += _candidates(db, source.columns, shelf, close, is_readable)
+            candidates += _candidates(db, columns, shelf, close, is_readable)
             if len(close) == limit:
                 horizon = max(horizon, min(close.values()))
         # Behind the horizon there may be nearer passages of the other kind that were not fetched.
@@ -197,14 +197,19 @@ _SOURCES = (
 )
 
 
-def _allowed_chunks(source: _VectorSource, filters: Filters) -> Sql | None:
-    """A query for the numbers of the passages that filters allow; None if they allow all."""
-    if filters.is_empty:
-        return None
-    conditions = [(rows, of(filters)) for rows, of in source.queries]
-    parts = [(f"SELECT c.chunk_no FROM {rows} {sql[0]}", sql[1]) for rows, sql in conditions if sql]
-    sql = " UNION ALL ".join(part for part, _ in parts) or "SELECT 0 AS chunk_no WHERE 0"
-    return sql, [value for _, values in parts for value in values]
+def _shelves(of: VectorSet, filters: Filters) -> Iterator[tuple[str, Shelf, Sql | None]]:
+    """Yield each shelf that filters do not leave out, with the columns of a candidate before it, and behind
+    it a query for the numbers of the passages that they allow; None if they allow all.
+    """
+    for source, shelf in zip(_SOURCES, index.shelves(of), strict=True):
+        if filters.is_empty:
+            yield source.columns, shelf, None
+            continue
+        conditions = [(rows, condition(filters)) for rows, condition in source.queries]
+        parts = [(f"SELECT c.chunk_no FROM {rows} {sql[0]}", sql[1]) for rows, sql in conditions if sql]
+        if parts:
+            values = [value for _, values in parts for value in values]
+            yield source.columns, shelf, (" UNION ALL ".join(part for part, _ in parts), values)
 
 
 def _nearest_chunks(
