@@ -15,8 +15,7 @@ from memlog.cli.settings import IN_FILE, Settings, file_with_defaults
 from memlog.cli.settings_schema import BY_NAME, SETTINGS, nearest
 from memlog.cli.standard_options import Command
 from memlog.eventlog.streams import shown
-from memlog.service.create import create_store
-from memlog.service.exchange.notes_beside import notes_beside
+from memlog.service.engine.create import create_store, notes_beside
 
 
 @click.command(cls=Command)

@@ -8,7 +8,7 @@ import click
 from msgspec.structs import replace
 
 from memlog.cli.output import one_line
-from memlog.service.requests.scope import Tried
+from memlog.service.engine.requests import Tried
 
 T = TypeVar("T")
 Q = TypeVar("Q", bound=Tried)

@@ -11,7 +11,7 @@ from memlog.cli.output import note, one_line
 from memlog.cli.request_options import request_command
 from memlog.cli.stored_events import STORED
 from memlog.cli.zone import minute
-from memlog.service.requests.reads import BuildContext
+from memlog.service.retrieval.requests import BuildContext
 
 
 @request_command(

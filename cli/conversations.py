@@ -9,13 +9,8 @@ from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
 from memlog.cli.turns import lines_around, set_in, turn
 from memlog.cli.zone import minute
-from memlog.service.requests.conversations import (
-    ListSessions,
-    ListSummaries,
-    ReadSession,
-    ReadWindow,
-)
-from memlog.service.requests.reads import GetEvent
+from memlog.service.memory.conversation_requests import ListSessions, ListSummaries, ReadSession, ReadWindow
+from memlog.service.retrieval.requests import GetEvent
 
 _NOTHING_SAID = "nothing said yet in this session"
 
@@ -57,7 +52,7 @@ def sessions(store: Store, asked: ListSessions) -> Answer:
 @request_command(GetEvent, arguments=["id"])
 def show(store: Store, asked: GetEvent) -> Answer:
     # Imported here: a window, which is read often, misses nothing.
-    from memlog.service.missing import required
+    from memlog.service.engine.operation import required
 
     found = required(store.get, asked)
     position = f"{found.position} (byte {found.position.offset})"

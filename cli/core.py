@@ -9,9 +9,9 @@ from memlog.cli.answer import Answer, Done, named_values, rows_answer
 from memlog.cli.output import printable
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
-from memlog.service.core.facade import CoreImportReport
-from memlog.service.missing import required
-from memlog.service.requests.core import DeleteCoreValue, GetCoreMemory, ImportCoreMemory, SetCoreValue
+from memlog.service.engine.operation import required
+from memlog.service.memory.core import CoreImportReport
+from memlog.service.memory.requests import DeleteCoreValue, GetCoreMemory, ImportCoreMemory, SetCoreValue
 
 
 @click.group(cls=Group)

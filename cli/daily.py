@@ -8,8 +8,8 @@ from memlog.cli.param_types import STDIN
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
 from memlog.cli.zone import minute
-from memlog.service.requests.daily import CompressDailyEvents, ListDailyEvents, RecordDailyEvent
-from memlog.service.requests.extraction import DistilDays
+from memlog.service.llm.requests import DistilDays
+from memlog.service.memory.conversation_requests import CompressDailyEvents, ListDailyEvents, RecordDailyEvent
 
 _COLUMNS: Columns = {
     "day": "event_date",

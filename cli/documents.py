@@ -13,12 +13,8 @@ from memlog.cli.error_handler import IO_FAILED
 from memlog.cli.output import counted, one_line, printable
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
-from memlog.service.core.facade import CoreImportReport
-from memlog.service.documents.records import IndexingJob, SourceStatus
-from memlog.service.documents.sources import USER_FILE, IndexingReport
-from memlog.service.documents.text_files import EXTRA, Reason
-from memlog.service.missing import required
-from memlog.service.requests.documents import (
+from memlog.service.documents.indexing import IndexingJob, SourceStatus
+from memlog.service.documents.requests import (
     AddSources,
     AddWorkspace,
     GetDocument,
@@ -31,6 +27,10 @@ from memlog.service.requests.documents import (
     ShowDocumentTree,
     ShowSourceStatus,
 )
+from memlog.service.documents.sources import USER_FILE, IndexingReport
+from memlog.service.documents.text_files import EXTRA, Reason
+from memlog.service.engine.operation import required
+from memlog.service.memory.core import CoreImportReport
 
 _SOURCES: Columns = {
     "source": "source_id",

@@ -11,7 +11,7 @@ from memlog.cli.output import counted
 from memlog.cli.param_types import TEXT
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.stdin import stdin_text
-from memlog.service.requests.erasure import FindSecrets, Forget, Scrub
+from memlog.service.upkeep.requests import FindSecrets, Forget, Scrub
 
 
 def _position(line: "memlog.DoomedLine | memlog.SecretPlace") -> str:

@@ -13,10 +13,10 @@ from memlog.cli.output import counted, printable
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.settings import Settings, projects_folder
 from memlog.cli.standard_options import Group
-from memlog.service.exchange.facade import projects_of
-from memlog.service.importers import about, formats, importer
+from memlog.service.exchange.exchange import projects_of
+from memlog.service.exchange.formats import about, formats, importer
+from memlog.service.exchange.requests import ExportDatabase, ImportData
 from memlog.service.projects import Projects
-from memlog.service.requests.exchange import ExportDatabase, ImportData
 
 _UNREADABLE = 65
 

@@ -12,7 +12,7 @@ from memlog.cli.confirmation import agrees
 from memlog.cli.output import note, one_line, printable
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
-from memlog.service.requests.extraction import DistilMessages, ListBuffers, ShowPrompt
+from memlog.service.llm.requests import DistilMessages, ListBuffers, ShowPrompt
 
 EXTRACTIONS: Columns = {
     "chat": "chat",

@@ -11,7 +11,7 @@ from memlog.cli.output import asks_for_json, one_line, printable
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
 from memlog.cli.zone import minute
-from memlog.service.requests.facts import AskFacts, ExtractFacts, GetFact, ListFacts, RemoveFact, SetFact
+from memlog.service.memory.requests import AskFacts, ExtractFacts, GetFact, ListFacts, RemoveFact, SetFact
 
 _COLUMNS: Columns = {
     "topic": "topic_key",
@@ -49,7 +49,7 @@ def get(store: Store, asked: GetFact) -> Answer:
     found = store.facts.get(asked)
     if not (found.found or asks_for_json(click.get_current_context())):
         # Not for what is found.
-        from memlog.service.facts.facade import unknown_fact
+        from memlog.service.memory.facts import unknown_fact
 
         raise unknown_fact(f"{found.answer}: {found.why}")
     return replace(_answer_of(found), exit_code=0 if found.found else 1)

@@ -4,8 +4,7 @@ from memlog.cli.answer import Answer, Columns, Done, records_answer
 from memlog.cli.memories import COLUMNS
 from memlog.cli.output import counted
 from memlog.cli.request_options import Store, request_command
-from memlog.service.memories.fading import PruneReport
-from memlog.service.requests.fading import DecayMemories, PruneMemories
+from memlog.service.memory.fading import DecayMemories, PruneMemories, PruneReport
 
 _COLUMNS: Columns = {
     "relevance": lambda memory: f"{memory.relevance:.6f}",

@@ -14,7 +14,7 @@ from memlog.cli.request_options import Store, request_command
 from memlog.cli.settings import Settings
 from memlog.cli.standard_options import Command, Group
 from memlog.cli.zone import minute
-from memlog.service.requests.jobs import ListJobRuns, ListJobs, RunJobs
+from memlog.service.llm.requests import ListJobRuns, ListJobs, RunJobs
 
 
 def _steps(of: Any) -> str:  # noqa: ANN401 - a job, a run or a report

@@ -14,7 +14,7 @@ from memlog.cli.param_types import CHAT, END, TEXT, TIME
 from memlog.cli.settings import Settings
 from memlog.cli.standard_options import Group
 from memlog.eventlog.limits import MOST
-from memlog.service.read_log import LogEntry, LogReader, fault_of, members_of
+from memlog.service.engine.read_log import LogEntry, LogReader, fault_of, members_of
 
 
 @click.group(cls=Group)

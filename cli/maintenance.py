@@ -13,7 +13,7 @@ from memlog.cli.open_store import open_log
 from memlog.cli.output import note, one_line
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.zone import minute
-from memlog.service.requests.maintenance import (
+from memlog.service.upkeep.requests import (
     CountStats,
     Digest,
     Embed,
@@ -39,7 +39,7 @@ def digest(store: Store, asked: Digest) -> Answer:
 @request_command(Examine, adds="Exit 1 where there is a problem. `verify` reads every byte of the log.")
 def doctor(store: Store, asked: Examine) -> Answer:
     # Imported here: the other commands do not examine the machine.
-    from memlog.service.maintenance.doctor import is_well
+    from memlog.service.upkeep.doctor import is_well
 
     findings = [
         replace(each, finding=calls_in_commands(each.finding), remedy=in_commands(each.remedy))
@@ -107,7 +107,7 @@ def quarantine(store: Store, asked: ListQuarantine) -> Answer:
 )
 def seal(ctx: click.Context, asked: SealLog) -> TextAnswer:
     # Imported here: the other commands do not seal.
-    from memlog.service.maintenance.seal import seal as seal_log
+    from memlog.service.upkeep.maintenance import seal as seal_log
 
     done = seal_log(open_log(ctx), accept_loss=asked.accept_loss)
     for loss in done.lost:

@@ -17,8 +17,7 @@ from memlog.cli.standard_options import Command
 from memlog.eventlog.errors import BadInput
 
 if TYPE_CHECKING:
-    from memlog.service.remote_store import RemoteStore
-    from memlog.service.running_servers import RunningServer
+    from memlog.service.adapters.remote_store import RemoteStore, RunningServer
 
 _EXTRA = "pip install 'memlog-store[mcp]'"
 
@@ -49,8 +48,7 @@ def mcp(ctx: click.Context, host: str | None) -> None:
         click.echo(text, nl=False)
         return
     try:
-        from memlog.service.mcp.server import mcp_server
-        from memlog.service.mcp.stdio import OneStore, serve_stdio
+        from memlog.service.adapters.mcp.server import OneStore, mcp_server, serve_stdio
     except ImportError as error:
         raise BadInput(f"the MCP server needs {error.name}, which is not installed", hint=_EXTRA) from error
     if sys.stdin.isatty():
@@ -71,7 +69,7 @@ def _connected(settings: Settings) -> "RemoteStore | None":
     # Imported here: a store that nobody serves needs none of it.
     from urllib.parse import unquote
 
-    from memlog.service.running_servers import running_server, servers_folder
+    from memlog.service.adapters.remote_store import running_server, servers_folder
 
     path, project = settings.store.absolute(), "default"
     try:
@@ -87,7 +85,7 @@ def _connected(settings: Settings) -> "RemoteStore | None":
 
 @lru_cache(maxsize=1)
 def _connection(server: "RunningServer", project: str) -> "RemoteStore | None":
-    from memlog.service.remote_store import RemoteStore
+    from memlog.service.adapters.remote_store import RemoteStore
 
     connection = server.connection(project)
     return None if connection is None else RemoteStore(connection)

@@ -15,9 +15,8 @@ from memlog.cli.request_options import Store, request_command
 from memlog.cli.standard_options import Group
 from memlog.cli.zone import minute
 from memlog.eventlog.events import MemorySaved
-from memlog.service.memories.save import save as save_memory
-from memlog.service.requests import Request
-from memlog.service.requests.memories import (
+from memlog.service.engine.requests import Request, event_of
+from memlog.service.memory.requests import (
     ArchiveMemory,
     DeleteMemory,
     GetMemory,
@@ -29,7 +28,7 @@ from memlog.service.requests.memories import (
     UnmergeMemory,
     UpdateMemory,
 )
-from memlog.service.requests.scope import event_of
+from memlog.service.memory.save import save as save_memory
 
 _DIGITS = 6
 _TYPES = {"content": STDIN}
@@ -201,6 +200,6 @@ def _event_lines(event: "memlog.StoredEvent") -> list[str]:
 
 def _required(operation: Callable[[Any], Any], request: Request) -> Any:  # noqa: ANN401 - see `required`
     # Not for `save`, which starts fast.
-    from memlog.service.missing import required
+    from memlog.service.engine.operation import required
 
     return required(operation, request)

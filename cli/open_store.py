@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memlog.eventlog.writer import Log
-    from memlog.service.known_ids import KnownIds
+    from memlog.service.engine.ids import KnownIds
 
 
 # The annotation is a text: looked up, it would import all of the store, for `open_log` too.
@@ -78,7 +78,7 @@ def open_log(ctx: click.Context) -> "Log":
     @cache
     def known_ids() -> "KnownIds":
         # Imported here: most events are given their id by memlog, and it takes SQLite.
-        from memlog.service.known_ids import KnownIds
+        from memlog.service.engine.ids import KnownIds
 
         return KnownIds(settings.store)
 

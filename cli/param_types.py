@@ -68,7 +68,7 @@ def _time(text: str, *, is_end: bool = False) -> str:
         return timestamps.of_day_or_time(text, zone(), is_end=is_end)
     except ValueError as error:
         # Imported here: few times are words.
-        from memlog.service.requests import time_of_words
+        from memlog.service.engine.requests import time_of_words
 
         if (words := time_of_words(text, zone(), is_end=is_end)) is not None:
             return words

@@ -16,9 +16,8 @@ from memlog.cli.request_options import request_command
 from memlog.cli.settings import Settings, projects_folder
 from memlog.cli.standard_options import Group
 from memlog.cli.zone import ZONE, minute
-from memlog.service.missing import required
-from memlog.service.projects import Project, ProjectRemoval, Projects
-from memlog.service.requests.projects import GetProject, ListProjects, RemoveProject
+from memlog.service.engine.operation import required
+from memlog.service.projects import GetProject, ListProjects, Project, ProjectRemoval, Projects, RemoveProject
 
 _COLUMNS: Columns = {
     "project": "name",

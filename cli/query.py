@@ -11,8 +11,8 @@ from memlog.cli.output import bold, dim, highlighted, one_line
 from memlog.cli.request_options import Store, request_command
 from memlog.cli.turns import lines_around, set_in
 from memlog.cli.zone import minute
-from memlog.service.highlights import Highlighter, highlighter
-from memlog.service.requests.reads import Search
+from memlog.service.retrieval.requests import Search
+from memlog.service.retrieval.search import Highlighter, highlighter
 
 _KINDS = {"messages": "message", "memories": "memory", "documents": "document"}
 

@@ -15,7 +15,7 @@ from memlog.cli.settings import SettingOption, Settings
 from memlog.cli.standard_options import Command
 from memlog.cli.stdin import stdin_text
 from memlog.eventlog.errors import BadInput
-from memlog.service.requests import Field, Request, description_of, fields_of
+from memlog.service.engine.requests import Field, Request, description_of, fields_of
 
 if TYPE_CHECKING:
     from memlog import Store as Store

@@ -19,11 +19,11 @@ from memlog.cli.param_types import FOLDER
 from memlog.cli.settings import Settings, projects_folder
 from memlog.cli.standard_options import Command
 from memlog.eventlog.errors import BadInput, LogError
-from memlog.service.local_sockets import LEAST_TOKEN
+from memlog.service.adapters.local_sockets import LEAST_TOKEN
 
 if TYPE_CHECKING:
-    from memlog.service.mcp.http import McpApplication
-    from memlog.service.open_stores import OpenStores
+    from memlog.service.adapters.mcp.http import McpApplication
+    from memlog.service.projects import OpenStores
 
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _EXTRA = "pip install 'memlog-store[server]'"
@@ -66,13 +66,13 @@ def serve(
         if folder is not None and not folder.is_dir():
             raise BadInput(f"{folder} is no folder", hint=f"name a folder: {name} DIR")
     try:
-        from memlog.service.http.application import application
-        from memlog.service.http.guard import Admission
-        from memlog.service.http.server import serve as run
+        from memlog.service.adapters.http.application import application
+        from memlog.service.adapters.http.guard import Admission
+        from memlog.service.adapters.http.server import serve as run
     except ImportError as error:
         raise BadInput(f"the server needs {error.name}, which is not installed", hint=_EXTRA) from error
-    from memlog.service.open_stores import OpenStores
-    from memlog.service.running_servers import RunningServer, announced, servers_folder, sockets_folder
+    from memlog.service.adapters.remote_store import RunningServer, announced, servers_folder, sockets_folder
+    from memlog.service.projects import OpenStores
 
     settings = ctx.ensure_object(Settings)
     where = settings.store if settings.names_store else memlog.Projects(projects_folder())
@@ -112,7 +112,7 @@ def _mcp(stores: "OpenStores") -> "McpApplication | None":
     """What answers over MCP; None where the SDK is not installed."""
     if find_spec("mcp") is None:
         return None
-    from memlog.service.mcp.http import McpApplication
+    from memlog.service.adapters.mcp.http import McpApplication
 
     return McpApplication(stores, memlog.__version__)
 

@@ -15,8 +15,8 @@ from memlog.cli.output import asks_for_json, note, print_json, with_options
 from memlog.cli.progress import ProgressLine, progress_line
 from memlog.cli.request_options import request_command
 from memlog.cli.stored_events import STORED
-from memlog.service.requests.maintenance import Watch
-from memlog.service.watching.worker import WatchStep
+from memlog.service.upkeep.requests import Watch
+from memlog.service.upkeep.worker import WatchStep
 
 
 @request_command(

@@ -28,7 +28,7 @@ CORE_VIEW_PENDING = "model/.core_memory.pending.json"
 
 CACHE = "cache"
 EMBEDDINGS = "cache/embeddings.db"  # once there is a vector
-PROVIDERS = "cache/providers.json"  # which failed; see memlog.service.providers.breaker
+PROVIDERS = "cache/providers.json"  # which failed; see memlog.service.engine.http_client
 SOURCE_RECORDS = "cache/documents"
 
 GITIGNORE = ".gitignore"

@@ -10,10 +10,9 @@ import msgspec
 from memlog.eventlog.struct_fields import fields_of
 from memlog.query.context.invisible import python_escape, shown
 from memlog.query.request import Request, check_names
-from memlog.service.missing import required
-from memlog.service.operations import Operation
+from memlog.service.engine.operation import Operation, required
+from memlog.service.engine.readable import EVERYTHING, readable, reading_below
 from memlog.service.projects import Projects
-from memlog.service.readable import EVERYTHING, readable, reading_below
 from memlog.service.store import LazyGroup, Store
 
 GROUPS: dict[str, type] = {

@@ -17,38 +17,38 @@ from memlog.eventlog.owner import check_owner
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.query.context.people import People
 from memlog.query.request import path_of, read_argument
-from memlog.service.embedding_models import EmbeddingModel, LocalModel, model_of
-from memlog.service.engine import Engine, OperationGroup
-from memlog.service.operations import operation
-from memlog.service.read_model import ReadModel
-from memlog.service.requests.append import AppendEvents
-from memlog.service.requests.reads import AnswerOrContext, BuildContext, GetEvent, Search
+from memlog.service.engine.embedding_models import EmbeddingModel, LocalModel, model_of
+from memlog.service.engine.engine import Engine, OperationGroup
+from memlog.service.engine.operation import operation
+from memlog.service.engine.read_model import ReadModel
+from memlog.service.memory.conversation_requests import AppendEvents
+from memlog.service.retrieval.requests import AnswerOrContext, BuildContext, GetEvent, Search
 
 if TYPE_CHECKING:
     from memlog.query.context.compose import Context
     from memlog.query.provenance import StoredEvent
     from memlog.query.search.hybrid import SearchResult
-    from memlog.service.conversations import Conversations
-    from memlog.service.core.facade import Core
-    from memlog.service.daily_events import DailyEvents
-    from memlog.service.documents.facade import Documents
+    from memlog.service.documents.documents import Documents
     from memlog.service.documents.workspaces import Workspaces
-    from memlog.service.erasure.facade import Erasure
-    from memlog.service.exchange.facade import DataExchange
-    from memlog.service.extraction.facade import Extractions
-    from memlog.service.facts.facade import Facts
-    from memlog.service.jobs.facade import Jobs
-    from memlog.service.jobs.schedule import JobRules
-    from memlog.service.maintenance.facade import Maintenance
-    from memlog.service.memories.facade import Memories
-    from memlog.service.pre_route import PreRoute
-    from memlog.service.providers.settings import (
+    from memlog.service.engine.schedule import JobRules
+    from memlog.service.engine.settings import (
         EmbeddingProvider,
         ExtractionRules,
         LanguageModelProvider,
         RerankProvider,
     )
-    from memlog.service.tools import Tools
+    from memlog.service.exchange.exchange import DataExchange
+    from memlog.service.llm.extraction import Extractions
+    from memlog.service.memory.conversations import Conversations
+    from memlog.service.memory.core import Core
+    from memlog.service.memory.daily import DailyEvents
+    from memlog.service.memory.facts import Facts
+    from memlog.service.memory.memories import Memories
+    from memlog.service.retrieval.search import PreRoute
+    from memlog.service.retrieval.tools import Tools
+    from memlog.service.upkeep.erasure import Erasure
+    from memlog.service.upkeep.jobs import Jobs
+    from memlog.service.upkeep.maintenance import Maintenance
 
 # What only some calls need is imported by them: a process that asks one thing pays for that alone.
 
@@ -58,7 +58,7 @@ G = TypeVar("G", bound=OperationGroup)
 class LazyGroup(Generic[G]):
     """A group of operations of a store, which is imported and made when a program first uses it.
 
-    place: the module of the class below `memlog.service`, and its name: `facts.facade:Facts`.
+    place: the module of the class below `memlog.service`, and its name: `memory.facts:Facts`.
     """
 
     def __init__(self, place: str) -> None:
@@ -182,19 +182,19 @@ class Store:
             on_stored=on_stored,
         )
 
-    conversations: LazyGroup["Conversations"] = LazyGroup("conversations:Conversations")
-    memories: LazyGroup["Memories"] = LazyGroup("memories.facade:Memories")
-    core: LazyGroup["Core"] = LazyGroup("core.facade:Core")
-    facts: LazyGroup["Facts"] = LazyGroup("facts.facade:Facts")
-    daily: LazyGroup["DailyEvents"] = LazyGroup("daily_events:DailyEvents")
-    documents: LazyGroup["Documents"] = LazyGroup("documents.facade:Documents")
+    conversations: LazyGroup["Conversations"] = LazyGroup("memory.conversations:Conversations")
+    memories: LazyGroup["Memories"] = LazyGroup("memory.memories:Memories")
+    core: LazyGroup["Core"] = LazyGroup("memory.core:Core")
+    facts: LazyGroup["Facts"] = LazyGroup("memory.facts:Facts")
+    daily: LazyGroup["DailyEvents"] = LazyGroup("memory.daily:DailyEvents")
+    documents: LazyGroup["Documents"] = LazyGroup("documents.documents:Documents")
     workspaces: LazyGroup["Workspaces"] = LazyGroup("documents.workspaces:Workspaces")
-    extraction: LazyGroup["Extractions"] = LazyGroup("extraction.facade:Extractions")
-    jobs: LazyGroup["Jobs"] = LazyGroup("jobs.facade:Jobs")
-    exchange: LazyGroup["DataExchange"] = LazyGroup("exchange.facade:DataExchange")
-    erasure: LazyGroup["Erasure"] = LazyGroup("erasure.facade:Erasure")
-    maintenance: LazyGroup["Maintenance"] = LazyGroup("maintenance.facade:Maintenance")
-    tools: LazyGroup["Tools"] = LazyGroup("tools:Tools")
+    extraction: LazyGroup["Extractions"] = LazyGroup("llm.extraction:Extractions")
+    jobs: LazyGroup["Jobs"] = LazyGroup("upkeep.jobs:Jobs")
+    exchange: LazyGroup["DataExchange"] = LazyGroup("exchange.exchange:DataExchange")
+    erasure: LazyGroup["Erasure"] = LazyGroup("upkeep.erasure:Erasure")
+    maintenance: LazyGroup["Maintenance"] = LazyGroup("upkeep.maintenance:Maintenance")
+    tools: LazyGroup["Tools"] = LazyGroup("retrieval.tools:Tools")
 
     def __enter__(self) -> Self:
         return self
@@ -231,7 +231,7 @@ class Store:
 
     @operation(Search, effect="read")
     def search(self, asked: Search) -> "SearchResult":
-        from memlog.service.searches import search_store
+        from memlog.service.retrieval.search import search_store
 
         started = time.perf_counter()
         result = search_store(self._engine.reads, asked)
@@ -240,7 +240,7 @@ class Store:
 
     @operation(BuildContext, effect="append")
     def context(self, asked: BuildContext) -> "Context":
-        from memlog.service.contexts import context
+        from memlog.service.retrieval.search import context
 
         rules = self._engine.job_rules
         if asked.timezone is None and rules is not None:
@@ -249,7 +249,7 @@ class Store:
 
     @operation(AnswerOrContext, effect="append")
     def pre_route(self, asked: AnswerOrContext) -> "PreRoute":
-        from memlog.service.pre_route import pre_route
+        from memlog.service.retrieval.search import pre_route
 
         return pre_route(self.facts.ask, self.context, asked)
 
@@ -297,8 +297,8 @@ def _of_providers(**given: object) -> Iterator[tuple[str, object, bool, str]]:
     """What `_check` takes. Imports nothing where none is given, as in most programs."""
     if not any(given.values()):
         return
-    from memlog.service.jobs.schedule import JobRules
-    from memlog.service.providers import settings
+    from memlog.service.engine import settings
+    from memlog.service.engine.schedule import JobRules
 
     kinds = {
         "embedding": settings.EmbeddingProvider,

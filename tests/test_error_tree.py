@@ -13,7 +13,7 @@ import memlog
 from memlog.cli.error_handler import EXIT_CODES, exit_code_of, failure_of
 from memlog.eventlog import errors
 from memlog.projector.sqlite import DAMAGED, INHERITED, NO_ROOM
-from memlog.service.missing import NOUNS
+from memlog.service.engine.operation import NOUNS
 from tests.support.places import ROOT
 
 TREE = {name: found for name, found in vars(errors).items() if inspect.isclass(found)}
@@ -133,7 +133,7 @@ def test_only_the_tree_is_raised(modules):
         known = {*TREE, *CAUGHT_INSIDE, *OF_PYTHON, *VARIABLES}
         if path.is_relative_to(ROOT / "cli"):
             known |= {"UsageError", "BadParameter"}
-        if path.is_relative_to(ROOT / "service/mcp"):
+        if path.is_relative_to(ROOT / "service/adapters/mcp"):
             known |= {"MCPError"}  # as the SDK answers a client
         for node in nodes:
             if isinstance(node, ast.Raise) and node.exc is not None:

@@ -23,14 +23,6 @@ def test_every_folder_with_code_is_a_package_and_so_installs():
     assert setuptools["packages"]["find"] == {"where": [".pkg"], "namespaces": False}
 
 
-def test_no_module_repeats_the_name_of_its_package():
-    """`facts/facts.py`, `memories/memory.py`: its name should tell what it does."""
-    modules = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
-    assert [
-        path for path in modules if path.stem.removesuffix("s") == path.parent.name.removesuffix("s")
-    ] == []
-
-
 def test_every_folder_at_the_top_that_has_code_is_known():
     tops = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     assert tops == {*FOLDERS, "tests"}
@@ -101,11 +93,29 @@ STARTS_FAST = tuple(
 """What an append and the settings are made of: it starts without a layer above the log (test_starting.py)."""
 ADAPTERS = {
     "memlog.cli": ("memlog.service", *ERRORS_AND_EVENTS, *STARTS_FAST),
-    "memlog.service.http": ("memlog.service", *ERRORS_AND_EVENTS),
-    "memlog.service.mcp": ("memlog.service", *ERRORS_AND_EVENTS),
-    "memlog.service.importers": ERRORS_AND_EVENTS,
+    "memlog.service.adapters.http": ("memlog.service", *ERRORS_AND_EVENTS),
+    "memlog.service.adapters.mcp": ("memlog.service", *ERRORS_AND_EVENTS),
+    "memlog.service.exchange.formats": ERRORS_AND_EVENTS,
 }
 """By package: what it may import of memlog beside itself and, but for importers, the public names."""
+
+
+ROOMS = ["engine", "memory", "documents", "retrieval", "exchange", "llm", "upkeep", "", "adapters"]
+"""The folders of `service`, ground first; "" is the door: the modules that no folder has."""
+
+
+def test_the_rooms_of_the_service_import_those_before_them():
+    assert {path.parent.name for path in (ROOT / "service").glob("*/__init__.py")} == {*ROOMS} - {""}
+
+    def room_of(module):
+        name = module.removeprefix("memlog.service.").partition(".")[0]
+        return name if name in ROOMS else ""
+
+    for module, names in imports().items():
+        if below(module, "memlog.service"):
+            above = ROOMS[ROOMS.index(room_of(module)) + 1 :]
+            inside = [name for name in names if below(name, "memlog.service")]
+            assert [name for name in inside if room_of(name) in above] == [], module
 
 
 def test_an_adapter_imports_the_service_alone():
@@ -116,14 +126,14 @@ def test_an_adapter_imports_the_service_alone():
         if below(module, adapter)
         for name in names
         if below(name, "memlog") and not below(name, adapter, *allowed)
-        if adapter.endswith("importers") or name not in {"memlog", *FACADE}
+        if adapter.endswith("formats") or name not in {"memlog", *FACADE}
     }
     assert found == set()
 
 
 DISTRIBUTIONS_OF_ADAPTERS = {
-    ("aiohttp", "fastapi", "flask", "litestar", "starlette", "uvicorn"): ("memlog.service.http",),
-    ("fastmcp", "mcp"): ("memlog.service.mcp",),
+    ("aiohttp", "fastapi", "flask", "litestar", "starlette", "uvicorn"): ("memlog.service.adapters.http",),
+    ("fastmcp", "mcp"): ("memlog.service.adapters.mcp",),
     ("anthropic", "litellm", "ollama", "openai"): (),
     ("asyncpg", "boto3", "psycopg", "pymysql", "redis"): (),
 }

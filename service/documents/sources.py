@@ -9,8 +9,8 @@ import msgspec
 from memlog.eventlog.envelope import Event
 from memlog.eventlog.events import DocumentRemoved, SourceRegistered
 from memlog.query.documents import Registered
-from memlog.service.core.facade import CoreImportReport
-from memlog.service.documents.folder import SkippedFile
+from memlog.service.documents.scan import SkippedFile
+from memlog.service.memory.core import CoreImportReport
 
 USER_FILE = "USER.md"
 """A file of a workspace that is no document: it is imported into the core memory."""

@@ -6,11 +6,11 @@ from typing import Literal
 from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.query.documents import Source
-from memlog.service.documents.facade import Documents
+from memlog.service.documents.documents import Documents
+from memlog.service.documents.requests import AddWorkspace, ListWorkspaces, RemoveWorkspace
 from memlog.service.documents.sources import USER_FILE, IndexingReport
-from memlog.service.engine import Engine, OperationGroup
-from memlog.service.operations import operation
-from memlog.service.requests.documents import AddWorkspace, ListWorkspaces, RemoveWorkspace
+from memlog.service.engine.engine import Engine, OperationGroup
+from memlog.service.engine.operation import operation
 
 FILES = ("MEMORY.md", "memory/*.md", USER_FILE)
 """What of a workspace is read."""

@@ -10,11 +10,9 @@ from typing import Any, Self
 from memlog.eventlog import timestamps
 from memlog.eventlog.streams import shown
 from memlog.query.foreign_tables import TablePage
-from memlog.service.bounded_process.client import BoundedProcess
-from memlog.service.bounded_process.protocol import MoreRows, ReaderFailed, ReadTable
-from memlog.service.core.project_facts import is_of_project
-from memlog.service.core.user_sections import Headings, without_front_matter
-from memlog.service.importers import Importer, Unreadable
+from memlog.service.engine.sandbox import BoundedProcess, MoreRows, ReaderFailed, ReadTable
+from memlog.service.exchange.formats import Importer, Unreadable
+from memlog.service.memory.core_markdown import Headings, is_fact_of_project, without_front_matter
 
 _LONGEST = 64 * 2**20
 """Bytes of a text file."""
@@ -116,7 +114,7 @@ class ForeignFiles:
         above = Headings()
         for level, title in headings:
             above.add(level, title)
-        return above.are_of_user and not is_of_project(key, value)
+        return above.are_of_user and not is_fact_of_project(key, value)
 
     def document(self, path: Path) -> Any:  # noqa: ANN401 - whatever it holds
         """The JSON of a file, or an `Unreadable`."""

@@ -9,8 +9,8 @@ import msgspec
 from memlog.eventlog.struct_fields import Field
 from memlog.query.request import Request
 from memlog.service.catalogue import answer_schemas, operations, project_operations
-from memlog.service.operations import Operation
-from memlog.service.requests import description_of, fields_of
+from memlog.service.engine.operation import Operation
+from memlog.service.engine.requests import description_of, fields_of
 
 PROJECTS = project_operations()
 ALL = operations() | PROJECTS

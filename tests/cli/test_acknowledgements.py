@@ -82,8 +82,8 @@ def test_each_conflict_of_a_pipe_is_in_its_answer_and_told_once(memlog: Run) -> 
 
 @pytest.mark.usefixtures("known")
 def test_an_event_without_an_id_looks_nothing_up(environment: dict[str, str]) -> None:
-    assert "memlog.service.known_ids" not in imported(environment, (*SAID, "--content", "x"))
-    assert "memlog.service.known_ids" in imported(environment, (*SAID, "--content", "x", "--id", "m2"))
+    assert "memlog.service.engine.ids" not in imported(environment, (*SAID, "--content", "x"))
+    assert "memlog.service.engine.ids" in imported(environment, (*SAID, "--content", "x", "--id", "m2"))
 
 
 def test_a_conflict_that_the_read_model_did_not_know_is_told_by_the_next_read_and_by_doctor(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memlog.service.documents import readers
+from memlog.service.engine import sandbox
 from tests.support.hostile_files import SLOW_NAME, SLOW_RULES, pdf_of_shared_pages, pdf_that_warns
 
 Run = Callable[..., Any]
@@ -301,7 +301,7 @@ def test_a_file_that_takes_too_long_is_named_with_the_limit(memlog: Run, notes: 
 def test_rules_and_names_that_take_for_ever_are_told_of(
     memlog_here: Run, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(readers, "_RULES_SECONDS", 1)
+    monkeypatch.setattr(sandbox, "_RULES_SECONDS", 1)
     (notes / ".gitignore").write_text(SLOW_RULES)
     (notes / SLOW_NAME).write_text("x")
     done = memlog_here("docs", "add", notes)

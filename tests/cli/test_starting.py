@@ -71,7 +71,7 @@ def test_saving_a_memory_that_looks_for_no_duplicates_does_not_read(
 ) -> None:
     """Only that an id is derived costs more than an append."""
     modules = imported(environment, ("memory", "save", "--content", "likes tea", *more))
-    assert "memlog.service.memories.save" in modules
+    assert "memlog.service.memory.save" in modules
     heavy = HEAVY - {"dataclasses", "unicodedata"}
     assert modules & (heavy | {"memlog.projector", "memlog.service.store"}) == set()
     assert {name for name in modules if name.startswith("memlog.query.")} == {"memlog.query.request"}
@@ -128,7 +128,7 @@ def test_a_query_that_finds_nothing_new_imports_nothing_that_folds_lines(environ
 def test_a_window_imports_nothing_that_searches_or_makes_contexts(environment: dict[str, str]) -> None:
     imported(environment, SAID)
     others = {f"memlog.query.{name}" for name in ("search.hybrid", "search.fts_query", "context.entries")}
-    others.add("memlog.service.maintenance.facade")
+    others.add("memlog.service.upkeep.maintenance")
     assert imported(environment, ("window", "--chat", "x:1")) & others == set()
     assert imported(environment, ("query", "tea", "--mode", "text")) >= {"memlog.query.search.hybrid"}
 

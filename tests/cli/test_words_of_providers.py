@@ -91,8 +91,8 @@ def test_no_file_and_no_report_has_them(
     kind: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for module in ("embedders", "language_model"):
-        monkeypatch.setattr(f"memlog.service.providers.{module}._WAITS", (0.01,))
+    for module in ("engine.provider_embedders", "llm.model"):
+        monkeypatch.setattr(f"memlog.service.{module}._WAITS", (0.01,))
     (filled / "memlog.toml").write_text(SETTINGS.format(url=provider.url, kind=kind))
     provider.quotes = quotes
     for command in COMMANDS:

@@ -33,8 +33,8 @@ from memlog.projector.embedding import models
 from memlog.projector.embedding.models import load_embedder
 from memlog.query.context import background, scores
 from memlog.query.context.scores import Mode, Weights
-from memlog.service import embedding_models
-from memlog.service.multilingual import multilingual_embedder
+from memlog.service.engine import embedding_models
+from memlog.service.engine.multilingual import multilingual_embedder
 from tests.eval.locomo import exit_status, store_folder
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "told"

@@ -18,9 +18,9 @@ NAMES = {
 ELSEWHERE = {
     ("cli/settings.py", "memlog.toml"),  # where a setting comes from, as `memlog config` says it
     # Of a person's documents:
-    ("service/documents/gitignore.py", ".gitignore"),
+    ("service/documents/scan.py", ".gitignore"),
     # Of klaw's files:
-    ("service/importers/klaw.py", "core_memory.json"),
+    ("service/exchange/formats/klaw.py", "core_memory.json"),
 }
 """Names that mean something else there."""
 

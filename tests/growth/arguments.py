@@ -14,9 +14,9 @@ from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.key_shapes import SHAPES
 from memlog.eventlog.quarantine import BadLine
 from memlog.query.context.invisible import json_escape
+from memlog.service.documents.requests import AddSources
 from memlog.service.documents.text_files import Unfit
-from memlog.service.facts.ranked_lists import NoCertainList
-from memlog.service.requests.documents import AddSources
+from memlog.service.memory.ranked_lists import NoCertainList
 from tests.growth.functions import Function, as_kind
 from tests.growth.world import World
 
@@ -132,21 +132,21 @@ LEFT_OUT: dict[str, str] = {
     "query.search.nearest.*": "vectors",
     "query.search.fulltext.*": "expressions that `query.search.fts_query` made and bounds, and FTS5 parses",
     "cli.mcp_hosts.*": "names of hosts",
-    "service.async_operations.*": "calls the method of the same name in a thread",
-    "service.documents.facade.*": "names of files; what is in them goes through `extracted` and `blocks`",
-    "service.documents.gitignore.*": "hands rules and paths to the reader process, which has limits",
+    "service.adapters.async_operations.*": "calls the method of the same name in a thread",
+    "service.documents.documents.*": "names of files; what is in them goes through `extracted` and `blocks`",
+    "service.documents.scan.*": "hands rules and paths to the reader process, which has limits",
     "service.documents.pdf_text.*": "pypdf, which has limits of its own",
-    "service.documents.readers.*": "hands its text to the reader process, which has limits",
-    "service.documents.records.*": "names of files that were read",
+    "service.engine.sandbox.*": "hands its text to the reader process, which has limits",
+    "service.documents.indexing.*": "names of files that were read",
     "service.documents.sources.as_registered": "keeps versions as they are",
-    "service.documents.root.*": "names of files, of at most 4,096 bytes",
+    "service.documents.text_files.*": "names of files, of at most 4,096 bytes",
     "service.documents.sources.SourcePlan.report": "keeps its text",
     "service.documents.text_files.look_at": "a call of the system",
     "service.documents.text_files.read*": "reads bytes as they are",
-    "service.maintenance.findings.or_ok": "sentences of memlog's own",
-    "service.memories.fading.*": "categories and rates, one each",
+    "service.upkeep.findings.or_ok": "sentences of memlog's own",
+    "service.memory.fading.*": "categories and rates, one each",
     "service.projects.*": "names of folders, of at most 255 bytes",
-    "service.read_model.*": "names of a stream or a chat",
+    "service.engine.read_model.*": "names of a stream or a chat",
 }
 """Functions, by name or pattern, and why no foreign text of any length reaches their own work."""
 
@@ -165,8 +165,8 @@ RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "query.search.duplicate_candidates.likely_memories": lambda world: {"lengths": (1, 10_000)},
     "query.search.priors.priors": lambda world: {"messages": {}, "passages": {}},
     "query.search.hits.snippet": lambda world: {"marks": world.marks},
-    "service.documents.request.folder_requests": lambda world: {"asked": AddSources(paths=[])},
-    "service.bounded_process.program.extracted": lambda world: {"filetype": "html"},
+    "service.documents.documents.folder_requests": lambda world: {"asked": AddSources(paths=[])},
+    "service.engine.sandbox_program.extracted": lambda world: {"filetype": "html"},
 }
 """What the other parameters of a function are, where their annotations do not tell."""
 

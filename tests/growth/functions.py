@@ -6,7 +6,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
-from memlog.service.operations import Operation
+from memlog.service.engine.operation import Operation
 from tests.growth import walk
 
 _TEXTS = (str, bytes, memoryview)

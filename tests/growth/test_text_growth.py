@@ -12,7 +12,7 @@ from tests.growth.patterns import patterns
 from tests.growth.world import World
 from tests.support.places import ROOT
 
-_NOT_OURS = {"service/bounded_process/program.py": "a person's pattern, in a process that is ended"}
+_NOT_OURS = {"service/engine/sandbox_program.py": "a person's pattern, in a process that is ended"}
 
 
 @pytest.fixture

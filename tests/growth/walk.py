@@ -41,7 +41,7 @@ def public_functions(module: ModuleType) -> Iterator[tuple[str, Callable[..., ob
 def _methods(kind: type) -> Iterator[tuple[str, Callable[..., object]]]:
     """A class, where it does more than to keep what it is given, and its public methods."""
     # Imported here: the gate of patterns watches what is imported after this module.
-    from memlog.service.operations import Operation
+    from memlog.service.engine.operation import Operation
 
     if "__init__" in vars(kind) and not _only_keeps(kind):
         yield kind.__name__, kind

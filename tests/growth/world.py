@@ -17,7 +17,7 @@ from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection, connect
 from memlog.projector.text.marks import marks_of
 from memlog.query.filters import Filters
-from memlog.service.documents.folder import Patterns
+from memlog.service.documents.scan import Patterns
 
 TODAY = "2026-02-24"
 STREAM = "conversations/cli_1"

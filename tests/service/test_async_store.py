@@ -14,14 +14,14 @@ from functools import partial
 import pytest
 
 import memlog
-from memlog.service.async_operations import AsyncOperations
-from memlog.service.async_store import AsyncStore
-from memlog.service.core.facade import Core
-from memlog.service.daily_events import DailyEvents
-from memlog.service.documents.facade import Documents
+from memlog.service.adapters.aio import AsyncStore
+from memlog.service.adapters.async_operations import AsyncOperations
+from memlog.service.documents.documents import Documents
 from memlog.service.documents.workspaces import Workspaces
-from memlog.service.facts.facade import Facts
-from memlog.service.memories.facade import Memories
+from memlog.service.memory.core import Core
+from memlog.service.memory.daily import DailyEvents
+from memlog.service.memory.facts import Facts
+from memlog.service.memory.memories import Memories
 
 GROUPS = {
     "conversations": (memlog.Conversations, memlog.AsyncConversations),

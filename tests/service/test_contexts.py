@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 import memlog
 from memlog.eventlog import locks, timestamps
-from memlog.service import contexts
+from memlog.service.retrieval import search
 from tests.support.refusals import refused
 
 CHAT = ("telegram", "7")
@@ -550,7 +550,7 @@ def test_a_newer_memory_of_a_topic_is_not_cut_behind_the_one_that_it_corrects(st
 def test_who_speaks_while_a_context_is_made_is_not_heard(store, monkeypatch):
     store.append(replace(said("my salary"), name="Anna"))
     store.context("my salary", chat=CHAT, record=False)
-    asking = contexts.asking_message
+    asking = search.asking_message
 
     def meanwhile(db, asked):
         with memlog.open(store.path, model=store.path.parent / "no-model") as other:
@@ -558,7 +558,7 @@ def test_who_speaks_while_a_context_is_made_is_not_heard(store, monkeypatch):
             other.maintenance.project(embed=False)
         return asking(db, asked)
 
-    monkeypatch.setattr(contexts, "asking_message", meanwhile)
+    monkeypatch.setattr(search, "asking_message", meanwhile)
     assert "7000" not in store.context("my salary", chat=CHAT, record=False).text
 
 

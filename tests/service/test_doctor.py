@@ -16,8 +16,8 @@ from memlog.eventlog.layout import EMBEDDINGS
 from memlog.eventlog.seals.close import accept_losses, seal_all
 from memlog.eventlog.writer import Log
 from memlog.projector.embedding.cache import VectorCache
-from memlog.service.maintenance import doctor
-from memlog.service.maintenance.doctor import is_over_a_network, kind_of
+from memlog.service.upkeep import doctor
+from memlog.service.upkeep.doctor import is_over_a_network, kind_of
 from tests.support.forked_memlog import run_memlog
 
 MOUNTS = r"""

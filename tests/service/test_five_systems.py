@@ -161,7 +161,7 @@ def test_memory_retrieved_count_moves_by_reads_alone(tmp_path: Path) -> None:
 def test_memory_extraction_errors_counts_each_failed_extraction(
     fault: str, is_one_session: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memlog.service.providers.language_model._WAITS", ())
+    monkeypatch.setattr("memlog.service.llm.model._WAITS", ())
     with serving() as provider:
         provider.always = fault
         model = memlog.LanguageModelProvider(type="api", base_url=provider.url, model="m")

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 import memlog
-from memlog.service import multilingual
+from memlog.service.engine import multilingual
 from tests.support.multilingual import FOLDER, install, needs_model
 from tests.support.places import FIXTURES
 

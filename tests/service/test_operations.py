@@ -18,9 +18,9 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.struct_fields import Field
 from memlog.query.request import Request
 from memlog.service.catalogue import GROUPS, answer, answer_schemas, operations
-from memlog.service.missing import NOUNS
-from memlog.service.requests import description_of, fields_of, schema_of
-from memlog.service.requests.reads import Search
+from memlog.service.engine.operation import NOUNS
+from memlog.service.engine.requests import description_of, fields_of, schema_of
+from memlog.service.retrieval.requests import Search
 from tests.cli.operations_page import ALL, PROJECTS, WITHOUT_COMMAND, page
 from tests.support.command_tree import COMMANDS
 from tests.support.generated_code import FILES

@@ -13,8 +13,7 @@ from memlog.eventlog.locks import locked
 from memlog.eventlog.log_state import changed_streams, state_of
 from memlog.projector import lifecycle
 from memlog.projector.sqlite import transaction
-from memlog.service.read_model import _QUERY_LOCK_TIMEOUT
-from memlog.service.shared_catch_up import SharedCatchUp
+from memlog.service.engine.read_model import _QUERY_LOCK_TIMEOUT, SharedCatchUp
 
 
 class Turn:

@@ -10,9 +10,9 @@ import pytest
 
 import memlog
 from memlog.projector.embedding.models import load_embedder
-from memlog.service import embedding_models
-from memlog.service.embedding_models import LocalModel
-from memlog.service.read_pool import READERS
+from memlog.service.engine import embedding_models
+from memlog.service.engine.embedding_models import LocalModel
+from memlog.service.engine.read_model import READERS
 
 THREADS = 8
 ROUNDS = 5

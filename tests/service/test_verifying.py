@@ -229,8 +229,8 @@ def test_a_log_that_cannot_be_read_is_an_error(store: Path, monkeypatch: pytest.
 def test_a_log_that_is_too_long_for_memory_is_not_compared(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memlog.service.maintenance.verify._IN_MEMORY", -1)
-    monkeypatch.setattr("memlog.service.read_model.ReadModel.is_read_only", True)
+    monkeypatch.setattr("memlog.service.upkeep.maintenance._IN_MEMORY", -1)
+    monkeypatch.setattr("memlog.service.engine.read_model.ReadModel.is_read_only", True)
     found = checked(store)
     assert (found.ok, found.digest, found.events) == (True, None, 3)
     assert any("verify a copy" in note for note in found.notes)

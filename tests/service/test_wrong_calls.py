@@ -15,7 +15,7 @@ import pytest
 import memlog
 from memlog import BadInput, Filters, Ranking, Store
 from memlog.eventlog.chat import Chat
-from memlog.service.requests.facts import ListFacts, SetFact
+from memlog.service.memory.requests import ListFacts, SetFact
 from tests.support.refusals import refused
 
 SAID = memlog.Message(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import memlog
 from memlog.service.catalogue import GROUPS
-from memlog.service.operations import Operation
+from memlog.service.engine.operation import Operation
 from tests.support.places import ROOT
 
 NOT_AWAITED = ("close", "is_of_another_copy")
@@ -17,14 +17,14 @@ NOT_AWAITED = ("close", "is_of_another_copy")
 
 
 def async_operations() -> str:
-    """service/async_operations.py: a class for each group of operations, and one for the store."""
+    """service/adapters/async_operations.py: a class for each group of operations, and one for the store."""
     groups = {name: kind for name, kind in GROUPS.items() if name}
     modules = sorted({(kind.__module__, kind.__name__) for kind in GROUPS.values()})
     lines = [
         '"""The operations of a store as coroutines: made from its catalogue by `make snapshots`."""',
         "",
         *(f"from {module} import {name}" for module, name in modules),
-        "from memlog.service.awaiting import Awaitable, Watching, awaited, awaited_method",
+        "from memlog.service.adapters.awaiting import Awaitable, Watching, awaited, awaited_method",
     ]
     for kind in groups.values():
         lines += [*_class_of(f"Async{kind.__name__}", kind), *_methods_of(kind)]
@@ -35,14 +35,14 @@ def async_operations() -> str:
 
 
 def remote_operations() -> str:
-    """service/remote_operations.py: the same classes, whose operations a server does."""
+    """service/adapters/remote_operations.py: the same classes, whose operations a server does."""
     groups = {name: kind for name, kind in GROUPS.items() if name}
     modules = sorted({(kind.__module__, kind.__name__) for kind in GROUPS.values()})
     lines = [
         '"""The operations of a store that a server does: made from its catalogue by `make snapshots`."""',
         "",
         *(f"from {module} import {name}" for module, name in modules),
-        "from memlog.service.remote import Remote, remote",
+        "from memlog.service.adapters.remote import Remote, remote",
     ]
     for group, kind in [*groups.items(), ("", GROUPS[""])]:
         name = f"Remote{kind.__name__}" if group else "RemoteOperations"
@@ -100,7 +100,7 @@ def _formatted(lines: list[str], name: str) -> str:
 
 
 FILES = {
-    ROOT / "service/async_operations.py": async_operations,
-    ROOT / "service/remote_operations.py": remote_operations,
+    ROOT / "service/adapters/async_operations.py": async_operations,
+    ROOT / "service/adapters/remote_operations.py": remote_operations,
     ROOT / ".pkg/memlog/__init__.pyi": public_names,
 }

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from memlog.service import embedding_models, multilingual
+from memlog.service.engine import embedding_models, multilingual
 from tests.support.places import ROOT
 
 FOLDER = ROOT / ".venv" / "multilingual"

@@ -8,10 +8,9 @@ from typing import Literal, assert_type
 
 import memlog
 from memlog import BadInput, Busy, DatabaseError, EmbeddingError, LogError, MemlogError, NotFound
-from memlog.service.requests.conversations import ReadWindow
-from memlog.service.requests.facts import SetFact
-from memlog.service.requests.memories import SaveMemory
-from memlog.service.requests.reads import BuildContext, Search
+from memlog.service.memory.conversation_requests import ReadWindow
+from memlog.service.memory.requests import SaveMemory, SetFact
+from memlog.service.retrieval.requests import BuildContext, Search
 
 
 def opening() -> None:

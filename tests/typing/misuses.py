@@ -1,7 +1,7 @@
 """Misuses the public API. Never run: type checkers report the lines that end in `# wrong` alone."""
 
 import memlog
-from memlog.service.requests.reads import Search
+from memlog.service.retrieval.requests import Search
 
 
 def opening() -> None:

@@ -2,7 +2,7 @@
 
 import tracemalloc
 
-from memlog.service.core.markdown import _lines, key_of, parse
+from memlog.service.memory.core_markdown import _lines, key_of, parse
 
 
 def user(text):

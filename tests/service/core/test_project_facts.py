@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlog.service.core.project_facts import is_of_project, tells_of_project
+from memlog.service.memory.core_markdown import is_fact_of_project, tells_of_project
 
 OF_A_PROJECT = [
     *(
@@ -65,4 +65,4 @@ def test_what_a_person_says_of_themselves_is_none(text: str) -> None:
 
 @pytest.mark.parametrize(("key", "value"), KEYS)
 def test_a_key_of_a_project_is_known_in_any_spelling(key: str, value: str) -> None:
-    assert is_of_project(key, value) is KEYS[key, value]
+    assert is_fact_of_project(key, value) is KEYS[key, value]

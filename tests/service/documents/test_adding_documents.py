@@ -18,7 +18,7 @@ from memlog.eventlog.quarantine import MAX_LINE
 from memlog.projector.lifecycle import Projector
 from memlog.query import documents as queries
 from memlog.service.documents import text_files
-from memlog.service.documents.folder import Patterns
+from memlog.service.documents.scan import Patterns
 from tests.support.places import ROOT
 from tests.support.refusals import refused
 

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from memlog.service.documents import readers
-from memlog.service.documents.folder import Patterns
-from memlog.service.documents.readers import Readers
+from memlog.service.documents.scan import Patterns
+from memlog.service.engine import sandbox
+from memlog.service.engine.sandbox import Readers
 from tests.support.hostile_files import SLOW_NAME, SLOW_RULES
 
 FILES = [
@@ -138,7 +138,7 @@ def limits(added):
 
 def test_rules_that_take_for_ever_are_named_and_not_followed_and_all_others_are(store, folder, monkeypatch):
     write(folder, {".gitignore": "a.md\n", "docs/.gitignore": SLOW_RULES, f"docs/{SLOW_NAME}": "x"})
-    monkeypatch.setattr(readers, "_RULES_SECONDS", 1)
+    monkeypatch.setattr(sandbox, "_RULES_SECONDS", 1)
     matched, real = [], Readers._matched
     monkeypatch.setattr(
         Readers, "_matched", lambda self, rules, paths: matched.append(rules) or real(self, rules, paths)
@@ -153,7 +153,7 @@ def test_rules_that_take_for_ever_are_named_and_not_followed_and_all_others_are(
 
 
 def test_rules_that_are_too_long_to_be_followed_stop_nothing(store, folder, monkeypatch):
-    monkeypatch.setattr(readers, "_RULES_SECONDS", 1)
+    monkeypatch.setattr(sandbox, "_RULES_SECONDS", 1)
     write(folder, {"docs/.gitignore": "a/**/" * 50_000})
     store.documents.add(folder)
     assert "docs/top.md" in files(store)

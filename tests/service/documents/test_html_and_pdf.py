@@ -3,9 +3,9 @@
 import pytest
 
 import memlog
-from memlog.service.bounded_process.program import extracted
-from memlog.service.bounded_process.protocol import Failed
 from memlog.service.documents import text_files
+from memlog.service.engine.sandbox import Failed
+from memlog.service.engine.sandbox_program import extracted
 
 PAGE = """\
 <!DOCTYPE html>

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from memlog.service.bounded_process import client
-from memlog.service.bounded_process.protocol import ReaderFailed
-from memlog.service.documents.readers import Readers
+from memlog.service.engine import sandbox
+from memlog.service.engine.sandbox import ReaderFailed, Readers
 from tests.support import hostile_files
 
 _LIBRARY = """
@@ -81,7 +80,7 @@ def test_a_file_that_takes_long_is_past_the_limit_while_all_else_goes_on(readers
 
 
 def test_a_process_that_waits_is_past_the_limit_of_time(taken_over, monkeypatch):
-    monkeypatch.setattr(client, "CLOCK_SHARE", 0.5)
+    monkeypatch.setattr(sandbox, "CLOCK_SHARE", 0.5)
     with pytest.raises(ReaderFailed, match="second"):
         run(taken_over, "time.sleep(60)")
     assert run(taken_over, "1 + 1").text == "2"
@@ -103,7 +102,7 @@ def test_what_is_raised_while_a_file_takes_long_ends_it_at_once(taken_over, monk
             raise Stopped
 
     subprocess_of = subprocess.Popen
-    monkeypatch.setattr(client.subprocess, "Popen", start)
+    monkeypatch.setattr(sandbox.subprocess, "Popen", start)
     with closing(Readers(600, on_wait=stop)) as readers:
         with pytest.raises(Stopped):
             run(readers, "[1 for _ in iter(int, 1)]")
@@ -114,7 +113,7 @@ def test_what_is_raised_while_a_file_takes_long_ends_it_at_once(taken_over, monk
 
 
 def test_a_file_that_takes_much_memory_is_past_the_limit_of_memory(readers, taken_over, monkeypatch):
-    monkeypatch.setattr(client, "MEMORY", 200 * 1024**2)
+    monkeypatch.setattr(sandbox, "MEMORY", 200 * 1024**2)
     with pytest.raises(ReaderFailed, match="200 MiB of memory"):
         run(taken_over, "len('x' * 10**9)")
     with pytest.raises(ReaderFailed):
@@ -123,7 +122,7 @@ def test_a_file_that_takes_much_memory_is_past_the_limit_of_memory(readers, take
 
 
 def test_a_file_is_not_blamed_for_the_memory_that_others_took(taken_over, monkeypatch):
-    monkeypatch.setattr(client, "MEMORY", 200 * 1024**2)
+    monkeypatch.setattr(sandbox, "MEMORY", 200 * 1024**2)
     assert run(taken_over, "setattr(sys, 'kept', 'x' * 100_000_000)").text == "None"
     assert run(taken_over, "len('x' * 100_000_000)").text == "100000000"
 

@@ -13,8 +13,8 @@ import pytest
 
 import memlog
 from memlog.service.documents import indexing, text_files
-from memlog.service.documents.records import SourceRecords
-from memlog.service.documents.root import Root
+from memlog.service.documents.indexing import SourceRecords
+from memlog.service.documents.text_files import Root
 
 
 @pytest.fixture

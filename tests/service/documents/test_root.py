@@ -12,10 +12,9 @@ import pytest
 import memlog
 from memlog.eventlog.events import SourceRegistered
 from memlog.service.documents import text_files
-from memlog.service.documents.folder import walk
-from memlog.service.documents.readers import Readers
-from memlog.service.documents.root import Root
-from memlog.service.documents.text_files import Unfit
+from memlog.service.documents.scan import walk
+from memlog.service.documents.text_files import Root, Unfit
+from memlog.service.engine.sandbox import Readers
 
 _EXCHANGE = """
 import ctypes, sys

@@ -14,7 +14,7 @@ import memlog
 from memlog.eventlog import disk
 from memlog.eventlog.layout import EMBEDDINGS
 from memlog.query.filters import Filters
-from memlog.service.erasure import forget
+from memlog.service.upkeep import forgetting
 from tests.support.refusals import refused
 
 STREAM = "conversations/cli_1"
@@ -437,7 +437,7 @@ def test_a_forgotten_document_is_not_found(store, tmp_path):
 
 
 def test_a_pattern_that_never_ends_is_refused_and_nothing_is_forgotten(store, monkeypatch):
-    monkeypatch.setattr(forget, "PATTERN_SECONDS", 1)
+    monkeypatch.setattr(forgetting, "PATTERN_SECONDS", 1)
     store.append([memlog.Message(channel="cli", chat_id="1", role="user", content="a" * 60 + "!", id="m")])
     with pytest.raises(memlog.BadInput, match="more than 1 seconds"):
         store.erasure.forget(match="(a+)+$")

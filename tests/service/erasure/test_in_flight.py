@@ -18,7 +18,7 @@ from memlog.projector import verify
 from memlog.projector.embedding.cache import VectorCache
 from memlog.projector.lifecycle import Projector
 from memlog.projector.passages import index
-from memlog.service.erasure import byte_search
+from memlog.service.upkeep import erasure
 
 SECRET = "my number is 5551234"
 KEPT = "thank you"
@@ -146,13 +146,13 @@ def test_a_cached_vector_of_no_passage_is_counted_until_a_scrub(path):
 def test_files_that_are_removed_while_prove_looks_are_passed_over(path, monkeypatch):
     gone = path / "model" / "gone.db"
     gone.write_text(SECRET)
-    real = byte_search._below
+    real = erasure._below
 
     def then_removed(folder):
         found = list(real(folder))
         gone.unlink()
         return found
 
-    monkeypatch.setattr(byte_search, "_below", then_removed)
+    monkeypatch.setattr(erasure, "_below", then_removed)
     with memlog.open(path) as store:
         assert "model/gone.db" not in {each.file for each in store.erasure.prove(SECRET).found}

@@ -293,7 +293,7 @@ def test_a_text_is_found_in_every_spelling_and_in_names(store):
 
 
 def test_a_text_across_blocks_and_pages_is_found(store, monkeypatch):
-    monkeypatch.setattr("memlog.service.erasure.byte_search._BLOCK", 64)
+    monkeypatch.setattr("memlog.service.upkeep.erasure._BLOCK", 64)
     store.path.mkdir(exist_ok=True)
     (store.path / "long").write_bytes(b"#" * 60 + b"across two blocks" + b"#" * 1000)
     text = "".join(f"{number} tea " for number in range(3000))

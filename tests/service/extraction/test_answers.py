@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 import memlog
-from memlog.service.extraction.answers import read_answer, read_summary
-from memlog.service.extraction.importance import UNRATED
-from memlog.service.jobs.merge_groups import read_groups
+from memlog.service.llm.answers import UNRATED, read_answer, read_summary
+from memlog.service.llm.tasks.merge import read_groups
 from tests.support.provider import Provider
 
 CAT = "Anna has a cat."

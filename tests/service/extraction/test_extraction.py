@@ -15,8 +15,8 @@ import pytest
 
 import memlog
 from memlog.projector import lifecycle
-from memlog.service.extraction.answers import read_answer
-from memlog.service.extraction.facade import extractor_of
+from memlog.service.llm.answers import read_answer
+from memlog.service.llm.extraction import extractor_of
 from tests.support.examples import examples
 from tests.support.month_log import MonthLog
 from tests.support.provider import FAULTS, Provider
@@ -87,7 +87,7 @@ def test_an_answer_becomes_memories_and_a_replay_asks_nobody(
 def test_where_the_model_fails_the_messages_stay_in_the_buffer(
     tmp_path: Path, provider: Provider, kind: str, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memlog.service.providers.language_model._WAITS", (0.01,))
+    monkeypatch.setattr("memlog.service.llm.model._WAITS", (0.01,))
     model = memlog.LanguageModelProvider(type=kind, base_url=provider.url, timeout=0.5)
     with memlog.open(tmp_path, language_model=model) as store:
         store.append(said("I like green tea"))

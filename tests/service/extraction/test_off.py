@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import memlog
-from memlog.service.providers.language_model import LanguageModel
+from memlog.service.llm.model import LanguageModel
 from tests.service.extraction.test_extraction import opened
 from tests.support.provider import Provider
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog.service.extraction.placeholders import is_placeholder
+from memlog.service.memory.placeholders import is_placeholder
 from tests.support.provider import Provider
 
 PLACEHOLDERS = [

@@ -14,7 +14,7 @@ import pytest
 
 import memlog
 from memlog.eventlog import timestamps
-from memlog.service.extraction.facade import extractor_of
+from memlog.service.llm.extraction import extractor_of
 from tests.service.extraction.test_extraction import answer
 from tests.support.forked_memlog import run_memlog
 from tests.support.provider import Provider
@@ -97,7 +97,7 @@ KINDS = {"400": 1, "403": 1, "413": 1, "422": 1, "unusable": 2, "500": 2, "hang"
 def test_what_fails_is_asked_about_twice_a_day_at_most_and_named(
     tmp_path: Path, provider: Provider, task: str, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memlog.service.providers.language_model._WAITS", ())
+    monkeypatch.setattr("memlog.service.llm.model._WAITS", ())
     provider.answer = or_nothing if kind == "unusable" else answers
     provider.poison = {} if kind == "unusable" else {POISON: kind}
     timeout = 0.3 if kind == "hang" else 30
@@ -131,7 +131,7 @@ def test_a_watch_goes_on_behind_what_fails(
     tmp_path: Path, provider: Provider, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whom nobody waits for does not ask a provider that rests: such a text makes none rest."""
-    monkeypatch.setattr("memlog.service.providers.language_model._WAITS", ())
+    monkeypatch.setattr("memlog.service.llm.model._WAITS", ())
     provider.answer = or_nothing if kind == "unusable" else answers
     provider.poison = {} if kind == "unusable" else {POISON: kind}
     chosen = memlog.LanguageModelProvider(base_url=provider.url, model="m")

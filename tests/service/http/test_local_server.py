@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 import memlog
-from memlog.service.running_servers import running_server
+from memlog.service.adapters.remote_store import running_server
 from tests.service.http.conftest import Serve, environment, serve
 
 __all__ = ["environment", "serve"]
@@ -150,7 +150,7 @@ def test_a_socket_is_for_one_user_at_both_ends(
             target=lambda: received.append(listening.accept()[0].recv(100)), daemon=True
         )
         thread.start()
-        other = memlog.service.running_servers.replace(found, socket=of_stranger).connection("default")
+        other = memlog.service.adapters.remote_store.replace(found, socket=of_stranger).connection("default")
         assert other is not None
         assert not other.available()
         other.close()

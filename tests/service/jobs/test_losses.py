@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlog.service.jobs.losses import loss
+from memlog.service.llm.tasks.losses import loss
 
 TEA = "Anna likes tea."
 

@@ -8,7 +8,7 @@ import pytest
 
 import memlog
 from memlog.query.rejected_values import RejectedValue
-from memlog.service.jobs.rejection import is_rejected
+from memlog.service.llm.tasks.rejection import is_rejected
 from tests.support.provider import Provider
 
 

@@ -195,7 +195,7 @@ def test_the_older_part_of_a_long_session_and_sessions_that_end_are_summarised(
 def test_while_the_model_is_away_the_run_stays_due_and_its_other_steps_are_done(
     tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memlog.service.providers.language_model._WAITS", ())
+    monkeypatch.setattr("memlog.service.llm.model._WAITS", ())
     provider.always = "500"
     provider.answer = scripted([("same", (TURKU, TAMPERE), MOVED)])
     with opened(tmp_path, provider) as store:

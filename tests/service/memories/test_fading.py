@@ -9,7 +9,7 @@ import pytest
 import memlog
 from memlog.eventlog.categories import CATEGORIES
 from memlog.query.relevance import freshness, relevance
-from memlog.service.memories import fading
+from memlog.service.memory import fading
 from tests.support.damaged_stores import clock
 from tests.support.refusals import refused
 

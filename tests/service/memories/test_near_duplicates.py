@@ -1,7 +1,7 @@
 """When a newer text says what an older one says, and when it says something else, in four languages."""
 
-from memlog.service.memories.compared_text import Text
-from memlog.service.memories.near_duplicates import ALIKE, similarity
+from memlog.service.memory.compared_text import Text
+from memlog.service.memory.duplicates import ALIKE, similarity
 
 SAME = {
     "da punctuation": ("Han spiser kød, men ikke fisk.", "(Han spiser kød; men ikke fisk)"),

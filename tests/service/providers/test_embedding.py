@@ -8,7 +8,7 @@ import pytest
 
 import memlog
 from memlog.projector.embedding.models import bundled_model, load_embedder
-from memlog.service import embedding_models
+from memlog.service.engine import embedding_models
 from tests.support.provider import FAULTS, Provider, in_a_minute
 
 LIMIT = 1.0
@@ -235,7 +235,7 @@ def test_a_text_that_the_provider_refuses_keeps_no_other_one_waiting(
 def test_a_question_is_embedded_once_until_something_is_forgotten(
     tmp_path: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memlog.service.question_vectors.MOST", 2)
+    monkeypatch.setattr("memlog.service.engine.embedding_models.MOST", 2)
 
     def asked(question: str = "a hot drink") -> int:
         assert store.search(question, mode="vector").hits

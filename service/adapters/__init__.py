@@ -1,0 +1,1 @@
+"""Other ways to the same operations: HTTP, MCP, asyncio, and another process."""

@@ -1,0 +1,77 @@
+"""A store for programs of asyncio: the methods of `Store` as coroutines."""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, ParamSpec, Self, get_type_hints
+
+from memlog.service.adapters.async_operations import AsyncOperations
+from memlog.service.adapters.awaiting import Threads
+from memlog.service.store import Store, open
+
+P = ParamSpec("P")
+
+
+class AsyncStore(AsyncOperations):
+    """The methods of `Store` as coroutines, which take the same arguments and raise the same errors.
+
+    Use it with `async with`, or call `close`. Each call runs in a thread: searches and contexts one at a
+    time, calls of another kind two at a time. A short read waits for no search. What is called back
+    (`notify`, `progress`) is called there.
+
+    A call that is cancelled before its thread begins does nothing; a later one is done whole in its thread,
+    and its answer is dropped. So an append that is cancelled is stored whole, or not at all.
+    """
+
+    def __init__(self, store: Store) -> None:
+        super().__init__(lambda: store, Threads())
+        self._store = store
+        for name, kind in get_type_hints(AsyncOperations).items():
+            setattr(self, name, kind(partial(getattr, store, name), self._threads))
+
+    @property
+    def path(self) -> Path:
+        """The folder of the store."""
+        return self._store.path
+
+    async def close(self) -> None:
+        """Wait for all calls that were made, and close what is open. The store can be used again after it."""
+        self.maintenance.end_watches()
+        # In a thread of its own: those of the loop may all be busy.
+        closing = ThreadPoolExecutor(1, "memlog-close")
+        try:
+            await asyncio.get_running_loop().run_in_executor(closing, self._close)
+        finally:
+            closing.shutdown(wait=False)
+
+    def _close(self) -> None:
+        self._threads.close()
+        self._store.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        return self.__aenter__().__await__()
+
+
+def _asynchronous(opener: Callable[P, Store]) -> Callable[P, AsyncStore]:
+    def open_async(*args: P.args, **kwargs: P.kwargs) -> AsyncStore:
+        """The store in the folder `path`, for asyncio; takes what `open` takes. Reads nothing yet.
+
+        `async with open_async(path) as store` closes it; `await open_async(path)` gives it, too.
+        """
+        return AsyncStore(opener(*args, **kwargs))
+
+    signature = inspect.signature(opener).replace(return_annotation=AsyncStore)
+    open_async.__signature__ = signature  # type: ignore[attr-defined]
+    return open_async
+
+
+open_async = _asynchronous(open)

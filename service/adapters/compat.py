@@ -1,0 +1,283 @@
+"""What two earlier memory services do, by the operations of a store: see docs/five-systems.md."""
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from memlog.eventlog.chat import Chat, decimal
+from memlog.eventlog.errors import BadInput, NotFound, shown_value
+from memlog.eventlog.event_fields import FactKind, MemoryKind, Role
+from memlog.eventlog.events import Message, SessionBreak
+from memlog.eventlog.limits import HITS
+from memlog.eventlog.struct_fields import Reads
+from memlog.query.facts.answers import NOT_STORED
+from memlog.query.facts.question_parser import parse
+from memlog.query.facts.topic_keys import compared, key_of
+from memlog.query.memories import Memory
+from memlog.query.request import Request, Unit
+from memlog.service.catalogue import answer
+from memlog.service.engine.operation import not_found
+from memlog.service.retrieval.requests import AnswerOrContext
+from memlog.service.retrieval.search import PreRoute
+from memlog.service.store import Store
+
+
+def _chat(given: str | int) -> str:
+    name = decimal(given)
+    if not isinstance(name, str):
+        raise BadInput(f"chat_id is {shown_value(given)}", hint="a text, or an integer")
+    return name
+
+
+ChatId = Annotated[
+    str | int, Reads(_chat, "chat"), "The conversation: channel:chat_id, or an id of the channel session."
+]
+"""A chat; the field holds a text."""
+
+
+class SeedRequest(Request, frozen=True, kw_only=True):
+    """A request about one project."""
+
+    project_id: Annotated[str, "The project."] = "default"
+
+
+class IndexChatMessage(SeedRequest, frozen=True, kw_only=True):
+    """Append a message, and the ranked list that a user's message states."""
+
+    chat_id: ChatId
+    message_id: Annotated[str, "Its id: a repetition counts once."]
+    role: Annotated[Role, "Who speaks."]
+    content: Annotated[str, "The text."]
+
+
+class SearchProject(SeedRequest, frozen=True, kw_only=True):
+    """Search a project."""
+
+    query: Annotated[str, "The text."]
+    limit: Annotated[int, HITS.meta, "Hits at most."] = HITS.default
+
+
+class StoreFact(SeedRequest, frozen=True, kw_only=True):
+    """Store one value of a topic."""
+
+    topic_key: Annotated[str, "The topic."]
+    value: Annotated[str, "The value."]
+    kind: Annotated[FactKind, "Whether the topic has ranks."] = "ranked"
+    rank: Annotated[int | None, "Its place; the first where not given."] = None
+    chat_id: ChatId | None = None
+    source_message_id: Annotated[str | None, "The message that says it."] = None
+
+
+class GetFacts(SeedRequest, frozen=True, kw_only=True):
+    """List the values of a topic."""
+
+    topic_key: Annotated[str, "The topic."]
+    rank: Annotated[int | None, "Only the value at this place."] = None
+    chat_id: ChatId | None = None
+
+
+class CreateMemory(Request, frozen=True, kw_only=True):
+    """Save a memory of a session."""
+
+    content: Annotated[str, "The text."]
+    type: Annotated[MemoryKind, "What kind it is."] = "fact"
+    importance: Annotated[Unit, "From 0 to 1."] = 0.5
+
+
+_CHANNEL = "session"
+
+
+def chat_of(name: str | int) -> str:
+    """`channel:chat_id` of an id; a bare one is of the channel `session`."""
+    return str(name) if ":" in str(name) else f"{_CHANNEL}:{name}"
+
+
+def _chats_of(name: str | int) -> list[str]:
+    """Return the chats that an id may mean: an import of ChatDO's data has a channel of its own."""
+    own = chat_of(name)
+    return [own] if own == str(name) else [own, f"chatdo:{name}"]
+
+
+def _name_of(chat: str | None) -> str | None:
+    return None if chat is None else chat.removeprefix(f"{_CHANNEL}:")
+
+
+def index_message(store: Store, asked: IndexChatMessage) -> dict[str, Any]:
+    """Append a message; the next search finds it. A ranked list that a user states is stored once.
+
+    `indexed` is false where the id belongs to another message, or the message was forgotten: `warnings` says.
+    """
+    chat = chat_of(asked.chat_id)
+    channel, chat_id = Chat.of(chat)
+    said = Message(
+        channel=channel, chat_id=chat_id, id=asked.message_id, role=asked.role, content=asked.content
+    )
+    if store.exists:
+        store.core.get()  # a read catches up: the append then knows the ids of what was appended before
+    (stored,) = store.append(said)
+    is_hidden = stored.conflict is not None or any(each.code == "forgotten" for each in stored.warnings)
+    facts = None
+    if asked.role == "user" and not (is_hidden or stored.duplicate):
+        facts = store.facts.extract(asked.content, chat=chat, source_message_id=asked.message_id)
+    return {
+        "message_id": asked.message_id,
+        "indexed": not is_hidden,
+        "duplicate": stored.duplicate,
+        "facts": facts,
+        "warnings": [each.message for each in stored.warnings],
+    }
+
+
+def route(store: Store, given: dict[str, Any]) -> Any:  # noqa: ANN401
+    """As the operation `pre_route`; the chat may be an id of the channel `session`.
+
+    Where nothing is stored yet, it says so to whoever asks for a fact.
+    """
+    chat = decimal(given.get("chat"))
+    given = given | ({"chat": chat_of(chat)} if isinstance(chat, str) else {})
+    if store.exists:
+        return answer(store, "pre_route", given)
+    asks_for_fact = any(parse(AnswerOrContext.of(given).text))
+    return PreRoute(route="facts", answer=NOT_STORED) if asks_for_fact else PreRoute(route="none")
+
+
+def search(store: Store, asked: SearchProject) -> dict[str, Any]:
+    """The hits, each with its citation; none where nothing is stored yet."""
+    if not store.exists:
+        return {"results": [], "silent": {}}
+    found = store.search(asked.query, k=asked.limit)
+    results = [
+        {
+            "citation": f"[M{number}]",
+            "content": hit.content,
+            "score": hit.score,
+            "kind": hit.kind,
+            "source": hit.source,
+            "chat_id": _name_of(hit.chat),
+            "message_id": hit.id if hit.kind == "message" else None,
+        }
+        for number, hit in enumerate(found.hits, start=1)
+    ]
+    return {"results": results, "silent": found.silent}
+
+
+def store_fact(store: Store, asked: StoreFact) -> dict[str, Any]:
+    """Store a value; a later one of its rank replaces it."""
+    is_single = asked.kind == "single"
+    chat = None if asked.chat_id is None else chat_of(asked.chat_id)
+    done = store.facts.set(
+        asked.topic_key,
+        asked.value,
+        single=is_single,
+        ranks=None if is_single else [asked.rank or 1],
+        chat=chat,
+        source_message_id=asked.source_message_id,
+    )
+    return {
+        **{"project_id": asked.project_id, "chat_id": asked.chat_id, "topic_key": done.topic_key},
+        **{"kind": asked.kind, "rank": None if is_single else done.ranks[0], "value": done.values[0]},
+        "source_message_id": asked.source_message_id,
+        "warnings": [each.message for each in done.warnings],
+    }
+
+
+def get_facts(store: Store, asked: GetFacts) -> dict[str, Any]:
+    """The values of a topic by rank; without a chat those of every one. None where it is not stored."""
+    if not store.exists:
+        return {"facts": []}
+    if asked.chat_id is not None:
+        of_chats = (
+            store.facts.get(asked.topic_key, rank=asked.rank, chat=chat).facts
+            for chat in _chats_of(asked.chat_id)
+        )
+        found = next(filter(None, of_chats), [])
+    else:
+        key = compared(key_of(asked.topic_key))
+        of_topic = [each for each in store.facts.list() if compared(each.topic_key) == key]
+        ranked = sorted(of_topic, key=lambda fact: fact.rank)
+        found = [each for each in ranked if asked.rank in (None, each.rank)]
+    facts = [
+        {
+            **{"project_id": asked.project_id, "chat_id": _name_of(fact.chat), "topic_key": fact.topic_key},
+            **{"kind": fact.kind, "rank": fact.rank or None, "value": fact.value},
+            "source_message_id": fact.source_message_id,
+        }
+        for fact in found
+    ]
+    return {"facts": facts}
+
+
+def list_memories(store: Store, session: str) -> list[dict[str, Any]]:
+    """The memories of a session.
+
+    Raises:
+        NotFound: there is no such session.
+    """
+    _check_session(store, session)
+    return [_memory(each, session) for each in store.memories.list(chat=chat_of(session))]
+
+
+def create_memory(store: Store, session: str, asked: CreateMemory) -> dict[str, Any]:
+    """Save a memory; it makes its session."""
+    chat, is_new = chat_of(session), not _is_session(store, session)
+    done = store.memories.save(asked.content, kind=asked.type, importance=asked.importance, chat=chat)
+    if is_new:
+        channel, chat_id = Chat.of(chat)
+        store.append(SessionBreak(channel=channel, chat_id=chat_id))
+    return get_memory(store, session, done.memory_id)
+
+
+def get_memory(store: Store, session: str, memory_id: str) -> dict[str, Any]:
+    """A memory of a session.
+
+    Raises:
+        NotFound: there is no such session, or it has no such memory.
+    """
+    _check_session(store, session)
+    found = store.memories.get(memory_id)
+    if found is None or found.chat != chat_of(session):
+        raise not_found("memory_not_found", memory_id)
+    return _memory(found, session)
+
+
+def delete_memory(store: Store, session: str, memory_id: str) -> None:
+    """Delete a memory of a session. Raises as `get_memory`."""
+    get_memory(store, session, memory_id)
+    store.memories.delete(memory_id)
+
+
+def _memory(memory: Memory, session: str) -> dict[str, Any]:
+    return {
+        "id": memory.memory_id,
+        "sessionId": session,
+        "memoryContent": memory.content,
+        "memoryType": memory.kind,
+        "importance": memory.importance,
+        "createdAt": memory.created_at[:19],
+        "lastAccessedAt": (memory.last_accessed or memory.created_at)[:19],
+    }
+
+
+def _is_session(store: Store, session: str) -> bool:
+    """Whether an event names a session: a message, a break, or a memory."""
+    if not store.exists:
+        return False
+    try:
+        if store.conversations.sessions(chat_of(session), all=True):
+            return True
+    except NotFound:
+        pass  # a memory may name it
+    return bool(store.memories.list(chat=chat_of(session)))
+
+
+def _check_session(store: Store, session: str) -> None:
+    if not _is_session(store, session):
+        raise not_found("session_not_found", session)
+
+
+ROUTES: dict[str, tuple[type[Any], Callable[[Store, Any], Any]]] = {
+    "/search": (SearchProject, search),
+    "/index-chat-message": (IndexChatMessage, index_message),
+    "/facts/store": (StoreFact, store_fact),
+    "/facts/get": (GetFacts, get_facts),
+}
+"""Of ChatDO's service: what each takes and does, with the project in its request."""

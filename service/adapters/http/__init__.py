@@ -1,0 +1,1 @@
+"""Every operation of a store over HTTP."""

@@ -1,0 +1,206 @@
+"""Lets in what may ask: the right host and origin, a token, not too many at once. Nothing of it is logged."""
+
+import asyncio
+import hmac
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from starlette.datastructures import Headers
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from memlog.eventlog.errors import MemlogError
+from memlog.service.adapters.local_sockets import CHALLENGE
+from memlog.service.adapters.problems import Problem, ProblemAnswer, problem_of, status_of
+
+Call = Request
+JSON = "application/json"
+LINES = "application/x-ndjson"  # an event in each line
+
+_BODY = 1024 * 1024
+EVENTS = 64 * 1024 * 1024  # bytes of a body with events, each of which has 16 MiB at most
+_DIGITS = 12
+_SECONDS = 30
+
+
+class Refused(Exception):
+    """A request that reaches no operation: the status of its answer, and why."""
+
+    def __init__(self, status: int, code: str, message: str, hint: str = "", **headers: str) -> None:
+        super().__init__(message)
+        self.status, self.problem = status, Problem(code, message, hint, retryable=status in (408, 503))
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+    def answer(self) -> Response:
+        """The answer."""
+        return answer_of(self.problem, self.status, **self.headers)
+
+
+class Budget:
+    """Bytes of bodies that a server holds at once: as values of Python each takes about five times as much.
+
+    A request that has no room waits for those before it, as long as a body may take to arrive.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+        self._freed = asyncio.Condition()
+
+    @asynccontextmanager
+    async def of(self, call: Call) -> AsyncIterator[None]:
+        """A context in which the body of a request is held."""
+        given = call.headers.get("content-length", "")
+        most = EVENTS if call.url.path.endswith("/append") else _BODY
+        # What comes in chunks may be as long as a body may be.
+        unknown = most if "transfer-encoding" in call.headers else 0
+        size = int(given) if given.isdecimal() and len(given) < _DIGITS else unknown
+        size = 0 if call.url.path == "/readyz" else min(size, most)
+        try:
+            async with asyncio.timeout(_SECONDS), self._freed:
+                await self._freed.wait_for(lambda: size <= self._left)
+                self._left -= size
+        except TimeoutError:
+            why = "too many long bodies at once"
+            raise Refused(503, "overloaded", why, "try again", retry_after="1", connection="close") from None
+        try:
+            yield
+        finally:
+            self._left += size
+            async with self._freed:
+                self._freed.notify_all()
+
+
+_IN_FLIGHT = Budget(EVENTS + _BODY)
+
+
+def answering(endpoint: Callable[[Call], Awaitable[Response]]) -> Callable[[Call], Awaitable[Response]]:
+    """An endpoint that answers refused and failed requests, too."""
+
+    async def answer(call: Call) -> Response:
+        try:
+            async with _IN_FLIGHT.of(call):
+                return await endpoint(call)
+        except Refused as refused:
+            return refused.answer()
+        except ClientDisconnect:
+            return Refused(400, "bad_request", "the client went away", "send all of the body").answer()
+        except MemlogError as error:
+            again = {"retry-after": "1"} if status_of(error) == 503 else {}
+            return answer_of(problem_of(error), status_of(error), **again)
+
+    return answer
+
+
+def answer_of(problem: Problem, status: int, **headers: str) -> Response:
+    """The answer that tells a problem."""
+    return Response(msgspec.json.encode(ProblemAnswer(problem)), status, headers, media_type=JSON)
+
+
+async def object_of(call: Call) -> dict[str, Any]:
+    """The fields in a body. Raises Refused if it is no object of JSON."""
+    given = decoded(await body_of(call, _BODY, (JSON,)) or b"{}")
+    if not isinstance(given, dict):
+        raise Refused(422, "bad_request", "the body is no object", "send the fields of the request")
+    return given
+
+
+def decoded(data: bytes) -> Any:  # noqa: ANN401
+    """The value of a JSON text. Raises Refused if it is none."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(422, "bad_request", f"the body is no JSON: {error}", "send JSON in UTF-8") from error
+
+
+async def body_of(call: Call, most: int, types: tuple[str, ...]) -> bytes:
+    """The bytes of a body. Raises Refused: it is of another type, longer than `most`, or comes too late."""
+    if (given := call.headers.get("content-length", "")).isdecimal() and int(given) > most:
+        raise _too_large(most)
+    data = bytearray()
+    try:
+        async with asyncio.timeout(_SECONDS):
+            async for part in call.stream():
+                data += part
+                if len(data) > most:
+                    raise _too_large(most)
+    except TimeoutError:
+        raise Refused(408, "timeout", "the body did not come in time", connection="close") from None
+    if data and type_of(call) not in types:
+        raise Refused(415, "bad_type", f"the body is not {' or '.join(types)}", "name its content-type")
+    return bytes(data)
+
+
+def _too_large(most: int) -> Refused:
+    return Refused(413, "too_large", f"the body has more than {most:,} bytes", connection="close")
+
+
+def type_of(call: Call) -> str:
+    """The media type of a body."""
+    return call.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+_OPEN = ("/healthz", "/readyz", CHALLENGE)  # need no token
+_MOST = 64  # requests at the same time
+
+
+class Admission(msgspec.Struct, frozen=True):
+    """Who may ask.
+
+    hosts: what the header Host may be, with the port; None for any. token: None for none.
+    url: the address that the server is bound to.
+    """
+
+    hosts: Collection[str] | None
+    token: str | None
+    url: str
+
+
+class Guard:
+    """Passes on the requests that an `Admission` lets in, and answers the others."""
+
+    def __init__(self, app: ASGIApp, admission: Admission) -> None:
+        self._app, self._admission, self._running = app, admission, 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See the class."""
+        if scope["type"] == "http" and (refused := self._refused(scope)):
+            await refused.answer()(scope, receive, send)
+            return
+        # Whoever has no token takes no place of those who have.
+        counts = scope.get("path") not in _OPEN
+        self._running += counts
+        try:
+            await self._app(scope, receive, send)
+        except asyncio.CancelledError:
+            ending = Refused(503, "ending", "the server ends", "try again", connection="close")
+            await ending.answer()(scope, receive, send)
+        finally:
+            self._running -= counts
+
+    def _refused(self, scope: Scope) -> Refused | None:
+        headers, admission = Headers(scope=scope), self._admission
+        hosts = headers.getlist("host")
+        scheme, _, given = "\n".join(headers.getlist("authorization")).partition(" ")
+        is_given = scheme.casefold() == "bearer"
+        if len(hosts) != 1 or (admission.hosts is not None and hosts[0] not in admission.hosts):
+            return Refused(421, "misdirected", "this server does not answer to that name", "use its address")
+        if "\ufffd" in scope["path"]:  # what is no UTF-8 would be one name with all that is none
+            return Refused(422, "bad_request", "the address is not UTF-8", "escape it as UTF-8")
+        # A page in a browser may ask only if this server served it: none does.
+        if any(origin != f"http://{hosts[0]}" for origin in headers.getlist("origin")):
+            return Refused(403, "forbidden", "a page of another origin asks", "ask without a browser")
+        if admission.token is None:
+            if {*headers.getlist("sec-fetch-site")} - {"none", "same-origin"}:
+                return Refused(403, "forbidden", "a page of another site asks", "ask without a browser")
+        elif scope["path"] not in _OPEN and not (
+            is_given and hmac.compare_digest(given.encode("latin-1"), admission.token.encode())
+        ):
+            hint = "send Authorization: Bearer TOKEN; the file of the token is named when the server starts"
+            why = "the token is missing or wrong"
+            return Refused(401, "unauthorized", why, hint, www_authenticate="Bearer")
+        if self._running >= _MOST:
+            return Refused(503, "overloaded", "too many requests at once", "try again", retry_after="1")
+        return None

@@ -1,0 +1,145 @@
+"""Runs the application: sockets, signals, and limits on how long a request may take to arrive."""
+
+import asyncio
+import select
+import signal
+import socket
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, ClassVar
+
+import msgspec
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from memlog.service.adapters.local_sockets import is_own
+from memlog.service.adapters.problems import Problem, ProblemAnswer
+
+_HEADER_SECONDS = 10
+_LAST_SECONDS = 3  # for what runs when the server is to end: with the watches, it ends within 5 s
+
+
+_HEAD_BYTES = 64 * 1024
+_WAITING = 256
+"""Connections that wait for the head of a request. Of more, the one that waits longest is closed: a request
+comes at once, and whoever only connects keeps nobody out. Those of the Unix socket have a
+list of their own."""
+
+_LOOKED_AT = 16
+"""Of those that wait longest, the first that has sent nothing is closed: what others sent is read next."""
+
+_AHEAD = 16
+"""Requests that a client may send before it has read the answers."""
+
+
+class _Protocol(HttpToolsProtocol):
+    """HTTP, with a limit on the time that the head of a request takes, and on the connections that wait."""
+
+    _head: asyncio.TimerHandle | None = None
+    _head_bytes = 0
+    _waiting: ClassVar[defaultdict[int, dict["_Protocol", None]]] = defaultdict(dict)
+    """By the family of the socket, in the order in which they began to."""
+    _family = 0
+
+    def connection_made(self, transport: Any) -> None:  # noqa: ANN401
+        connected = transport.get_extra_info("socket")
+        self._family = connected.family
+        if connected.family == socket.AF_UNIX and not is_own(connected):
+            transport.abort()
+        super().connection_made(transport)
+        self._await_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Read what came; a head that does not end is refused."""
+        super().data_received(data)
+        if self._head is not None and not self.transport.is_closing():
+            self._head_bytes += len(data)
+            if self._head_bytes > _HEAD_BYTES:
+                self.send_400_response(f"the head of the request has more than {_HEAD_BYTES:,} bytes")
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        # Also of what is left of a body that nobody reads, or of a byte that ends uvicorn's own wait.
+        self._await_head()
+
+    def on_headers_complete(self) -> None:
+        self._end_waiting()
+        if len(self.pipeline) >= _AHEAD:
+            raise ValueError("requests without end")  # ends the parser: it would hold any number
+        super().on_headers_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_waiting()
+        super().connection_lost(exc)
+
+    def _await_head(self) -> None:
+        self._head = self._head or self.loop.call_later(_HEADER_SECONDS, self.transport.close)
+        waiting = self._waiting[self._family]
+        waiting[self] = None
+        if len(waiting) > _WAITING:
+            oldest = [*islice(waiting, _LOOKED_AT)]
+            closed = next((each for each in oldest if not each._has_sent()), oldest[0])
+            del waiting[closed]
+            closed.transport.close()
+
+    def _has_sent(self) -> bool:
+        """Whether something has come that is not read yet."""
+        poll = select.poll()
+        poll.register(self.transport.get_extra_info("socket"), select.POLLIN)
+        return bool(poll.poll(0))
+
+    def _end_waiting(self) -> None:
+        if self._head is not None:
+            self._head.cancel()
+        self._head, self._head_bytes = None, 0
+        self._waiting[self._family].pop(self, None)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP with a problem, as all that is refused."""
+        body = msgspec.json.encode(ProblemAnswer(Problem("bad_request", msg, "send a request of HTTP/1.1")))
+        head = (
+            "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n"
+            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + body)
+        self.transport.close()
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, before_end: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._before_end = before_end
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Shut down once nobody looks for the server any more."""
+        self._before_end()
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End what runs on SIGTERM and SIGINT; uvicorn's own would raise them again."""
+        before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGTERM, signal.SIGINT)}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+
+def serve(application: Any, listening: list[socket.socket], before_end: Callable[[], None]) -> None:  # noqa: ANN401 - of ASGI
+    """Serve until SIGTERM or SIGINT.
+
+    before_end: called before the sockets are closed.
+    """
+    config = uvicorn.Config(
+        application,
+        http=_Protocol,
+        ws="none",
+        access_log=False,
+        log_level="error",
+        server_header=False,
+        timeout_graceful_shutdown=_LAST_SECONDS,
+    )
+    _Server(config, before_end).run(sockets=listening)

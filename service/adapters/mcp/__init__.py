@@ -1,0 +1,1 @@
+"""The tools of a store over MCP."""

@@ -1,0 +1,54 @@
+"""The MCP server over HTTP: `/mcp` of the project `default`, and one address for each project."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+
+from memlog.service.adapters.http.guard import JSON, Call, Refused, body_of
+from memlog.service.adapters.mcp.server import Context, mcp_server
+from memlog.service.projects import DEFAULT, OpenStores
+
+T = TypeVar("T")
+
+_BODY = 1024 * 1024
+
+
+class McpApplication:
+    """Answers each request that comes to its address; the path may name the project."""
+
+    def __init__(self, stores: OpenStores, version: str) -> None:
+        def run(ctx: Context, call: Callable[[Any], T]) -> T:
+            named = {} if ctx.request is None else ctx.request.path_params
+            return stores.run(named.get("project", DEFAULT), call)
+
+        # Host and Origin are checked before any route.
+        self._sessions = StreamableHTTPSessionManager(
+            mcp_server(run, version),
+            json_response=True,
+            stateless=True,
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        )
+        self._sdk = StreamableHTTPASGIApp(self._sessions)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - of ASGI
+        """Answer a request whose body has come, within the limits of any other."""
+        try:
+            body = await body_of(Call(scope, receive), _BODY, (JSON,))
+        except Refused as refused:
+            await refused.answer()(scope, receive, send)
+            return
+        whole = [{"type": "http.request", "body": body, "more_body": False}]
+
+        async def replayed() -> Any:  # noqa: ANN401
+            return whole.pop() if whole else await receive()
+
+        await self._sdk(scope, replayed, send)
+
+    @asynccontextmanager
+    async def running(self, _: object) -> AsyncIterator[None]:
+        """The context in which it answers."""
+        async with self._sessions.run():
+            yield

@@ -1,0 +1,106 @@
+"""Errors as a service answers them, and as its clients read them."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from memlog.eventlog.acknowledgements import RefusedLine
+from memlog.eventlog.errors import (
+    BadInput,
+    Busy,
+    DatabaseError,
+    EmbeddingError,
+    LogError,
+    MemlogError,
+    NotFound,
+    ProviderError,
+)
+from memlog.projector.sqlite import NO_ROOM
+from memlog.service.engine.readable import reading_below
+from memlog.service.store import Store
+
+STATUS: dict[type[MemlogError], int] = {
+    BadInput: 422,
+    NotFound: 404,
+    Busy: 503,
+    EmbeddingError: 503,
+    ProviderError: 502,
+    LogError: 507,
+    DatabaseError: 500,
+}
+"""Of HTTP, by class of error. 507: the log, or on a full disk the read model, cannot be written."""
+
+_CALL = re.compile(r"\bstore\.([a-z_.]+)\([^()]*\)")
+
+
+_WORDS = (
+    (", and so does memlog.open(PATH, create=True)", ""),
+    (
+        "help(memlog.TYPE) lists the members of a type",
+        "the page on the log's format lists the members of a type",
+    ),
+    ("Projects.list()", "a project is made by its first append"),
+)
+"""What hints say to callers of Python, and what it is for those of a service."""
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """What went wrong, for programs and people.
+
+    code: as errors of memlog have it; of the request itself `bad_request`, `unauthorized`, `forbidden`,
+        `misdirected`, `no_route`, `bad_method`, `timeout`, `too_large`, `bad_type`, `overloaded`, `ending`,
+        `internal`.
+    """
+
+    code: str
+    message: str
+    hint: str = ""
+    retryable: bool = False
+
+
+class ProblemAnswer(msgspec.Struct, frozen=True):
+    """The body of an answer that is no success."""
+
+    error: Problem
+
+
+def problem_of(
+    error: MemlogError, spelled: Callable[[str], str] = lambda name: f"the operation {name}"
+) -> Problem:
+    """An error of memlog. spelled: how its hint names an operation."""
+    hint = _CALL.sub(lambda found: spelled(found[1]), error.hint)
+    for python, words in _WORDS:
+        hint = hint.replace(python, words)
+    return Problem(error.code, error.message, hint, error.retryable)
+
+
+def status_of(error: MemlogError) -> int:
+    """The status of HTTP that an error has."""
+    if error.code == NO_ROOM:
+        return STATUS[LogError]
+    return next(status for kind, status in STATUS.items() if isinstance(error, kind))
+
+
+def error_of(problem: Problem, status: int) -> MemlogError:
+    """The error that a server answered."""
+    kinds = [kind for kind, its in STATUS.items() if its == status] or [BadInput]
+    # Two classes have the status 503; of the second, the code is the name.
+    kind = kinds[-1] if problem.code == "embedding" else kinds[0]
+    return kind(problem.message, hint=problem.hint, code=problem.code, retryable=problem.retryable)  # type: ignore[arg-type] # the code may be of a newer server
+
+
+def acknowledged(store: Store, lines: bytes, root: Path | None) -> bytes:
+    """Append events that have a line each, and acknowledge each by a line: stored, or refused and why.
+
+    root: see `reading_below`.
+    """
+    with reading_below(root):
+        outcomes = store.append_lines([*enumerate(lines.split(b"\n"), start=1)])
+    return msgspec.json.Encoder().encode_lines(
+        {"line": number, "id": outcome.id, "error": problem_of(outcome.error)}
+        if isinstance(outcome, RefusedLine)
+        else outcome
+        for number, outcome in outcomes
+    )

@@ -1,0 +1,206 @@
+"""Operations of a store that another process serves: see `memlog serve`."""
+
+from collections.abc import Collection
+from functools import cached_property, wraps
+from pathlib import Path
+from typing import Any, Literal, Self, TypeVar, cast, get_args
+from urllib.parse import quote
+
+import httpx2
+import msgspec
+
+from memlog.eventlog.chat import Chat
+from memlog.eventlog.encode import as_json
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.errors import BadInput, DatabaseError, LogError, MemlogError, NotFound, shown_value
+from memlog.eventlog.struct_fields import fields_of
+from memlog.query.request import Request
+from memlog.service.adapters.local_sockets import check_proof, is_own
+from memlog.service.adapters.problems import Problem, ProblemAnswer, error_of
+from memlog.service.engine.engine import client_header
+from memlog.service.engine.operation import Operation
+
+T = TypeVar("T")
+
+
+_LONGEST_WAIT = 86_400
+
+
+class ServerConnection:
+    """A connection to a server.
+
+    socket: of a server of this user, which is asked by it; whose it is, is checked before anything is sent.
+    is_proven: whether a server that is asked by its address proves first that it has the token.
+
+    Raises:
+        LogError: the server cannot be reached; the request may have been carried out.
+        MemlogError: as the server.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        project: str,
+        token: str | None,
+        seconds: float,
+        *,
+        socket: str | None = None,
+        is_proven: bool = False,
+    ) -> None:
+        if not isinstance(url, str):
+            raise BadInput(f"url is {shown_value(url)}", hint="such as http://127.0.0.1:5858")
+        if not isinstance(token, str | None):
+            raise BadInput("the token is no text", hint="give the line of its file")
+        token = None if token is None else token.strip()
+        if token is not None and not (token.isascii() and token.isprintable()):
+            raise BadInput("the token has other signs than a token has", hint="give the line of its file")
+        if not isinstance(project, str) or not project.isprintable():
+            raise BadInput(f"project is {shown_value(project)}", hint="give its name")
+        if not (isinstance(seconds, int | float) and 0 < seconds <= _LONGEST_WAIT):
+            raise BadInput(f"seconds is {shown_value(seconds)}", hint=f"a number up to {_LONGEST_WAIT:,}")
+        self._where = f"/v1/projects/{quote(project, safe='')}"
+        headers = {"content-type": "application/json"}
+        self._headers = headers if token is None else headers | {"authorization": f"Bearer {token}"}
+        self._url, self._seconds, self._socket = url, seconds, socket
+        self._proves = token if is_proven and socket is None else None
+
+    @cached_property
+    def _client(self) -> httpx2.Client:
+        # No proxy and no redirect may see the token.
+        transport = None if self._socket is None else httpx2.HTTPTransport(uds=self._socket, trust_env=False)
+        return httpx2.Client(
+            base_url=self._url,
+            headers=self._headers,
+            timeout=self._seconds,
+            trust_env=False,
+            transport=transport,
+        )
+
+    def _check(self, event: str, info: dict[str, Any]) -> None:
+        """Check who is at the other end of a new connection."""
+        stream = info.get("return_value")
+        if event == "connection.connect_unix_socket.complete" and stream is not None:
+            if not is_own(stream.get_extra_info("socket")):
+                raise LogError(f"{self._socket}: another user's server", code="server_away", retryable=True)
+        elif event == "connection.connect_tcp.complete" and self._proves is not None and stream is not None:
+            check_proof(stream, self._url, self._proves)
+
+    def call(self, name: str, operation: Operation[Any, Any, Any, Any], request: Request) -> Any:  # noqa: ANN401
+        """What an operation of the server answers to a request."""
+        try:
+            return _read(operation, self.post(f"{self._where}/{name}", request))
+        except NotFound as error:
+            if error.code != operation.missing:
+                raise
+            kinds = get_args(operation.answer)
+            return None if type(None) in kinds else False if Literal[False] in kinds else []
+
+    def post(self, path: str, request: Request) -> bytes:
+        """The answer, as JSON, of a path to a request."""
+        try:
+            content = msgspec.json.encode(_wire(request))
+        except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
+            raise BadInput(f"the request is no JSON: {error}", hint="give values that JSON has") from error
+        try:
+            given = self._client.post(
+                path, content=content, headers=client_header(), extensions={"trace": self._check}
+            )
+        except httpx2.InvalidURL as error:
+            raise BadInput(f"{self._url}: {error}", hint="such as http://127.0.0.1:5858") from error
+        except httpx2.HTTPError as error:
+            raise LogError(
+                f"{self._url}: {error}",
+                hint="start the server there, or name its address",
+                code="server_away",
+                retryable=True,
+            ) from error
+        if given.is_success:
+            return given.content
+        raise _error_of(given)
+
+    def available(self) -> bool:
+        """Whether the server answers."""
+        try:
+            return self._client.get("/healthz", extensions={"trace": self._check}).is_success
+        except (httpx2.HTTPError, httpx2.InvalidURL, LogError):
+            return False
+
+    def close(self) -> None:
+        """Close it. It can be used again after it."""
+        if (client := vars(self).pop("_client", None)) is not None:
+            client.close()
+
+
+class Connected:
+    """What has a connection to a server. Use it with `with`, or call `close`."""
+
+    _connection: ServerConnection
+
+    def available(self) -> bool:
+        """Whether the server answers."""
+        return self._connection.available()
+
+    def close(self) -> None:
+        """Close the connection. It can be used again after it."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Remote:
+    """A group of operations that a server does."""
+
+    def __init__(self, connection: ServerConnection, group: str) -> None:
+        self._connection, self._group = connection, group
+
+
+def remote(operation: T) -> T:
+    """The method of a `Remote` that has the server do an operation; type checkers see the operation."""
+    declared = cast("Operation[Any, Any, Any, Any]", operation)
+
+    @wraps(declared)
+    def call(self: Remote, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        name = f"{self._group}.{declared.__name__}".lstrip(".")
+        return self._connection.call(name, declared, declared.requested(args, kwargs))
+
+    return cast("T", call)
+
+
+def _wire(value: Any) -> Any:  # noqa: ANN401
+    """A value of a request as JSON has it; of a request the fields that are not local, nor as by default."""
+    if isinstance(value, Request):
+        fields = [field for field in fields_of(type(value)) if not field.is_local]
+        given = {field.name: getattr(value, field.name) for field in fields}
+        return {f.name: _wire(given[f.name]) for f in fields if given[f.name] != f.default}
+    if isinstance(value, bytes):
+        return msgspec.json.decode(value)
+    if isinstance(value, Chat | Path):
+        return str(value)
+    if isinstance(value, Event | dict):
+        return msgspec.json.decode(as_json(value))
+    if isinstance(value, msgspec.Struct):
+        return msgspec.to_builtins(value)
+    is_many = not isinstance(value, str) and hasattr(value, "__iter__")
+    return [_wire(each) for each in value] if is_many else value
+
+
+def _read(operation: Operation[Any, Any, Any, Any], data: bytes) -> Any:  # noqa: ANN401
+    kinds: Collection[Any] = operation.found
+    for kind in kinds:
+        try:
+            return msgspec.json.decode(data, type=kind)
+        except msgspec.ValidationError:
+            continue
+    raise DatabaseError("the answer of the server has another shape", hint="is it of another version?")
+
+
+def _error_of(given: httpx2.Response) -> MemlogError:
+    try:
+        problem = msgspec.json.decode(given.content, type=ProblemAnswer).error
+    except msgspec.DecodeError:
+        problem = Problem("", f"the server answers {given.status_code}")
+    return error_of(problem, given.status_code)

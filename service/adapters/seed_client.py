@@ -1,0 +1,82 @@
+"""The client of ChatDO's memory service, for a server of `memlog serve`: see docs/five-systems.md."""
+
+from typing import Any
+
+import msgspec
+
+from memlog.eventlog.event_fields import FactKind, Role
+from memlog.eventlog.limits import HITS
+from memlog.query.request import Request
+from memlog.service.adapters.compat import GetFacts, IndexChatMessage, SearchProject, StoreFact
+from memlog.service.adapters.remote import Connected, ServerConnection
+
+
+class MemoryServiceClient(Connected):
+    """The methods of that service's client. Answers are dicts with the fields that docs/service.md lists.
+
+    Use it with `with`, or call `close`. Every method raises BadInput for an argument that is not right, and
+    LogError if the server cannot be reached.
+
+    seconds: to wait for an answer.
+    """
+
+    def __init__(
+        self, url: str = "http://127.0.0.1:5858", *, token: str | None = None, seconds: float = 60
+    ) -> None:
+        self._connection = ServerConnection(url, "default", token, seconds)
+
+    def search(self, project_id: str, query: str, limit: int = HITS.default) -> list[dict[str, Any]]:
+        """The hits, best first, each with its citation and its score; none of a project without data."""
+        asked = SearchProject(project_id=project_id, query=query, limit=limit)
+        return self._ask("/search", asked)["results"]  # type: ignore[no-any-return]
+
+    def index_chat_message(
+        self, project_id: str, chat_id: str | int, message_id: str, role: Role, content: str
+    ) -> dict[str, Any]:
+        """Append a message, which the next search finds. A repetition of its id counts once."""
+        return self._ask(
+            "/index-chat-message",
+            IndexChatMessage(
+                project_id=project_id, chat_id=chat_id, message_id=message_id, role=role, content=content
+            ),
+        )
+
+    def store_fact(
+        self,
+        project_id: str,
+        topic_key: str,
+        kind: FactKind,
+        value: str,
+        source_message_id: str | None = None,
+        chat_id: str | int | None = None,
+        rank: int | None = None,
+    ) -> dict[str, Any]:
+        """Store a value of a topic; a later one of its rank replaces it."""
+        return self._ask(
+            "/facts/store",
+            StoreFact(
+                project_id=project_id,
+                topic_key=topic_key,
+                kind=kind,
+                value=value,
+                source_message_id=source_message_id,
+                chat_id=chat_id,
+                rank=rank,
+            ),
+        )
+
+    def get_facts(self, project_id: str, chat_id: str | int | None, topic_key: str) -> list[dict[str, Any]]:
+        """The values of a topic by rank, of every chat where none is named; none where it is not stored."""
+        asked = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key)
+        return self._ask("/facts/get", asked)["facts"]  # type: ignore[no-any-return]
+
+    def get_fact_by_rank(
+        self, project_id: str, chat_id: str | int | None, topic_key: str, rank: int
+    ) -> dict[str, Any] | None:
+        """The value at a place of a topic; None where it has none."""
+        asked = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key, rank=rank)
+        return next(iter(self._ask("/facts/get", asked)["facts"]), None)
+
+    def _ask(self, path: str, request: Request) -> dict[str, Any]:
+        answer: dict[str, Any] = msgspec.json.decode(self._connection.post(path, request))
+        return answer

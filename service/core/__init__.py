@@ -1,1 +1,0 @@
-"""Core memory: setting it, and importing it from files."""

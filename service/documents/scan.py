@@ -1,0 +1,379 @@
+"""Which files of a folder become documents: patterns, and the walk."""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property, partial
+from glob import has_magic
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from memlog.eventlog import disk
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.events import SourceRegistered
+from memlog.eventlog.streams import shown
+from memlog.query.documents import Registered
+from memlog.service.documents.text_files import GONE, Reason, Root, Unfit, filetype, read_bytes
+from memlog.service.engine.sandbox import ReaderFailed, Readers
+
+# A rule applies below its file; the nearest file with a rule for a path decides, and nothing below an
+# excluded folder is looked at (https://git-scm.com/docs/gitignore). Rules are a stranger's patterns, some
+# of which take for ever: the reader process matches them, a folder's entries at a time.
+
+GITIGNORE = ".gitignore"
+
+
+class Rules(NamedTuple):
+    """The rules of one file.
+
+    file: its path below the root. prefix: the length of the part of a path below the root that is above the
+    file. above: the part of the path between the file and the root, where the file is above the root.
+    """
+
+    file: str
+    text: bytes
+    prefix: int
+    above: str
+
+
+def rules_within(root: Root, folder: str) -> list[Rules]:
+    """The rules of a folder below `root`, if it has some.
+
+    Raises:
+        Unfit: its file cannot be read.
+    """
+    prefix = f"{folder}/" if folder else ""
+    text = _text(lambda: root.open(prefix + GITIGNORE))
+    return [] if text is None else [Rules(prefix + GITIGNORE, text, len(prefix), "")]
+
+
+def rules_above(root: Root) -> list[Rules]:
+    """The rules of the repository that `root` is in, from the folders above it, the nearest first.
+
+    Raises:
+        Unfit: one of the files cannot be read.
+    """
+    path = root.path.resolve()
+    folders = list(path.parents)
+    top = next((number for number, each in enumerate(folders) if (each / ".git").exists()), None)
+    if top is None or (path / ".git").exists():
+        return []
+    found = []
+    for number, folder in enumerate(folders[: top + 1], start=1):
+        if (text := _text(partial(disk.open, folder / GITIGNORE, disk.READ))) is not None:
+            above = f"{path.relative_to(folder).as_posix()}/"
+            found.append(Rules("../" * number + GITIGNORE, text, 0, above))
+    return found
+
+
+def excluded(
+    paths: Iterable[str], rules: Iterable[Rules], readers: Readers, refuse: Callable[[str, str], None]
+) -> set[str]:
+    """The paths that rules exclude. A folder's path ends with `/`; that of the root is empty.
+
+    rules: the nearest first. refuse: called with each file whose rules cannot be followed, and why.
+    """
+    found, undecided = set(), list(paths)
+    for each in rules:
+        seen = [os.fsencode(each.above + path[each.prefix :]) for path in undecided]
+        try:
+            verdicts = dict(zip(undecided, readers.verdicts(each.text, seen), strict=True))
+        except ReaderFailed as failed:
+            refuse(each.file, str(failed))
+            continue
+        found |= {path for path, verdict in verdicts.items() if verdict}
+        undecided = [path for path, verdict in verdicts.items() if verdict is None]
+    return found
+
+
+def _text(opened: Callable[[], int]) -> bytes | None:
+    """The bytes of a file; None if it does not exist.
+
+    Raises:
+        Unfit: it is there and cannot be read.
+    """
+    try:
+        return read_bytes(opened)[0]
+    except GONE:
+        return None
+    except Unfit as unfit:
+        if unfit.reason == "unreadable":
+            raise
+        return None
+
+
+_Parts = tuple[str, ...]
+_Entry: TypeAlias = "os.DirEntry[str]"
+_Entries = dict[str, _Entry]
+"""The entries of a folder, by their paths below the root."""
+
+_ANY_FOLDERS = "**"
+_ESCAPED = re.compile(r"\[[*?[]\]")
+
+
+class SkippedFile(msgspec.Struct, frozen=True):
+    """A file or folder that was left out, by its path below the root; `detail` is the system's message."""
+
+    file: str
+    reason: Reason
+    detail: str | None = None
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """Globs, relative to the root. `*` and `?` match within a name, `**` any number of folders; what matches
+    a folder holds for all below it.
+
+    include: files to take; where none is given, all of the types that are read by default.
+    exclude: files to leave out.
+
+    Raises:
+        BadInput: a pattern cannot match anything below the root.
+    """
+
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, source: Registered | SourceRegistered) -> "Patterns":
+        """The patterns of a registered source."""
+        return cls(tuple(source.include), tuple(source.exclude))
+
+    def __post_init__(self) -> None:
+        for pattern in (*self.include, *self.exclude):
+            parts = PurePosixPath(pattern).parts
+            if not parts or parts[0] == "/" or ".." in parts:
+                raise BadInput(
+                    f"the pattern {pattern!r} matches nothing below the folder",
+                    hint="patterns are relative to the folder, such as 'guide/*.md' or '**/*.py'",
+                )
+
+    def ask_for(self, file: str) -> bool:
+        """Whether a file is included; without `include` every file is."""
+        return not self.excludes(file) and (not self.include or self._include.match(file))
+
+    def reach_into(self, folder: str) -> bool:
+        """Whether a file below a folder may be included."""
+        return not self.excludes(folder) and (not self.include or self._include.may_match_below(folder))
+
+    def excludes(self, path: str) -> bool:
+        """Whether a file, or a folder with everything below it, is excluded."""
+        return self._exclude.match(path)
+
+    def name(self, path: str) -> bool:
+        """Whether they include a path, one above it or one below it by its name, without any wildcard."""
+        return self._include.name(path)
+
+    @property
+    def are_names(self) -> bool:
+        """Whether they include files of the root that are named one by one, and nothing else."""
+        return bool(self.include) and all(_is_plain(each) and "/" not in each for each in self.include)
+
+    @cached_property
+    def _include(self) -> "_Globs":
+        return _Globs(self.include)
+
+    @cached_property
+    def _exclude(self) -> "_Globs":
+        return _Globs(self.exclude)
+
+
+class _Globs:
+    """Globs. Those without a wildcard, of which there may be one a file, are looked up, not compared."""
+
+    def __init__(self, globs: Sequence[str]) -> None:
+        self._wild = [PurePosixPath(each).parts for each in globs if not _is_plain(each)]
+        self._plain = {
+            PurePosixPath(_ESCAPED.sub(lambda match: match[0][1], each)).parts
+            for each in globs
+            if _is_plain(each)
+        }
+        self._above = {parts[:count] for parts in self._plain for count in range(1, len(parts))}
+
+    def match(self, path: str) -> bool:
+        """Whether a path, or a folder above it, matches one of them."""
+        parts = tuple(path.split("/"))
+        return self._is_in_plain(parts) or any(len(glob) in _reached(parts, glob) for glob in self._wild)
+
+    def may_match_below(self, folder: str) -> bool:
+        """Whether something below a folder may match one of them."""
+        return self.name(folder) or any(_reached(folder.split("/"), glob) for glob in self._wild)
+
+    def name(self, path: str) -> bool:
+        """Whether one without a wildcard names a path, one above it or one below it."""
+        parts = tuple(path.split("/"))
+        return parts in self._above or self._is_in_plain(parts)
+
+    def _is_in_plain(self, parts: _Parts) -> bool:
+        return bool(self._plain) and any(parts[:count] in self._plain for count in range(1, len(parts) + 1))
+
+
+def _is_plain(glob: str) -> bool:
+    return not has_magic(_ESCAPED.sub("", glob))
+
+
+def walk(root: Root, source: Registered | SourceRegistered, store: Path, readers: Readers) -> "Walk":
+    """The files of `root` that a source includes. Reads no file but `.gitignore`, and follows no link.
+
+    store: a folder that is left out. For a source of memories `.gitignore` does not count.
+
+    Raises:
+        OSError: the root cannot be listed.
+    """
+    found = Walk(root, Patterns.of(source), store, readers if source.kind == "docs" else None)
+    found.run()
+    return found
+
+
+class Walk:
+    """A walk through a folder.
+
+    files: those included, by their paths below the root, in order. skipped: what was left out.
+    readers: match the rules of `.gitignore`; None where they do not count.
+    """
+
+    def __init__(self, root: Root, patterns: Patterns, store: Path, readers: Readers | None) -> None:
+        self.files: list[str] = []
+        self.skipped: list[SkippedFile] = []
+        self._root = root
+        self._patterns = patterns
+        self._store = store.stat() if store.exists() else None
+        self._readers = readers
+        self._refused: set[str] = set()
+
+    def run(self) -> None:
+        """Walk. Raises OSError if the root cannot be listed."""
+        waiting = [("", self._rules_above())]
+        while waiting:
+            # Reversed, so that the first folder is popped next.
+            waiting += reversed(self._enter(*waiting.pop()))
+
+    def _rules_above(self) -> list[Rules]:
+        """The rules of the folders above the root, unless they exclude it: the user named it."""
+        if self._readers is None:
+            return []
+        try:
+            rules = rules_above(self._root)
+        except Unfit as unfit:
+            self._skip("..", unfit.reason, unfit.detail)
+            return []
+        return [] if excluded([""], rules, self._readers, self._refuse) else rules
+
+    def _enter(self, folder: str, rules: list[Rules]) -> list[tuple[str, list[Rules]]]:
+        """Sort the entries of a folder, and return the folders to go into, with their rules."""
+        try:
+            listed = self._root.entries(folder)
+        except OSError as error:
+            if not folder:
+                raise
+            if not isinstance(error, GONE):
+                self._skip(folder, "unreadable", error.strerror)
+            return []
+        below = f"{folder}/" if folder else ""
+        if self._readers is not None and any(entry.name == GITIGNORE for entry in listed):
+            try:
+                rules = rules_within(self._root, folder) + rules
+            except Unfit as unfit:
+                self._skip(below + GITIGNORE, unfit.reason, unfit.detail)
+        entries = {below + entry.name: entry for entry in listed}
+        return [(path, rules) for path in self._sorted_in(entries, rules)]
+
+    def _refuse(self, file: str, why: str) -> None:
+        """Report once that the rules of a file are not followed."""
+        if file not in self._refused:
+            self._refused.add(file)
+            self._skip(file, "limit", f"its rules are not followed: {why}")
+
+    def _sorted_in(self, entries: _Entries, rules: list[Rules]) -> Iterator[str]:
+        """Add the entries of a folder to `files` or `skipped`, or yield them as folders."""
+        matched = {path: entry for path, entry in entries.items() if self._matches(path, entry)}
+        reasons = {path: self._why_unseen(path, entry) for path, entry in matched.items()}
+        seen = {path: entry for path, entry in matched.items() if reasons[path] is None}
+        reasons |= dict.fromkeys(self._ignored(seen, rules), "ignored")
+        for path, entry in matched.items():
+            reason = reasons[path] or self._why_unfit(entry)
+            if reason is not None:
+                self._skip(path, reason)
+            elif entry.is_dir(follow_symlinks=False):
+                yield path
+            else:
+                self.files.append(path)
+
+    def _matches(self, path: str, entry: _Entry) -> bool:
+        is_folder = _leads_on(entry) if entry.is_symlink() else entry.is_dir(follow_symlinks=False)
+        return self._patterns.reach_into(path) if is_folder else self._patterns.ask_for(path)
+
+    def _why_unseen(self, path: str, entry: _Entry) -> Reason | None:
+        """Why an entry is left out whatever the rules say: for its name, or as a link."""
+        if shown(entry.name) != entry.name:
+            return "not_utf8"
+        if entry.is_symlink():
+            return "link"
+        return "hidden" if entry.name.startswith(".") and not self._patterns.name(path) else None
+
+    def _ignored(self, entries: _Entries, rules: list[Rules]) -> Iterator[str]:
+        """The paths that the rules exclude, except those that patterns name."""
+        if self._readers is None:
+            return
+        paths = {
+            f"{path}/" if entry.is_dir(follow_symlinks=False) else path: path
+            for path, entry in entries.items()
+            if not self._patterns.name(path)
+        }
+        yield from (paths[each] for each in excluded(paths, rules, self._readers, self._refuse))
+
+    def _why_unfit(self, entry: _Entry) -> Reason | None:
+        """Why an entry is left out by what it is, as far as can be known without opening it."""
+        if entry.is_dir(follow_symlinks=False):
+            return "store" if self._is_store(entry) else None
+        if not entry.is_file(follow_symlinks=False):
+            return "special"
+        return None if self._patterns.include or filetype(entry.name) else "type"
+
+    def _is_store(self, entry: _Entry) -> bool:
+        try:
+            return self._store is not None and os.path.samestat(
+                self._store, entry.stat(follow_symlinks=False)
+            )
+        except OSError:  # it is gone
+            return False
+
+    def _skip(self, path: str, reason: Reason, detail: str | None = None) -> None:
+        self.skipped.append(SkippedFile(shown(path), reason, detail))
+
+
+def _leads_on(link: _Entry) -> bool:
+    """Whether a link may stand for a folder: it leads to one, or nowhere."""
+    try:
+        return not link.is_file()
+    except OSError:  # in a circle
+        return True
+
+
+def _reached(parts: Sequence[str], pattern: _Parts) -> set[int]:
+    """How many parts of a pattern a path may have matched: all where it, or a folder above it, matches the
+    pattern; none where nothing below it can.
+
+    All ways at once, since trying one after the other takes for ever where a pattern has many `**`.
+    """
+    reached = _past_any_folders({0}, pattern)
+    for part in parts:
+        if len(pattern) in reached:
+            break
+        stays = {at for at in reached if pattern[at] == _ANY_FOLDERS}
+        goes_on = {at + 1 for at in reached - stays if fnmatchcase(part, pattern[at])}
+        reached = _past_any_folders(stays | goes_on, pattern)
+    return reached
+
+
+def _past_any_folders(reached: set[int], pattern: _Parts) -> set[int]:
+    """`reached`, and behind each `**`, which matches no folder too."""
+    further = set(reached)
+    for at, part in enumerate(pattern):
+        if part == _ANY_FOLDERS and at in further:
+            further.add(at + 1)
+    return further

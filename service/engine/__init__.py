@@ -1,0 +1,1 @@
+"""What operations work with: the log, the read model, models of this machine, and requests to others."""

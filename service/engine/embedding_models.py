@@ -1,0 +1,312 @@
+"""The embedding model of a store, or why none works; and the vectors of recent questions."""
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cache, cached_property, lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from memlog.eventlog.errors import EmbeddingError
+from memlog.eventlog.forks import SplitByFork, keep_for_ever
+from memlog.projector.embedding.models import (
+    MULTILINGUAL_PACKAGE,
+    Embedder,
+    Kind,
+    Model,
+    Models,
+    bundled_model,
+    load_embedder,
+)
+from memlog.projector.sqlite import why_no_vectors
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memlog.service.engine.http_client import Breaker
+    from memlog.service.engine.multilingual import MultilingualEmbedder
+    from memlog.service.engine.provider_embedders import Patience
+    from memlog.service.engine.settings import EmbeddingProvider
+
+
+@cache
+def has_multilingual() -> bool:
+    """Whether the extra `multilingual` is installed."""
+    return find_spec(MULTILINGUAL_PACKAGE) is not None
+
+
+class EmbeddingModel(ABC):
+    """What a store embeds texts with. Threads may share it."""
+
+    def embedder(self, patience: "Patience" = "background") -> Embedder:
+        """The model, loaded. patience: who waits for a provider.
+
+        Raises:
+            EmbeddingError: none works here.
+        """
+        reason = why_no_vectors()
+        if reason is not None:
+            raise EmbeddingError(reason)
+        return self._embedder(patience)
+
+    @abstractmethod
+    def _embedder(self, patience: "Patience") -> Embedder:
+        """See `embedder`."""
+
+    def embedder_or_why(self, patience: "Patience" = "background") -> tuple[Embedder | None, dict[str, str]]:
+        """The model, loaded; or None, and the reason under `vector`."""
+        try:
+            return self.embedder(patience), {}
+        except EmbeddingError as error:
+            return None, {"vector": error.message}
+
+    def for_vectors_of(self, model_id: str) -> Embedder | None:
+        """What embeds a question as vectors of another model want it, until they are replaced; None where
+        that model is not the one that memlog ships with."""
+        known = bundled_model()
+        if known is None or known.id != model_id or why_no_vectors() is not None:
+            return None
+        return LocalModel(None).embedder_or_why()[0]
+
+    @property
+    def multilingual(self) -> "MultilingualEmbedder | None":
+        """What reads every language beside it; None where it is not installed, or not to be used."""
+        return None
+
+    def models_or_why(self, patience: "Patience" = "background") -> tuple[Models, dict[str, str]]:
+        """The model and the multilingual one; the reasons where one does not work."""
+        first, silent = self.embedder_or_why(patience)
+        return Models(first, None if why_no_vectors() is not None else self.multilingual), silent
+
+    def all_known(self) -> list[Model]:
+        """What is known of both without loading one."""
+        return [each for each in (self.known(), self.multilingual) if each is not None]
+
+    @property
+    def providers(self) -> "list[Breaker]":
+        """What is known of the providers that it may ask."""
+        return []
+
+    @abstractmethod
+    def known(self) -> Model | None:
+        """The id and dimension of the model, without loading it if possible."""
+
+
+class LocalModel(EmbeddingModel, SplitByFork):
+    """The model of a folder, or the one that memlog ships with (None). Threads may share it."""
+
+    def __init__(self, folder: Path | None) -> None:
+        super().__init__()
+        self._folder = folder
+        self._loaded: Embedder | None = None
+        self._failure: EmbeddingError | None = None
+
+    def after_fork_in_child(self) -> None:
+        """Load it again when it is needed: a child has none of the threads that compute."""
+        global _loading
+        _loading = threading.Lock()
+        if self._loaded is not None:
+            keep_for_ever(self._loaded)
+        if _bundled_embedder.cache_info().currsize:
+            keep_for_ever(_bundled_embedder())
+        self._loaded = None
+        _bundled_embedder.cache_clear()
+
+    @property
+    def multilingual(self) -> "MultilingualEmbedder | None":
+        """See `EmbeddingModel.multilingual`. Whoever names a folder has chosen a model for all texts."""
+        if self._folder is not None or not has_multilingual():
+            return None
+        # Imported here: most stores have no such model.
+        from memlog.service.engine.multilingual import multilingual_embedder
+
+        return multilingual_embedder()
+
+    def _embedder(self, patience: "Patience") -> Embedder:  # noqa: ARG002 - it waits for nobody
+        if self._failure is not None:
+            raise self._failure
+        if self._loaded is None:
+            try:
+                with _loading:
+                    self._loaded = self._loaded or (
+                        load_embedder(self._folder) if self._folder else _bundled_embedder()
+                    )
+            except EmbeddingError as error:
+                self._failure = error
+                raise
+        return self._loaded
+
+    def known(self) -> Model | None:
+        """See `EmbeddingModel.known`."""
+        if self._loaded is None and self._folder is None:
+            return bundled_model()
+        return self.embedder_or_why()[0]
+
+
+class RemoteModel(EmbeddingModel):
+    """The model of a provider, for the store in a folder."""
+
+    def __init__(self, provider: "EmbeddingProvider", store: Path) -> None:
+        self.provider = provider
+        self._store = store
+
+    @cached_property
+    def breaker(self) -> "Breaker":
+        """What is known of the provider."""
+        # Imported here: most stores have no provider.
+        from memlog.service.engine.http_client import Breaker
+
+        return Breaker(self._store, "embedding", self.provider)
+
+    @property
+    def providers(self) -> "list[Breaker]":
+        """See `EmbeddingModel.providers`."""
+        return [self.breaker]
+
+    def _embedder(self, patience: "Patience") -> Embedder:
+        # Imported here: most stores have no provider.
+        from memlog.service.engine.provider_embedders import RemoteEmbedder
+
+        embedder = RemoteEmbedder(self.provider, self.breaker, patience)
+        _ = embedder.id  # asks the provider for the dimension, where that is not known
+        return embedder
+
+    def known(self) -> Model | None:
+        """See `EmbeddingModel.known`. Asks nobody: None where the dimension is not known yet."""
+        is_known = self.provider.dimension or self.breaker.record().dimension
+        return self.embedder_or_why()[0] if is_known else None
+
+
+NO_MODEL = "no model is to be used: embedding.type is none"
+
+
+class NoModel(EmbeddingModel):
+    """No model: words alone are searched, as was chosen."""
+
+    def embedder_or_why(
+        self,
+        patience: "Patience" = "background",  # noqa: ARG002
+    ) -> tuple[Embedder | None, dict[str, str]]:
+        """None, and nothing that has to be said."""
+        return None, {}
+
+    def _embedder(self, patience: "Patience") -> Embedder:  # noqa: ARG002
+        raise EmbeddingError(NO_MODEL)
+
+    def for_vectors_of(self, model_id: str) -> Embedder | None:  # noqa: ARG002
+        """None."""
+        return None
+
+    def known(self) -> Model | None:
+        """None."""
+        return None
+
+
+class FirstThatWorks(EmbeddingModel):
+    """The first of several models that works; else none, with the reasons of all."""
+
+    def __init__(self, *models: EmbeddingModel) -> None:
+        self._models = models
+
+    @property
+    def providers(self) -> "list[Breaker]":
+        """See `EmbeddingModel.providers`."""
+        return [each for model in self._models for each in model.providers]
+
+    @property
+    def multilingual(self) -> "MultilingualEmbedder | None":
+        """See `EmbeddingModel.multilingual`."""
+        return next((each.multilingual for each in self._models if each.multilingual is not None), None)
+
+    def _embedder(self, patience: "Patience") -> Embedder:
+        reasons = []
+        for model in self._models:
+            try:
+                return model.embedder(patience)
+            except EmbeddingError as error:
+                reasons.append(error.message)
+        raise EmbeddingError("; ".join(reasons))
+
+    def known(self) -> Model | None:
+        """See `EmbeddingModel.known`."""
+        return next((known for model in self._models if (known := model.known()) is not None), None)
+
+
+def model_of(provider: "EmbeddingProvider | None", store: Path) -> EmbeddingModel:
+    """The model that a store is to use; None for the one that memlog ships with."""
+    if provider is None:
+        return LocalModel(None)
+    if provider.type == "none":
+        return NoModel()
+    if provider.type == "onnx":
+        return LocalModel(Path(provider.model).absolute() if provider.model else None)
+    remote = RemoteModel(provider, store)
+    return FirstThatWorks(LocalModel(None), remote) if provider.type == "auto" else remote
+
+
+_loading = threading.Lock()
+"""Held while a model is loaded: threads that ask at the same time get one."""
+
+
+@cache
+def _bundled_embedder() -> Embedder:
+    """One for all stores of a process: each takes 0.2 s to load and 260 MB."""
+    return load_embedder()
+
+
+MOST = 256
+"""Questions: with the bundled model, 400 kB of vectors."""
+
+
+class QuestionVectors:
+    """Remembers the vectors of questions, by model and text. Threads may share it."""
+
+    def __init__(self) -> None:
+        self.empty()
+
+    def empty(self) -> None:
+        """Remember nothing of what was asked, nor of what is being embedded now."""
+        self._embedded = lru_cache(MOST)(_embedded)
+
+    def of(self, embedder: Embedder) -> Embedder:
+        """Return the embedder, which embeds a question once."""
+        return _Remembering(embedder, self)
+
+    def vector(self, embedder: Embedder, question: str) -> "NDArray[np.float32]":
+        """Return the vector of a question, as the row of an array that cannot be written."""
+        return self._embedded(_ById(embedder), question)
+
+
+class _ById:
+    """An embedder that equals each other one of the same id."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ById) and self.embedder.id == other.embedder.id
+
+    def __hash__(self) -> int:
+        return hash(self.embedder.id)
+
+
+def _embedded(model: _ById, question: str) -> "NDArray[np.float32]":
+    vector = model.embedder.embed([question], "query")
+    vector.flags.writeable = False  # all who ask get the same array
+    return vector
+
+
+class _Remembering:
+    """See `QuestionVectors.of`."""
+
+    def __init__(self, embedder: Embedder, known: QuestionVectors) -> None:
+        self._embedder, self._known = embedder, known
+        self.id, self.dimension, self.is_remote = embedder.id, embedder.dimension, embedder.is_remote
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
+        """See `Embedder.embed`."""
+        if kind == "query" and len(texts) == 1:
+            return self._known.vector(self._embedder, texts[0])
+        return self._embedder.embed(texts, kind)

@@ -1,0 +1,476 @@
+"""Requests to a provider, within a time and a size; and which providers failed."""
+
+import json
+import ssl
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from email.utils import parsedate_to_datetime
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import httpx2
+import msgspec
+from msgspec.structs import replace
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.errors import MemlogError, ProviderError
+from memlog.eventlog.folders import make_path
+from memlog.eventlog.layout import LOG, PROVIDERS
+from memlog.eventlog.outgoing import Outgoing
+from memlog.eventlog.secrets import masked
+from memlog.eventlog.store_key import key_of, keyed_hash
+from memlog.projector import atomic_file
+from memlog.service.engine.settings import ApiKey, Provider
+
+T = TypeVar("T")
+
+_MOST_BYTES = 64 * 1024 * 1024
+"""Of an answer: 2,048 vectors of 1,536 dimensions as JSON take 40 MB."""
+
+_TOLD = 200
+"""Characters of a refusal that a terminal shows."""
+
+_DIGITS = 16
+
+_LOOKED_AT = 20_000
+"""Bytes of a refusal in which parameters are looked for."""
+
+
+class Endpoint:
+    """One address of a provider.
+
+    url: where requests are posted. api_key: see `EmbeddingProvider`. store: whose key hashes what it says.
+    proxy: through which it is reached. key_header: the header that has the key; None for a bearer token.
+    headers: further ones.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        api_key: ApiKey | None,
+        store: Path,
+        *,
+        proxy: str | None = None,
+        key_header: str | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        self.url, self._api_key, self._store, self._proxy = url, api_key, store, proxy
+        self._key_header, self._headers = key_header, headers or {}
+
+    def post(self, body: Outgoing, into: type[T], seconds: float) -> T:
+        """What the provider answers to `body`, within `seconds`.
+
+        Raises:
+            ProviderError: it cannot be reached, refuses, is too slow, or answers with something else.
+        """
+        return self._asked(body, seconds, lambda data: msgspec.json.decode(data, type=into))
+
+    def ask(self, body: Outgoing, seconds: float) -> Any:  # noqa: ANN401 - JSON
+        """Return the JSON that the provider answers with, also one with NaN; an error in it is a refusal.
+
+        Raises:
+            ProviderError: as `post` does.
+        """
+        answer = self._asked(body, seconds, _decoded)
+        error = answer.get("error") if isinstance(answer, dict) else None
+        if error:
+            raise self._error_of(answer, error)
+        return answer
+
+    def _asked(self, body: Outgoing, seconds: float, read: Callable[[bytes], T]) -> T:
+        key = self._key()
+        try:
+            return read(_within(seconds, lambda: self._posted(body.content, key, seconds)))
+        except (TimeoutError, httpx2.TimeoutException) as error:
+            raise late(f"{self.url}: no answer within {seconds:.3g} s") from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            # Of what it was sent, it may have crashed.
+            is_cut = isinstance(error, httpx2.ReadError | httpx2.RemoteProtocolError)
+            told = self._told("unreachable", _without(key, str(error)))
+            raise _away(*told, is_cut=is_cut) from None
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+            message, said = self._told("the answer is not what was expected", _without(key, str(error)))
+            raise _saying(_of_answer(message), said) from None
+
+    def _error_of(self, answer: dict[str, Any], error: Any) -> ProviderError:  # noqa: ANN401 - JSON
+        """The refusal that stands in an answer of HTTP 200, with the status that it names."""
+        key, words = self._key(), json.dumps(answer, ensure_ascii=False)
+        places = [error, answer] if isinstance(error, dict) else [answer]
+        codes = (str(place.get(name)) for place in places for name in ("code", "status"))
+        status = next((int(code) for code in codes if code.isdecimal() and 400 <= int(code) < 600), None)
+        if status is not None:
+            return self._refused(status, words, key, _HINTS.get(status, ""))
+        message, said = self._told("an error with HTTP 200", _without(key, words))
+        failure = _of_answer(message)
+        failure.words = words[:_LOOKED_AT]
+        return _saying(failure, said)
+
+    def _told(self, what: str, words: str) -> tuple[str, str]:
+        """The message of an error, with a hash of what the provider said, and that."""
+        said = " ".join(words.split())
+        return f"{self.url}: {what}{hash_of_words(self._store, said)}", said
+
+    def _key(self) -> str | None:
+        try:
+            key = self._api_key() if callable(self._api_key) else self._api_key
+        except MemlogError as error:
+            raise _local(error.message, error.hint) from error
+        if key is not None and not (key.strip().isascii() and key.strip().isprintable()):
+            raise _local("the key has other characters than a key has", "give one line of ASCII")
+        return (key or "").strip() or None
+
+    def _posted(self, content: bytes, key: str | None, seconds: float) -> bytes:
+        headers = {"content-type": "application/json", "accept-encoding": "identity"}
+        headers |= self._headers
+        if key is not None and self._key_header is not None:
+            headers[self._key_header] = key
+        elif key is not None:
+            headers["authorization"] = f"Bearer {key}"
+        until = time.monotonic() + seconds
+        # No proxy but the one that is set, and no redirect may see the key.
+        with (
+            httpx2.Client(timeout=seconds, trust_env=False, verify=_tls(), proxy=self._proxy) as client,
+            client.stream("POST", self.url, content=content, headers=headers) as answer,
+        ):
+            data = bytearray()
+            for part in answer.iter_bytes():
+                data += part
+                if len(data) > _MOST_BYTES:
+                    raise _of_answer(f"{self.url}: the answer is longer than {_MOST_BYTES:,} bytes")
+                if time.monotonic() > until:  # nobody waits for it any more
+                    raise late(f"{self.url}: no answer within {seconds:.3g} s")
+            if answer.is_success:
+                return bytes(data)
+            raise self._refusal(answer, bytes(data), key)
+
+    def _refusal(self, answer: httpx2.Response, data: bytes, key: str | None) -> ProviderError:
+        words, status = data.decode(errors="replace"), answer.status_code
+        hint = self._why_not_found(words) if status == 404 else _HINTS.get(status, "")
+        if answer.is_redirect:
+            words = f"it redirects to {answer.headers.get('location', 'nowhere')}"
+            hint = "it redirects, which memlog does not follow: name the address itself"
+        failure = self._refused(status, words, key, hint)
+        failure.retry_after = _seconds_of(answer.headers.get("retry-after", ""))
+        return failure
+
+    def _refused(self, status: int, words: str, key: str | None, hint: str) -> ProviderError:
+        message, said = self._told(f"HTTP {status}", _without(key, words))
+        failure = ProviderError(message, hint=hint, retryable=status in (408, 429) or status >= 500)
+        failure.status, failure.words = status, words[:_LOOKED_AT]
+        return _saying(failure, said)
+
+    def _why_not_found(self, words: str) -> str:
+        """What to do about a status of 404, of which Ollama has three causes."""
+        is_ollama = f":{_OLLAMA_PORT}/" in f"{self.url}/"
+        if "try pulling" in words or (is_ollama and "model" in words):
+            return "pull the model: ollama pull MODEL"
+        if not is_ollama and words.strip() != _NO_PATH:
+            return "check base_url and model"
+        path = urlsplit(self.url).path
+        if path.startswith("/v1/") and "/api/" not in path:
+            return f"this Ollama is older than {path}: update it; for vectors, set embedding.type to ollama"
+        return f"there is no {path}: base_url of type api ends in /v1, and of type ollama has no path"
+
+
+def _decoded(data: bytes) -> Any:  # noqa: ANN401 - JSON
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.MsgspecError:
+        return json.loads(data)  # which reads NaN
+
+
+def _seconds_of(retry_after: str) -> float | None:
+    """Of a header `Retry-After`, in seconds or as a date; None without."""
+    if retry_after.isdecimal() and len(retry_after) < 10:
+        return float(retry_after)
+    with suppress(ValueError, TypeError, OverflowError):
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
+    return None
+
+
+def _without(key: str | None, text: str) -> str:
+    """A message that a provider, or a library, may have put the key into, or half of it in other signs."""
+    shown = text if key is None else text.replace(key, "[key]").replace(key.replace("/", "\\/"), "[key]")
+    return masked(shown)
+
+
+def _local(message: str, hint: str) -> ProviderError:
+    failure = ProviderError(message, hint=hint)
+    failure.is_local = True
+    return failure
+
+
+def _saying(failure: ProviderError, said: str) -> ProviderError:
+    failure.said = said if len(said) <= _TOLD else said[:_TOLD] + "…"
+    return failure
+
+
+def hash_of_words(store: Path, words: str) -> str:
+    """`: words 1f0c…`, by which equal errors are recognised; "" without words, or without a key."""
+    # What a provider says may quote what it was sent, and this outlives what is forgotten.
+    with suppress(MemlogError):
+        return f": words {keyed_hash(key_of(store), words)[:_DIGITS]}" if words else ""
+    return ""
+
+
+def _of_answer(message: str) -> ProviderError:
+    failure = ProviderError(message)
+    failure.is_of_answer = True
+    return failure
+
+
+def _away(message: str, said: str, *, is_cut: bool) -> ProviderError:
+    failure = ProviderError(message, hint="start the provider there, or name its address", retryable=True)
+    failure.is_away, failure.is_cut = True, is_cut
+    return _saying(failure, said)
+
+
+def late(message: str) -> ProviderError:
+    """The error of a provider that took too long."""
+    failure = ProviderError(message, retryable=True)
+    failure.is_late = True
+    return failure
+
+
+_NO_PATH = "404 page not found"
+"""What servers in Go say, such as Ollama."""
+
+_OLLAMA_PORT = 11434
+
+_HINTS = {
+    401: "check api_key",
+    403: "check api_key",
+    429: "the provider limits how often it is asked",
+}
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """Made once: it takes 20 ms."""
+    return httpx2.create_ssl_context()
+
+
+def _within(seconds: float, call: Callable[[], T]) -> T:
+    """What `call` returns, if it does so in time; it may go on in a thread that nobody waits for.
+
+    A limit of the socket alone would count anew with each byte, and not for names that are looked up.
+
+    Raises TimeoutError.
+    """
+    outcome: Future[Any] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - the waiting thread raises it
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="memlog-provider", daemon=True).start()
+    result: T = outcome.result(seconds)
+    return result
+
+
+# `cache/providers.json` has it for all processes of a store: a command that starts anew does not wait
+# again.
+
+_FIRST_REST = 30.0
+_LONGEST_REST = 600.0
+
+_unwritten: "dict[tuple[Path, str], ProviderRecord]" = {}
+"""Records by store and provider that could not be written."""
+
+
+class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What is known of a provider.
+
+    dimension: of its vectors. failures: in a row; errors: all. failure, failed_at: of the last one, without
+    what the provider said. error: by older versions, which had that in it: it is dropped.
+    rests_until: seconds since 1970; nobody asks it before.
+    spent: tokens of questions and answers on the day spent_on, in UTC.
+    forms: of parameters, where it refused another one: `max_tokens`: `max_completion_tokens`.
+    """
+
+    dimension: int | None = None
+    failures: int = 0
+    errors: int = 0
+    failure: str | None = None
+    error: str | None = None
+    failed_at: str | None = None
+    rests_until: float = 0.0
+    forms: dict[str, str] = {}
+    spent_on: str | None = None
+    spent: int = 0
+
+    @property
+    def rests(self) -> bool:
+        """Whether nobody asks it now. A clock that was set back does not make it rest for ever."""
+        return 0 < self.rests_until - time.time() <= _LONGEST_REST
+
+
+class ProviderState(msgspec.Struct, kw_only=True):
+    """A provider that a store is to ask, and how it does.
+
+    role: `embedding` or `rerank`. base_url: where texts are sent; None for the address by default.
+    failures: in a row. error, failed_at: of the last one; what the provider said of it only as a hash.
+    rests_until: nobody asks it before.
+    """
+
+    role: str
+    type: str
+    base_url: str | None
+    model: str | None
+    failures: int
+    error: str | None
+    failed_at: str | None
+    rests_until: str | None
+
+
+class Breaker:
+    """A circuit breaker: after a failure a provider rests, 30 s at first, twice as long each time, 10 minutes
+    at most. https://martinfowler.com/bliki/CircuitBreaker.html
+
+    role: `embedding` or `rerank`.
+    """
+
+    def __init__(self, store: Path, role: str, provider: Provider) -> None:
+        self._store, self._role, self._provider = store, role, provider
+        names = (role, provider.type, provider.base_url, provider.model)
+        self._name = " ".join(name for name in names if name)
+
+    def endpoint(self, url: str, **headers: Any) -> Endpoint:  # noqa: ANN401 - as `Endpoint` takes them
+        """An address of the provider."""
+        provider = self._provider
+        return Endpoint(url, provider.api_key, self._store, proxy=provider.proxy, **headers)
+
+    def record(self) -> ProviderRecord:
+        """What is known of the provider."""
+        own = _unwritten.get((self._store, self._name))
+        return own or _records(self._store).get(self._name) or ProviderRecord()
+
+    def state(self) -> ProviderState:
+        """For people and programs that ask how it does."""
+        record, provider = self.record(), self._provider
+        return ProviderState(
+            role=self._role,
+            type=provider.type,
+            base_url=provider.base_url,
+            model=provider.model,
+            failures=record.failures,
+            error=record.failure,
+            failed_at=record.failed_at,
+            rests_until=timestamps.of_seconds(record.rests_until) if record.rests else None,
+        )
+
+    def check(self) -> None:
+        """Raise ProviderError while the provider rests."""
+        record = self.record()
+        if record.rests:
+            until = timestamps.of_seconds(record.rests_until)
+            why = record.failure or f"{self._name}: it failed"
+            error = ProviderError(f"{why} (not asked again before {until})", retryable=True)
+            error.is_resting = True
+            raise error
+
+    def failed(self, error: ProviderError, *, rests: bool = True) -> None:
+        """Note a failure; not one of this machine, such as a key that is missing.
+
+        rests: whether the provider rests.
+        """
+        known = self.record()
+        if error.is_local:
+            return
+        if known.rests and rests:  # those that were asked at the same time have failed with it
+            self._write(replace(known, errors=known.errors + 1))
+            return
+        rest = min(_LONGEST_REST, max(_FIRST_REST * 2 ** min(known.failures, 8), error.retry_after or 0.0))
+        self._write(
+            replace(
+                known,
+                failures=known.failures + 1,
+                errors=known.errors + 1,
+                failure=error.message,
+                failed_at=timestamps.now(),
+                rests_until=time.time() + rest if rests else known.rests_until,
+            )
+        )
+
+    def missed(self, count: int) -> None:
+        """Count failures of what was not asked."""
+        if count:
+            known = self.record()
+            self._write(replace(known, errors=known.errors + count))
+
+    def spent_today(self) -> int:
+        """Return the tokens that were spent today, as far as the cache knows."""
+        record = self.record()
+        return record.spent if record.spent_on == timestamps.today() else 0
+
+    def spend(self, tokens: int) -> None:
+        """Note that a question and its answer took tokens."""
+        spent = self.spent_today() + tokens
+        self._write(replace(self.record(), spent_on=timestamps.today(), spent=spent))
+
+    def learn(self, forms: dict[str, str]) -> None:
+        """Note in which forms the provider takes parameters."""
+        known = self.record()
+        self._write(replace(known, forms=known.forms | forms))
+
+    def worked(self, dimension: int | None = None) -> None:
+        """Note that the provider answered, and the dimension of its vectors."""
+        known = self.record()
+        dimension = dimension or known.dimension
+        rested = {"failures": 0, "failure": None, "failed_at": None, "rests_until": 0.0}
+        record = replace(known, dimension=dimension, **rested)
+        if record != known:
+            self._write(record)
+
+    def _write(self, record: ProviderRecord) -> None:
+        """Where it cannot be written, this process remembers it alone."""
+        _unwritten[self._store, self._name] = record
+        if not (self._store / LOG).is_dir():
+            return
+        with suppress(OSError):
+            make_path((self._store / PROVIDERS).parent)
+            _put(self._store, _records(self._store) | {self._name: record})
+            del _unwritten[self._store, self._name]
+
+
+def count_errors(store: Path, role: str) -> int:
+    """How often providers of a role have failed, as far as the cache knows."""
+    return sum(record.errors for name, record in _records(store).items() if name.split()[0] == role)
+
+
+def forget_words(store: Path) -> None:
+    """Drop what older versions kept of the words of providers, which may quote what is forgotten.
+
+    A file that cannot be read goes, too: it is a cache.
+    """
+    if _known(store) is None:
+        (store / PROVIDERS).unlink(missing_ok=True)
+
+
+def _records(store: Path) -> dict[str, ProviderRecord]:
+    return _known(store) or {}
+
+
+def _known(store: Path) -> dict[str, ProviderRecord] | None:
+    """The records; None for a file that cannot be read."""
+    try:
+        data = atomic_file.read(store / PROVIDERS)
+        records = {} if data is None else msgspec.json.decode(data, type=dict[str, ProviderRecord])
+    except (OSError, msgspec.MsgspecError, RecursionError):
+        return None
+    if any(record.error is not None for record in records.values()):
+        records = {name: replace(record, error=None) for name, record in records.items()}
+        with suppress(OSError):
+            _put(store, records)
+    return records
+
+
+def _put(store: Path, records: dict[str, ProviderRecord]) -> None:
+    atomic_file.replace(store / PROVIDERS, msgspec.json.encode(records) + b"\n")

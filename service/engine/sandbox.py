@@ -1,0 +1,405 @@
+"""Starts a bounded process, and sends requests to it in frames; see `sandbox_program`."""
+
+import errno
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import IO, Literal, NamedTuple, NoReturn, TypeVar
+
+import msgspec
+
+from memlog.eventlog.forks import SplitByFork
+from memlog.query.foreign_tables import TablePage
+
+MEMORY = 1024 * 1024 * 1024
+"""Bytes that the process may take. Measured: 10 MiB of HTML take 490 MB."""
+
+CLOCK_SHARE = 4
+"""Seconds by the clock for one of the processor: the machine may have other work."""
+
+LENGTH_BYTES = 4
+MAX_TEXT_BYTES = 16 * 1024 * 1024
+"""An event has at most 16 MiB: a longer text is no document."""
+
+MAX_REPLY = 2 * MAX_TEXT_BYTES + 1024 * 1024
+"""A reply is a text, a verdict on each path of a batch, or a page of rows."""
+
+Why = Literal["damaged", "no_reader", "limit"]
+
+
+class Extract(msgspec.Struct, frozen=True, tag=True):
+    """Asks for the text of a file; `seconds` of the processor at most."""
+
+    data: bytes
+    filetype: str
+    seconds: int
+
+
+class Match(msgspec.Struct, frozen=True, tag=True):
+    """Asks which paths the text of a .gitignore excludes; `seconds` of the processor at most."""
+
+    rules: bytes
+    paths: list[bytes]
+    seconds: int
+
+
+class SearchTexts(msgspec.Struct, frozen=True, tag=True):
+    """Asks whether a regular expression matches in one of some texts; `seconds` of the processor at most."""
+
+    pattern: str
+    texts: list[str]
+    seconds: int
+
+
+class ReadTable(msgspec.Struct, frozen=True, tag=True):
+    """Asks for the first rows of a table of an SQLite file; `seconds` of the processor at most.
+
+    known: the columns that are wanted.
+    """
+
+    path: str
+    table: str
+    known: list[str]
+    seconds: int
+
+
+class MoreRows(msgspec.Struct, frozen=True, tag=True):
+    """Asks for the next rows of that table; `seconds` of the processor at most."""
+
+    seconds: int
+
+
+class EmbedTexts(msgspec.Struct, frozen=True, tag=True):
+    """Asks for the multilingual model's vectors of texts; `seconds` of the processor at most."""
+
+    texts: list[str]
+    is_query: bool
+    seconds: int
+
+
+class VectorsReply(msgspec.Struct, frozen=True, tag=True):
+    """Vectors as float32, little endian, one behind the other."""
+
+    vectors: bytes
+
+
+class TextReply(msgspec.Struct, frozen=True, tag=True):
+    """The text of a file."""
+
+    text: str
+
+
+class Verdicts(msgspec.Struct, frozen=True, tag=True):
+    """For each path: excluded (True), included (False), or not mentioned by the rules (None).
+
+    For texts one verdict: whether the pattern matches one of them.
+    """
+
+    verdicts: list[bool | None]
+
+
+class Failed(msgspec.Struct, frozen=True, tag=True):
+    """No answer, and why.
+
+    detail: the message of the library. is_final: whether a new process would fail, too.
+    """
+
+    why: Why
+    detail: str = ""
+    is_final: bool = True
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+
+Request = Extract | Match | SearchTexts | ReadTable | MoreRows | EmbedTexts
+Reply = TextReply | Verdicts | TablePage | VectorsReply | Failed
+
+
+class ReaderFailed(Exception):
+    """The process gave no answer; see `Failed`."""
+
+    def __init__(self, why: Why, detail: str, *, is_final: bool = True) -> None:
+        super().__init__(detail)
+        self.why: Why = why
+        self.is_final = is_final
+
+
+def framed(message: Request | Reply) -> bytearray:
+    """A message as it goes through a pipe. It may be large, and is copied once."""
+    frame = bytearray(LENGTH_BYTES)
+    _ENCODER.encode_into(message, frame, LENGTH_BYTES)
+    frame[:LENGTH_BYTES] = (len(frame) - LENGTH_BYTES).to_bytes(LENGTH_BYTES, "big")
+    return frame
+
+
+def length_of(head: bytes) -> int:
+    """How many bytes of a message follow its first `LENGTH_BYTES`."""
+    return int.from_bytes(head, "big")
+
+
+_PROGRAM = "memlog.service.engine.sandbox_program"
+_BLOCK = 64 * 1024
+_PRINTED_BYTES = 4096
+_LINE_LENGTH = 200
+_TICK = 0.1
+"""Seconds between two calls of `on_wait`: a caller that has to stop does so within a second."""
+
+Answer = TypeVar("Answer", TextReply, Verdicts, TablePage, VectorsReply)
+
+
+class BoundedProcess:
+    """A process with limits that answers one request after the other; it starts with the first one.
+
+    on_wait: called every 0.1 s or sooner during a request; an exception of it ends the process.
+    file_bytes: that a file may have to which it writes; it is given none to write to.
+    """
+
+    def __init__(self, on_wait: Callable[[], None], *, file_bytes: int = 0) -> None:
+        self._on_wait, self._file_bytes = on_wait, file_bytes
+        self._child: subprocess.Popen[bytes] | None = None
+        self._has_answered = False
+
+    def ask(self, request: Request, kind: type[Answer]) -> tuple[Answer, str]:
+        """The answer to a request, and the line that the library printed meanwhile, or an empty one.
+
+        Raises:
+            ReaderFailed: it takes too much, or the library is missing, fails or crashes.
+            OSError: the process cannot be started, or has ended itself.
+        """
+        is_used = self._has_answered and self._is_alive()
+        try:
+            return self._tried(request, kind)
+        except (ReaderFailed, OSError) as error:
+            # A used process may lack memory: a new one tries again.
+            if not is_used or (isinstance(error, ReaderFailed) and error.is_final):
+                raise
+        return self._tried(request, kind)
+
+    def close(self) -> None:
+        """End the process. It starts again with the next request."""
+        if self._child is not None:
+            self._child.kill()
+            self._child.wait()
+            for pipe in _pipes(self._child):
+                pipe.close()
+        self._child, self._has_answered = None, False
+
+    def _tried(self, request: Request, kind: type[Answer]) -> tuple[Answer, str]:
+        exchange = _Exchange(self._living_child(), request)
+        try:
+            data = exchange.run(self._on_wait)
+            reply: Answer | Failed = msgspec.msgpack.decode(data, type=kind | Failed)
+        except msgspec.DecodeError as error:
+            self.close()
+            raise ReaderFailed("damaged", "its reader gave no answer") from error
+        except BaseException:
+            self.close()
+            raise
+        self._has_answered = True
+        if not isinstance(reply, Failed):
+            return reply, _one_line(exchange.printed)
+        if not reply.is_final:
+            self.close()
+        raise ReaderFailed(reply.why, reply.detail, is_final=reply.is_final)
+
+    def _living_child(self) -> "subprocess.Popen[bytes]":
+        if self._child is None or not self._is_alive():
+            self.close()
+            # -P: of the current folder, which may be a stranger's, no module is imported.
+            self._child = subprocess.Popen(  # noqa: S603 - no argument comes from outside
+                [sys.executable, "-P", "-m", _PROGRAM, str(MEMORY), str(self._file_bytes)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+            )
+            for pipe in _pipes(self._child):
+                os.set_blocking(pipe.fileno(), False)
+        return self._child
+
+    def _is_alive(self) -> bool:
+        return self._child is not None and self._child.poll() is None
+
+
+class _Exchange:
+    """One request and its reply, through pipes none of which is waited for alone.
+
+    printed: the first bytes of stderr.
+    """
+
+    def __init__(self, child: "subprocess.Popen[bytes]", request: Request) -> None:
+        self._child = child
+        self._seconds = request.seconds
+        self._in, self._out, self._err = (pipe.fileno() for pipe in _pipes(child))
+        self._rest = memoryview(framed(request))
+        self._received = bytearray()
+        self._selector = selectors.DefaultSelector()
+        self.printed = b""
+        self._reply: bytes | None = None
+        self._is_done = False
+
+    def run(self, on_wait: Callable[[], None]) -> bytes:
+        """The reply.
+
+        Raises:
+            ReaderFailed: there is no reply in time, or the process crashes.
+            OSError: the process has ended itself, or its reply is too long.
+        """
+        deadline = time.monotonic() + self._seconds * CLOCK_SHARE
+        with self._selector as selector:
+            selector.register(self._in, selectors.EVENT_WRITE, self._send)
+            selector.register(self._out, selectors.EVENT_READ, self._receive)
+            selector.register(self._err, selectors.EVENT_READ, self._keep_printed)
+            while not self._is_done:
+                if time.monotonic() > deadline:
+                    raise _too_slow(self._seconds)
+                # Text that was printed before a reply is read before the reply.
+                for key, _ in sorted(selector.select(_TICK), key=lambda each: each[0].fd != self._err):
+                    key.data()
+                on_wait()
+        if self._reply is None:
+            self._fail()
+        return self._reply
+
+    def _fail(self) -> NoReturn:
+        """Raise the error for a process that has closed its stdout."""
+        try:
+            status = self._child.wait(_TICK)
+        except subprocess.TimeoutExpired:
+            status = 0
+        if status == -signal.SIGXCPU:
+            raise _too_slow(self._seconds)
+        if status < 0:
+            name = signal.Signals(-status).name
+            raise ReaderFailed("damaged", f"its reader was ended by {name}", is_final=False)
+        last_line = self.printed.rstrip().rpartition(b"\n")[2]
+        raise OSError(errno.ECHILD, f"its reader ended: {_one_line(last_line)}")
+
+    def _send(self) -> None:
+        try:
+            self._rest = self._rest[os.write(self._in, self._rest) :]
+        except BrokenPipeError:
+            # The process has ended; `_receive` sees that.
+            self._rest = self._rest[:0]
+        if not self._rest:
+            self._selector.unregister(self._in)
+
+    def _receive(self) -> None:
+        data = os.read(self._out, _BLOCK)
+        self._received += data
+        length = length_of(bytes(self._received[:LENGTH_BYTES]))
+        is_whole = len(self._received) == LENGTH_BYTES + length
+        if is_whole:
+            self._reply = bytes(self._received[LENGTH_BYTES:])
+        self._is_done = is_whole or not data or length > MAX_REPLY
+
+    def _keep_printed(self) -> None:
+        data = os.read(self._err, _BLOCK)
+        if not data:
+            self._selector.unregister(self._err)
+        self.printed += data[: _PRINTED_BYTES - len(self.printed)]
+
+
+def _pipes(child: "subprocess.Popen[bytes]") -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
+    assert child.stdin is not None and child.stdout is not None and child.stderr is not None  # noqa: PT018
+    return child.stdin, child.stdout, child.stderr
+
+
+def _too_slow(seconds: int) -> ReaderFailed:
+    return ReaderFailed("limit", f"it takes more than {seconds} seconds")
+
+
+def _one_line(printed: bytes) -> str:
+    """The first line that a library printed, cut, with control characters escaped."""
+    lines = [" ".join(line.split()) for line in printed.decode(errors="replace").split("\n")]
+    first, *more = [line for line in lines if line] or [""]
+    shown = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in first[:_LINE_LENGTH])
+    return f"{shown} (and {len(more)} more)" if more else shown
+
+
+# A regular expression, or a parser in C, holds the interpreter's lock, and no exception ends it: a process
+# can be killed. It serves many files, since it starts in the time that thousands of short ones take.
+
+_RULES_SECONDS = 2
+"""Measured: a batch of paths takes 0.1 s with 1,000 rules."""
+
+_BATCH = 500
+
+
+class Extracted(NamedTuple):
+    """The text of a file, and the line that the library printed about it, or an empty one."""
+
+    text: str
+    warning: str
+
+
+class Readers(SplitByFork):
+    """The reader process of a store, started when it is first needed. May be used from several threads.
+
+    seconds: of the processor that one file may take.
+    on_wait: called every 0.1 s or sooner during a request; an exception of it ends the request.
+    """
+
+    def __init__(self, seconds: int, *, on_wait: Callable[[], None]) -> None:
+        super().__init__()
+        self.seconds = seconds
+        self._on_wait = on_wait
+        self.after_fork_in_child()
+        self._refused: dict[bytes, str] = {}
+
+    def after_fork_in_child(self) -> None:
+        """Leave the process to the parent, whose requests it answers."""
+        self._lock = threading.Lock()
+        self._made: BoundedProcess | None = None
+
+    def text_of(self, data: bytes, filetype: str) -> Extracted:
+        """The text of the bytes of a file; HTML is UTF-8.
+
+        Raises:
+            ReaderFailed: the library is not installed, cannot read it or crashes; or it takes too much.
+            OSError: the process cannot be started.
+        """
+        with self._lock:
+            reply, warning = self._process().ask(Extract(data, filetype, self.seconds), TextReply)
+        return Extracted(reply.text, warning)
+
+    def verdicts(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
+        """For each path whether a .gitignore excludes it; None if no rule matches.
+
+        Raises:
+            ReaderFailed: matching takes too long, or the rules are invalid. They are not tried again.
+            OSError: the process cannot be started.
+        """
+        with self._lock:
+            if rules in self._refused:
+                raise ReaderFailed("limit", self._refused[rules])
+            try:
+                batches = [paths[at : at + _BATCH] for at in range(0, len(paths), _BATCH)]
+                return [verdict for batch in batches for verdict in self._matched(rules, batch)]
+            except ReaderFailed as failed:
+                self._refused[rules] = str(failed)
+                raise
+
+    def close(self) -> None:
+        """End the process. It is started again when it is needed."""
+        with self._lock:
+            if self._made is not None:
+                self._made.close()
+
+    def _matched(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
+        reply, _ = self._process().ask(Match(rules, list(paths), _RULES_SECONDS), Verdicts)
+        if len(reply.verdicts) != len(paths):
+            raise ReaderFailed("damaged", "its reader gave too few verdicts")
+        return reply.verdicts
+
+    def _process(self) -> "BoundedProcess":
+        if self._made is None:
+            # Imported here: most folders need none, and `subprocess` takes time to import.
+
+            self._made = BoundedProcess(self._on_wait)
+        return self._made

@@ -1,1 +1,0 @@
-"""Erasing: forgetting, scrubbing, and proof that it is gone."""

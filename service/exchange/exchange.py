@@ -1,0 +1,169 @@
+"""Moving in and out as programs do it: `store.exchange`."""
+
+import os
+import tempfile
+from contextlib import closing, nullcontext, suppress
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.folders import make_path
+from memlog.eventlog.layout import IMPORT_LOCK, STORE_KEY
+from memlog.eventlog.locks import locked
+from memlog.eventlog.streams import shown
+from memlog.projector.sqlite import Connection, binding, error_types
+from memlog.query.plain_tables import PLAIN_TABLES, plain_rows
+from memlog.service.engine.engine import OperationGroup
+from memlog.service.engine.operation import operation
+from memlog.service.engine.readable import is_bounded
+from memlog.service.exchange.requests import ExportDatabase, ImportData
+
+if TYPE_CHECKING:
+    from memlog.service.exchange.importing import ImportReport
+
+
+class DataExchange(OperationGroup):
+    """Imports of what other programs keep, and exports for them: `store.exchange`."""
+
+    @operation(ImportData, effect="append", reads_paths=True)
+    def import_from(self, asked: ImportData) -> "ImportReport":
+        # Imported here: most programs import nothing.
+        from memlog.service.exchange.formats import importer
+        from memlog.service.exchange.importing import Importing, ImportReport
+        from memlog.service.exchange.source import ForeignFiles, Tables
+
+        read, patterns, _ = importer(asked.format)
+        paths = [*map(Path, asked.paths)]
+        _check_project(asked.project, projects_of(asked), asked.format)
+        report = ImportReport(format=asked.format, dry_run=asked.dry_run, project=asked.project)
+        if not asked.dry_run:
+            make_path(self._engine.path)  # the first import makes the store, and waits for none beside it
+        lock = locked(self._engine.path / IMPORT_LOCK, "the import", self._engine.lock_timeout)
+        with Tables(lambda: None) as tables, nullcontext() if asked.dry_run else lock:
+            importing = Importing(
+                report,
+                self._engine.draft,
+                self._engine.log.append_drafts,
+                self._decide,
+                self._engine.log_path,
+                cache(partial(_key, self._engine.path, makes=not asked.dry_run)),
+                asked.progress,
+                tables,
+                redacts=self._engine.redact,
+            )
+            for path in paths:
+                for source in ForeignFiles(path, tables).files(*patterns) if patterns else [path]:
+                    importing.take(read, source)
+        if not report.found:
+            raise BadInput(
+                f"nothing of the format {asked.format} is in {', '.join(map(shown, paths))}",
+                hint="docs/importing.md says which files each format has",
+            )
+        return report
+
+    @operation(ExportDatabase, effect="read", writes_paths=True)
+    def export_sqlite(self, asked: ExportDatabase) -> "ExportReport":
+        if asked.replace and is_bounded():
+            raise BadInput("an export of a server replaces no file", hint="name a file that does not exist")
+
+        return self._read(lambda db: write_tables(db, Path(asked.path), replace=asked.replace))
+
+
+def projects_of(asked: ImportData) -> list[str]:
+    """Return the names of the projects in what is to be imported.
+
+    Raises:
+        BadInput: a path does not exist.
+    """
+    from memlog.service.exchange.formats import importer
+    from memlog.service.exchange.source import projects_in
+
+    paths = [*map(Path, asked.paths)]
+    if missing := [path for path in paths if not (path.is_file() or path.is_dir())]:
+        raise BadInput(f"{shown(missing[0])} does not exist, or is no file", hint="name a file or a folder")
+    return projects_in(importer(asked.format), paths)
+
+
+def _check_project(chosen: str | None, projects: list[str], name: str) -> None:
+    """Refuse a project that there is not, and several where one store is to have them."""
+    named = ", ".join(map(shown, projects))
+    if chosen is not None and chosen not in projects:
+        hint = f"the projects are {named}" if projects else f"leave it out: {name} has no projects"
+        raise BadInput(f"there is no project {shown(chosen)!r}", hint=hint)
+    if chosen is None and len(projects) > 1:
+        raise BadInput(f"a store is for one project, and here are {named}", hint="choose one: project=NAME")
+
+
+def _key(store: Path, *, makes: bool) -> bytes:
+    """The key of the store, which an import makes before its first event, unless it is only tried."""
+    from memlog.eventlog.store_key import key_of
+
+    if makes:
+        make_path(store)
+    return key_of(store) if makes or (store / STORE_KEY).exists() else b""
+
+
+_TYPES = {
+    **dict.fromkeys(("rank", "access_count", "raw_tokens"), int),
+    **dict.fromkeys(("importance", "salience"), float),
+}
+"""Of columns that hold no text."""
+
+
+class ExportReport(msgspec.Struct, kw_only=True):
+    """What an export wrote. tables: the number of rows of each."""
+
+    path: str
+    tables: dict[str, int]
+    bytes: int
+
+
+def write_tables(db: Connection, path: Path, *, replace: bool) -> ExportReport:
+    """See `ExportDatabase`. The file appears as a whole, or not at all."""
+    from sqlite_utils import Database
+
+    if os.path.lexists(path) and not replace:
+        raise BadInput(f"{shown(path)} exists", hint="name another file, or replace it: replace=True")
+    if path.name.endswith(("-wal", "-shm", "-journal")):
+        raise BadInput(
+            f"{shown(path)} is a name that SQLite gives to files of its own", hint="name a .db file"
+        )
+    try:
+        is_in_use = path.with_name(f"{path.name}-wal").exists()
+        handle, name = tempfile.mkstemp(prefix=".export.", dir=path.parent)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    os.close(handle)
+    unfinished = Path(name)
+    try:
+        if is_in_use:
+            raise BadInput(f"{shown(path)} is in use by another program", hint="end that program")
+        counts = {}
+        with closing(binding().connect(name)) as connection:
+            made = Database(connection)
+            for table in PLAIN_TABLES:
+                columns, rows = plain_rows(db, table)
+                made.table(table).create({column: _TYPES.get(column, str) for column in columns})
+                made.table(table).insert_all(rows)
+                counts[table] = made.table(table).count
+            connection.commit()
+        size = unfinished.stat().st_size
+        if replace:
+            unfinished.replace(path)
+        else:
+            os.link(unfinished, path)  # refuses a file that has come meanwhile
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    except error_types() as error:
+        raise _unwritable(path, error) from error
+    finally:
+        with suppress(OSError):
+            unfinished.unlink()
+    return ExportReport(path=str(path), tables=counts, bytes=size)
+
+
+def _unwritable(path: Path, error: Exception) -> BadInput:
+    return BadInput(f"{shown(path)} cannot be written: {error}", hint="name a file in a folder of yours")

@@ -1,0 +1,106 @@
+"""The databases of the ChatDO memory service: facts, chat messages and sources."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from memlog.eventlog.events import FactStored, Message
+from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable, Used, records
+
+Row = dict[str, Any]
+
+_FACTS = (
+    *("id", "project_id", "chat_id", "topic_key", "kind", "rank", "value"),
+    *("source_message_id", "created_at"),
+)
+_MESSAGES = (
+    *("id", "source_id", "project_id", "chat_id", "thread_id", "message_id", "role", "content"),
+    *("timestamp", "created_at", "message_index", "file_id"),
+)
+_SOURCE = ("project_id",)
+_ROLES = ("user", "assistant", "system", "tool")
+_CHANNEL = "chatdo"
+
+
+_FILES = ("**/tracking.sqlite", "**/index.sqlite")
+_OF_PROJECT = "project-"
+_WITHOUT = "default"
+"""The project of what names none."""
+
+
+def read(source: ForeignData) -> Iterator[Record]:
+    """The facts of `tracking.sqlite`, the messages of each `index.sqlite`. Its sources are folders of another
+    machine, whose files are indexed anew: they are counted as structure."""
+    for path in source.files(*_FILES):
+        is_wanted = partial(_is_wanted, source.project, path)
+        if path.name != "index.sqlite":
+            yield from records(source, path, "facts", _FACTS, _fact, is_wanted=is_wanted)
+        if path.name != "tracking.sqlite":
+            yield from records(source, path, "chat_messages", _MESSAGES, _message, is_wanted=is_wanted)
+            yield from records(
+                source, path, "sources", _SOURCE, lambda *_: Skipped("structure"), is_wanted=is_wanted
+            )
+
+
+def projects(source: ForeignData) -> Iterator[str]:
+    """Yield the project of each fact and each message."""
+    for path in source.files(*_FILES):
+        for table in ("facts", "chat_messages"):
+            for row in source.rows(path, table, ("project_id",), is_optional=True):
+                if not isinstance(row, Unreadable):
+                    yield _project(path, row)
+
+
+def _project(path: Path, row: Row) -> str:
+    """The project of a row. A database of one project alone is in a folder that names it."""
+    folder = path.parent.name
+    of_folder = folder.removeprefix(_OF_PROJECT) if folder.startswith(_OF_PROJECT) else ""
+    return str(row["project_id"] or of_folder or _WITHOUT)
+
+
+def _is_wanted(project: str | None, path: Path, row: Row) -> bool:
+    return project is None or _project(path, row) == project
+
+
+def _fact(source: ForeignData, row: Row) -> Record:
+    if not (row["value"] or "").strip():
+        return Skipped("empty")
+    rank = row["rank"] or 0
+    kind: Literal["ranked", "single"] = "ranked" if rank else "single"
+    names = (row["project_id"], row["chat_id"], row["topic_key"], kind, rank)
+    channel = f"{_CHANNEL}{source.suffix}"
+    # What two sources say of no chat would replace each other.
+    chat = row["chat_id"] or (source.suffix and row["project_id"])
+    message_id = row["source_message_id"]
+    event = FactStored(
+        id="/".join([f"{channel}/fact", *(str(name) for name in names)]),
+        ts=source.time(row["created_at"]),
+        topic_key=row["topic_key"],
+        value=row["value"],
+        kind=kind,
+        rank=rank,
+        chat_id=f"{channel}:{chat}" if chat else None,
+        source_message_id=None if message_id is None else str(message_id),
+    )
+    return Used([event])  # its time is that of its value
+
+
+def _message(source: ForeignData, row: Row) -> Record:
+    role, content = row["role"], row["content"] or ""
+    if not content.strip():
+        return Skipped("empty")
+    if role not in _ROLES:
+        return Skipped("unsupported")
+    chat = row["chat_id"] or row["thread_id"]
+    name = row["message_id"] or row["id"]
+    channel = f"{_CHANNEL}{source.suffix}"
+    event = Message(
+        id=f"{channel}/{row['source_id'] or row['project_id']}/{chat}/{name}",
+        ts=source.time(row["timestamp"] or row["created_at"]),
+        channel=channel,
+        chat_id=str(chat),
+        role=role,
+        content=content,
+    )
+    return Used([event], created=event.ts)

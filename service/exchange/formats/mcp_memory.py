@@ -1,0 +1,59 @@
+"""memory.json or memory.jsonl of the memory server of the Model Context Protocol: entities and relations.
+
+https://github.com/modelcontextprotocol/servers, src/memory. It has no times and no ids: an observation is
+known by its entity and its place there.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.events import MemorySaved
+from memlog.service.exchange.formats import ForeignData, Record, Unreadable, Used
+
+SOURCES = ("memory.json", "memory.jsonl")
+_SOURCE = "mcp-memory"
+
+
+def read(source: ForeignData) -> Iterator[Record]:
+    """The entities and relations of `memory.json` or `memory.jsonl`, a line each."""
+    for path in source.files(*SOURCES):
+        text = source.text(path)
+        if isinstance(text, Unreadable):
+            yield text
+            continue
+        for number, line in enumerate(text.split("\n"), 1):
+            if line.strip():
+                yield _record(f"{_SOURCE}{source.suffix}", line, f"{source.name(path)}:{number}")
+
+
+def _record(prefix: str, line: str, where: str) -> Record:
+    try:
+        said: dict[str, Any] = json.loads(line)
+        if said["type"] == "entity":
+            return _entity(prefix, said)
+        if said["type"] == "relation":
+            ids = [said["from"], said["relationType"], said["to"]]
+            content = " ".join(ids).replace("_", " ")
+            name = "/".join([prefix, *ids])
+            return Used([_memory(name, content, said["from"], "relation")], is_telling=False)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        return Unreadable(where, f"no JSON of an entity or a relation: {error!r}")
+    return Unreadable(where, "neither an entity nor a relation")
+
+
+def _entity(prefix: str, said: dict[str, Any]) -> Record:
+    name, kind = said["name"], said["entityType"]
+    observed = [text for text in said["observations"] if text.strip()]
+    if not observed:
+        return Used([_memory(f"{prefix}/{name}", f"{name} ({kind})", name, kind)], is_telling=False)
+    events: list[Event] = [
+        _memory(f"{prefix}/{name}/{number}", f"{name}: {text}", name, kind)
+        for number, text in enumerate(observed, 1)
+    ]
+    return Used(events, group=name)
+
+
+def _memory(name: str, content: str, topic: str, tag: str) -> MemorySaved:
+    return MemorySaved(id=name, memory_id=name, content=content, topic=topic, tags=[tag], source=_SOURCE)

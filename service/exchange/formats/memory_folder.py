@@ -1,0 +1,99 @@
+"""A folder of notes that an agent keeps: MEMORY.md and other Markdown, and a journal for each day."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.events import CoreMemoryUpdated, DailyEventRecorded, MemorySaved
+from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable, Used
+
+_SOURCE = "migration"
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})")
+_HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*)$")
+_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s+(.*)$")
+_KEY = r"(?:\*\*|__)?([^\W\d][\w'’ -]{0,40}?)(?:\*\*|__)?\s*"
+_PAIR = re.compile(_KEY + r"(?::(?:\*\*|__)?\s+|：(?:\*\*|__)?\s*)(\S.*)$")
+_RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*")
+_END = "# "
+
+
+def read(source: ForeignData) -> Iterator[Record]:
+    """Each item, with what is below it, and each paragraph is a memory, with its heading as topic;
+    `key: value` below a heading about the user is core memory. In `2026-02-24.md` it is a daily event.
+    """
+    for path in source.files("**/*.md"):
+        text, name = source.notes(path), source.name(path).removesuffix(".md")
+        day = _DAY.match(path.stem)
+        if isinstance(text, Unreadable):
+            yield text
+        elif day is None:
+            yield from _memories(source, text, name, source.changed(path))
+        else:
+            yield from _days(text, name, day[0])
+
+
+def _days(text: str, file: str, day: str) -> Iterator[Record]:
+    for number, (_, block) in enumerate(_blocks(text), 1):
+        name = f"memory-folder/{file}/{number}"
+        event = DailyEventRecorded(id=name, ts=f"{day}T12:00:00Z", event_date=day, summary=block)
+        is_rule = _RULE.fullmatch(block) is not None
+        yield Skipped("structure") if is_rule else Used([event], group=file, is_telling=False)
+
+
+def _memories(source: ForeignData, text: str, file: str, ts: str) -> Iterator[Record]:
+    places: Counter[str] = Counter()
+    for headings, block in _blocks(text):
+        heading = headings[-1][1] if headings else ""
+        places[heading] += 1
+        name = f"memory-folder/{file}/{heading}/{places[heading]}"
+        if _RULE.fullmatch(block) is not None:
+            yield Skipped("structure")
+            continue
+        pair = _PAIR.fullmatch(block)
+        key = "" if pair is None else re.sub(r"\W+", "_", pair[1].strip().lower()).strip("_")
+        value = "" if pair is None else pair[2].strip()
+        event: Event
+        if pair is not None and source.is_of_user(headings, key, value):
+            event = CoreMemoryUpdated(id=name, ts=ts, section="user", key=key, value=value, source=_SOURCE)
+        else:
+            topic = heading or None
+            event = MemorySaved(id=name, ts=ts, memory_id=name, content=block, topic=topic, source=_SOURCE)
+        yield Used([event], group=file, is_telling=False)
+
+
+def _blocks(text: str) -> Iterator[tuple[list[tuple[int, str]], str]]:
+    """Each item with what is indented below it, and each paragraph; with the headings above it by level, the
+    nearest last. Fenced code stays unchanged, and belongs to the lines directly above it."""
+    headings: list[tuple[int, str]] = []
+    fence, is_item = "", False
+    block: list[str] = []
+    whole = text.replace("\r\n", "\n")
+    end = whole.rfind("-->") + len("-->")  # behind it, each <!-- would look for its end in vain
+    plain = _COMMENT.sub("", whole[:end]) + whole[end:]
+    for line in [*plain.split("\n"), _END]:
+        mark = _FENCE.match(line)
+        if fence or mark:
+            block.append(line)
+            if mark:
+                fence = mark[1] if not fence else "" if mark[1].startswith(fence) else fence
+            continue
+        title, item, is_blank = _HEADING.match(line), _ITEM.match(line), not line.strip()
+        goes_on = is_item and (is_blank or line[0].isspace())
+        ends = is_item and _RULE.fullmatch(line) is not None
+        if title or item or ends or (is_blank and not goes_on) or (block[-1:] == [""] and not goes_on):
+            if said := "\n".join(block).strip():
+                yield headings, said
+            block, is_item = [], item is not None
+        if title:
+            level = len(title[1])
+            headings = [each for each in headings if each[0] < level]
+            headings.append((level, title[2].rstrip().rstrip("#").rstrip()))
+        elif item:
+            block = [item[1]]
+        elif not ends and (block or not is_blank):
+            block.append(line)
+    if fence and (said := "\n".join(block[:-1]).strip()):  # it was never closed
+        yield headings, said

@@ -1,0 +1,66 @@
+"""index.db of MemoryService with the Markdown file of each memory."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.events import MemorySaved, MemoryUpdated
+from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable, Used, accessed, records
+
+_COLUMNS = (
+    *("id", "title", "category", "created_at", "updated_at", "last_accessed", "access_count"),
+    *("salience", "file_path"),
+)
+
+SOURCES = ("**/index.db",)
+
+
+def read(source: ForeignData) -> Iterator[Record]:
+    """The table `memories`, each row with its file: below the folder of the database."""
+    for path in source.files(*SOURCES):
+        yield from records(source, path, "memories", _COLUMNS, partial(_memory, path.parent))
+
+
+def _memory(folder: Path, source: ForeignData, row: dict[str, Any]) -> Record:
+    content = _content(source, folder, row)
+    if isinstance(content, Unreadable):
+        return content
+    if not content.strip():
+        return Skipped("empty")
+    name = f"memory-service{source.suffix}/{row['id']}"
+    created, updated = source.time(row["created_at"]), source.time(row["updated_at"])
+    saved = MemorySaved(
+        id=name,
+        memory_id=name,
+        ts=created or updated,
+        title=row["title"],
+        content=content,
+        category=row["category"] or "other",
+        source="memory-service",
+    )
+    changes: list[Event] = []
+    resets: list[Event] = []
+    if updated is not None and updated != created:
+        changes.append(MemoryUpdated(id=f"{name}/updated", ts=updated, memory_id=name, content=content))
+    if row["salience"] is not None:
+        salience = min(1.0, max(0.0, row["salience"]))
+        faded = MemoryUpdated(id=f"{name}/salience", ts=updated or created, memory_id=name, salience=salience)
+        (changes if salience < 1 else resets).append(faded)
+    changes += accessed(name, row["access_count"], source.time(row["last_accessed"]), updated or created)
+    return Used([saved], changes, resets, created)
+
+
+def _content(source: ForeignData, folder: Path, row: dict[str, Any]) -> str | Unreadable:
+    """The text of a memory's file, which is below the folder of the database.
+
+    Its path is relative to a folder above that one: `data/memory/context/a1.md`. The whole may have moved
+    since, so that the path is known by its end.
+    """
+    root, parts = folder.resolve(), Path(row["file_path"]).parts
+    for start in range(max(1, len(parts) - 1)):
+        path = root.joinpath(*parts[start:])
+        if path.is_file() and path.resolve().is_relative_to(root):
+            return source.text(path)
+    return Unreadable(f"memories {row['id']}: {row['file_path']}", "there is no such file")

@@ -1,0 +1,112 @@
+"""The database of the tiered memory engine: memories with their tiers, and daily events."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.events import (
+    CoreMemoryUpdated,
+    DailyEventRecorded,
+    DailyEventsCompressed,
+    MemoryArchived,
+    MemorySaved,
+    MemoryUpdated,
+    Message,
+)
+from memlog.service.exchange.formats import ForeignData, Record, Skipped, Used, accessed, records
+
+Row = dict[str, Any]
+
+_CORE = 1
+_SOURCE = "migration"
+_MEMORIES = (
+    *("id", "tier", "project", "topic", "category", "content", "importance", "source"),
+    *("created_at", "updated_at", "last_accessed", "access_count", "is_archived"),
+    *("embedding", "embedding_dim", "embedding_model"),
+)
+_DAYS = ("id", "event_date", "channel", "sender_id", "summary", "raw_tokens", "is_compressed", "created_at")
+_BUFFER = ("id", "channel", "sender_id", "role", "content", "token_count", "created_at")
+
+SOURCES = ("*.db", "*.sqlite", "*.sqlite3")
+
+
+def read(source: ForeignData) -> Iterator[Record]:
+    """The tables `memories`, `daily_events`, `extraction_buffer`. The project of a memory becomes a tag."""
+    for path in source.files(*SOURCES):
+        yield from records(source, path, "memories", _MEMORIES, _memory)
+        yield from records(source, path, "extraction_buffer", _BUFFER, _message, is_optional=True)
+        yield from records(source, path, "daily_events", _DAYS, _day)
+
+
+def _memory(source: ForeignData, row: Row) -> Record:
+    content = row["content"] or ""
+    if not content.strip():
+        return Skipped("empty")
+    name = f"tiered{source.suffix}/{row['id']}"
+    created, updated = source.time(row["created_at"]), source.time(row["updated_at"])
+    if row["tier"] == _CORE:
+        if row["is_archived"]:
+            return Skipped("archived")
+        # Its key is the person's, not the source's: that of another person stays.
+        key = f"{row['topic'] or row['category'] or name}{source.suffix}"
+        value = CoreMemoryUpdated(
+            id=name, ts=created or updated, section="user", key=key, value=content, source=_SOURCE
+        )
+        set_again = (
+            [replace(value, id=f"{name}/updated", ts=updated)] if updated not in (None, created) else []
+        )
+        return Used([value], set_again, created=created)
+    saved = MemorySaved(
+        id=name,
+        memory_id=name,
+        ts=created or updated,
+        content=content,
+        category=row["category"] or "other",
+        importance=min(1.0, max(0.0, row["importance"] or 0.0)),
+        source=row["source"] or _SOURCE,
+        topic=row["topic"] or None,
+        tags=[row["project"]] if row["project"] else None,
+    )
+    changes: list[Event] = []
+    if updated is not None and updated != created:
+        changes.append(MemoryUpdated(id=f"{name}/updated", ts=updated, memory_id=name, content=content))
+    changes += accessed(name, row["access_count"], source.time(row["last_accessed"]), updated or created)
+    changed = updated or created
+    if row["is_archived"]:
+        changes.append(MemoryArchived(id=f"{name}/archived", ts=changed, memory_id=name))
+        return Used([saved], changes, created=created)
+    return Used([saved], changes, [replace(saved, id=f"{name}/restored", ts=changed)], created)
+
+
+def _day(source: ForeignData, row: Row) -> Record:
+    summary = row["summary"] or ""
+    if not summary.strip():
+        return Skipped("empty")
+    name = f"tiered{source.suffix}/day/{row['id']}"
+    recorded = DailyEventRecorded(
+        id=name,
+        ts=source.time(row["created_at"] or row["event_date"]),
+        event_date=row["event_date"][:10],
+        channel=row["channel"] or None,
+        sender_id=row["sender_id"] or None,
+        summary=summary,
+        raw_tokens=row["raw_tokens"],
+    )
+    compressed = [DailyEventsCompressed(id=f"{name}/compressed", ids=[name])] if row["is_compressed"] else []
+    return Used([recorded], compressed, created=recorded.ts)
+
+
+def _message(source: ForeignData, row: Row) -> Record:
+    if not (row["content"] or "").strip():
+        return Skipped("empty")
+    event = Message(
+        id=f"tiered{source.suffix}/buffer/{row['id']}",
+        ts=source.time(row["created_at"]),
+        channel=row["channel"] or f"tiered{source.suffix}",
+        chat_id=str(row["sender_id"] or "-"),
+        role=row["role"],
+        content=row["content"],
+    )
+    return Used([event], created=event.ts)

@@ -1,0 +1,485 @@
+"""Imports: makes the events of a source durable, each once, and gives an account of every record."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from memlog.eventlog import disk, timestamps
+from memlog.eventlog.acknowledgements import AppendWarning, Position, warnings_of
+from memlog.eventlog.content_ids import content_hash_of_one
+from memlog.eventlog.encode import Draft
+from memlog.eventlog.envelope import Change, Event
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.events import CoreMemoryUpdated, FactStored, MemoryAccessed, MemorySaved
+from memlog.eventlog.secrets import masked
+from memlog.eventlog.store_key import keyed_hash
+from memlog.eventlog.streams import shown
+from memlog.eventlog.writer import in_batches
+from memlog.projector.catchup import Progress
+from memlog.query.ids import suffixes
+from memlog.query.memories import Memory, memory
+from memlog.service.engine.read_model import Answer, Ask, Deciding
+from memlog.service.exchange.formats import Read, Record, Skipped, Unreadable, Used
+from memlog.service.exchange.holdings import (
+    DATED,
+    SUFFIX_LENGTH,
+    Holding,
+    StoredChange,
+    aspect_of,
+    holdings,
+    may_change,
+    recognised,
+    said_at,
+    text_field,
+    text_of,
+    verdict,
+)
+from memlog.service.exchange.source import ForeignFiles, Tables
+from memlog.service.memory.placeholders import is_denial, is_placeholder
+
+_FIRST = "1970-01-01T00:00:00.000Z"
+_HASH_LENGTH = 12
+
+State = Literal["new", "known", "forgotten"]
+
+
+def dated(event: Event, now: str, *, is_changed: bool) -> Event:
+    """Return a record's own event with a precedence: a time in the future, or none, overrules nothing.
+
+    is_changed: whether changes follow, which need a time before theirs.
+    """
+    if not isinstance(event, Change):
+        return event
+    is_trusted = event.ts is not None and event.ts <= now
+    if isinstance(event, CoreMemoryUpdated | FactStored) and not is_trusted:
+        return replace(event, ts=event.ts or now, wins=_FIRST)  # a person may have set it
+    if event.ts is None:
+        return replace(event, ts=now) if is_changed else event
+    return event if is_trusted else replace(event, wins=now)
+
+
+def stored(event: Event, aspect: str, now: str) -> StoredChange:
+    """Return what the log will hold of a new event."""
+    return StoredChange(event, aspect, event.ts or now, getattr(event, "wins", None) or event.ts or now)
+
+
+def state_of(change: Event, base_id: str, holding: Holding, now: str) -> State:
+    """Return what becomes of a change: `known` also if a later one is, or if it says nothing new."""
+    aspect, _ = aspect_of(str(change.id), base_id)
+    claimed = change.ts or ""
+    if any(each.aspect == aspect and claimed <= each.until for each in holding.forgotten):
+        return "forgotten"
+    earlier = holding.of(aspect)
+    if not isinstance(change, MemoryAccessed):
+        others = (each for each in holding.changes if each.aspect in DATED)
+        if any(_is_before(claimed, each, now) for each in (*earlier, *others)):
+            return "known"
+    if not earlier:
+        return "new"
+    last = earlier[-1]
+    if isinstance(change, MemoryAccessed):
+        is_later = claimed > str(last.event.ts) and all(each.claimed != claimed for each in earlier)
+        is_known = change.times <= _accesses(earlier) and not is_later
+    elif aspect == "archived":
+        is_known = type(last.event) is type(change)
+    else:
+        is_known = any(
+            _is_same(change, each.event) for each in earlier if each is last or each.claimed == claimed
+        )
+    return "known" if is_known else "new"
+
+
+def _is_before(claimed: str, known: StoredChange, now: str) -> bool:
+    """Whether a time of the source is before a known change: it is an older copy that says so.
+
+    A change that claimed a time in the future is one of the time when it was imported, except to another
+    that claims one.
+    """
+    if not claimed:
+        return False
+    return claimed < (known.claimed if claimed > now else min(known.claimed, str(known.event.ts)))
+
+
+def _is_same(change: Event, other: Event) -> bool:
+    """Whether two changes of one aspect say the same; what is stored may be masked."""
+    text = text_of(change)
+    if text is not None:
+        return text_of(other) in (text, masked(text))
+    return content_hash_of_one(change) == content_hash_of_one(other)
+
+
+def _accesses(changes: Iterable[StoredChange]) -> int:
+    return sum(each.event.times for each in changes if isinstance(each.event, MemoryAccessed))
+
+
+def named(change: Event, base_id: str, holding: Holding, now: str, key: bytes) -> Change:
+    """Return a new change with an id of its own, and a precedence after what it changes.
+
+    A time in the future, or none, decides nothing: such a change is right behind what its source said last,
+    and so overrules nobody else. A restored record is right behind its archiving, for the same reason.
+    """
+    assert isinstance(change, Change)
+    aspect, _ = aspect_of(str(change.id), base_id)
+    earlier = holding.of(aspect)
+    if isinstance(change, MemoryAccessed):  # its source says how many there are in all
+        change = replace(change, times=max(1, change.times - _accesses(earlier)))
+    after = max(each.wins for each in (holding.base, *earlier) if each is not None)
+    claimed = change.ts or ""
+    is_trusted = claimed != "" and claimed <= now
+    if is_trusted and claimed > after and not isinstance(change, MemorySaved):
+        wins = claimed
+    else:
+        wins = timestamps.shifted(after, 1) if is_trusted else after
+    said = content_hash_of_one(change).hex() + (
+        str(earlier[-1].event.id) if aspect == "archived" and earlier else ""
+    )
+    ending = "-".join(filter(None, (claimed, keyed_hash(key, said)[:_HASH_LENGTH])))
+    ts = claimed if is_trusted else now
+    return replace(change, id=f"{change.id}/{ending}", ts=ts, wins=None if wins == ts else wins)
+
+
+def restored(change: Event, memory: Memory | None) -> Event | None:
+    """Return the event that makes an archived memory active as it is in the store; None for an active one.
+
+    What people have changed of it stays: its source says only that it is active.
+    """
+    if memory is None or memory.archived_at is None:
+        return None
+    return MemorySaved(
+        id=change.id,
+        ts=change.ts,
+        memory_id=memory.memory_id,
+        content=memory.content,
+        title=memory.title,
+        category=memory.category,
+        kind=memory.kind,
+        importance=memory.importance,
+        source=memory.source,
+        topic=memory.topic,
+        chat_id=memory.chat,
+        tags=memory.tags or None,
+    )
+
+
+_BATCH = 500
+"""Events of one append, at least. A process that is killed has stored whole batches."""
+
+_EXAMPLES = 10
+
+_Fate = Literal["new", "known", "changed", "forgotten", "refused"]
+
+
+class ImportProblem(msgspec.Struct, frozen=True):
+    """A record, or an event of one, that is not stored. where: names it."""
+
+    where: str
+    why: str
+
+
+class ImportReport(msgspec.Struct, kw_only=True):
+    """What became of the records of a source, and of the events that they gave.
+
+    found = used + the sum of skipped + unreadable. events = appended + known + forgotten + refused.
+
+    project: of the source, where only its records were looked at.
+    skipped: by reason. unreadable: records and files. known: stored before; they are not written again, also
+        not those that are `changed` in the source since.
+    forgotten: events that were forgotten; they do not come back. refused: events that the log does not take,
+        and notes of a file whose notes have moved, or were forgotten: they may be old ones.
+    problems: the first ten of unreadable, refused and changed. warnings: the first ten of appended events.
+    unknown_columns: how many rows have a value that memlog has no place for, by `table.column`.
+    """
+
+    format: str
+    dry_run: bool
+    project: str | None = None
+    found: int = 0
+    used: int = 0
+    skipped: dict[str, int] = {}
+    unreadable: int = 0
+    events: int = 0
+    appended: int = 0
+    known: int = 0
+    changed: int = 0
+    forgotten: int = 0
+    refused: int = 0
+    types: dict[str, int] = {}
+    problems: list[ImportProblem] = []
+    warnings: list[AppendWarning] = []
+    unknown_columns: dict[str, int] = {}
+    prefixes: list[str] = []
+
+
+class _New(NamedTuple):
+    """An event that the log lacks. drafted: as it was encoded to check it; None for a change."""
+
+    event: Event
+    drafted: Draft | None = None
+
+
+class Importing:
+    """One import.
+
+    draft: checks and encodes an event. append: makes encoded events durable. decide: reads the read model
+        of the log as it is now. log: the folder of the log, which may be missing. key: makes the hashes in
+        the ids of changes. tables: reads databases. redacts: whether keys are masked.
+    """
+
+    def __init__(
+        self,
+        report: ImportReport,
+        draft: Callable[[Event], Draft],
+        append: Callable[[Sequence[Draft]], list[Position]],
+        decide: Deciding,
+        log: Path,
+        key: Callable[[], bytes],
+        progress: Progress | None,
+        tables: Tables,
+        *,
+        redacts: bool,
+    ) -> None:
+        self._tables = tables
+        self._report, self._decide, self._log = report, decide, log
+        self._draft, self._append = draft, append
+        self._key, self._progress, self._redacts = key, progress, redacts
+        self._skipped: Counter[str] = Counter()
+        self._tried: dict[str, Holding] = {}
+        """What the log would hold, where an import is only tried."""
+        self._suffixes = {""}
+        """Of the ids of all sources of the format."""
+
+    def take(self, read: Read, path: Path) -> None:
+        """Import a source, a batch of events at a time. It is read twice: first to recognise it.
+
+        Raises:
+            Busy, LogError: as `Store.append`; what was appended before stays, and is known the next time.
+        """
+        prefix, project = self._report.format, self._report.project
+        in_use = self._read(lambda db: suffixes(db, f"{prefix}~", SUFFIX_LENGTH))
+        self._suffixes.update(f"~{suffix}" for suffix in in_use or [])
+        self._suffix = recognised(
+            read(ForeignFiles(path, self._tables, project=project)),
+            prefix,
+            sorted(self._suffixes),
+            self._found,
+        )
+        if self._suffix:
+            self._suffixes.add(self._suffix)
+            self._report.prefixes = sorted({*self._report.prefixes, prefix + self._suffix})
+        self._seen: dict[str, bytes] = {}
+        """What the records of this source say, by id."""
+        self._moved: set[str | None] = set()
+        """Groups of records whose places have changed."""
+        self._doubtful: set[str | None] = set()
+        """Groups whose last known record was forgotten: what follows may be that one at another place."""
+        source = ForeignFiles(path, self._tables, self._suffix, project)
+        what = "records imported" if project is None else f"records of {project} imported"
+        for batch in in_batches(self._used(read(source)), _length, _BATCH):
+            self._store(batch)
+            if self._progress is not None:
+                self._progress(what, self._report.found, self._report.found)
+        self._report.skipped = dict(sorted(self._skipped.items()))
+        self._report.unknown_columns = dict(Counter(self._report.unknown_columns) + source.unknown)
+
+    def _used(self, records: Iterator[Record]) -> Iterator[Used]:
+        for record in records:
+            self._report.found += 1
+            if isinstance(record, Skipped):
+                self._skipped[record.reason] += 1
+            elif isinstance(record, Unreadable):
+                self._report.unreadable += 1
+                self._note(record.where, record.why)
+            else:
+                self._report.used += 1
+                yield record
+
+    def _read(self, ask: Ask[Answer]) -> Answer | None:
+        """What the read model answers; None where there is no store yet."""
+        return self._decide(ask) if disk.is_folder(self._log) else None
+
+    def _found(self, ids: Sequence[str], changed: Collection[str]) -> dict[str, Holding]:
+        """What the log holds under ids, and the changes of some."""
+        found = self._read(lambda db: holdings(db, self._log, ids, changed)) or {}
+        for name in self._tried.keys() & ids:
+            found.setdefault(name, Holding()).add(self._tried[name])
+        return found
+
+    def _store(self, batch: list[Used]) -> None:
+        now = timestamps.now()
+        changed = [str(record.events[0].id) for record in batch if may_change(record)]
+        ids = [str(event.id) for record in batch for event in record.events]
+        found = self._found([*ids, *(name for record in batch for name in self._elsewhere(record))], changed)
+        archived = [name for name in changed if name in found and found[name].is_archived]
+        memories = self._read(lambda db: {name: memory(db, name) for name in archived}) if archived else None
+        new = [each for record in batch for each in self._new(record, found, memories or {}, now)]
+        if not self._report.dry_run:
+            new = self._appended(new)
+        self._report.appended += len(new)
+        kinds = Counter(str(each.event.__struct_config__.tag) for each in new)
+        self._report.types = dict(Counter(self._report.types) + kinds)
+
+    def _new(
+        self, record: Used, found: dict[str, Holding], memories: Mapping[str, Memory | None], now: str
+    ) -> Iterator[_New]:
+        """The events of a record that the log lacks; what becomes of each is counted."""
+        first = str(record.events[0].id)
+        fates: list[_Fate] = []
+        for event in record.events:
+            made = dated(event, now, is_changed=bool(record.changes))
+            drafted, why = self._drafted(made)
+            fates.append(self._counted(self._fate(record, event, why, found, now)))
+            if fates[-1] == "new":
+                self._hold(found, str(event.id), Holding(base=stored(made, "updated", now)))
+                yield _New(made, drafted)
+        own = fates[0]
+        if own == "refused" or (own == "changed" and record.created is None):
+            return  # the changes may be another record's
+        for change in record.changes:
+            is_open = own in ("known", "changed")
+            fate = state_of(change, first, found[first], now) if is_open else own
+            if self._counted(fate) == "new":
+                yield _New(self._named(change, first, found, now))
+        if own in ("known", "changed"):
+            for reset in record.resets:
+                is_due = found[first].of(aspect_of(str(reset.id), first)[0])
+                said = restored(reset, memories.get(first)) if isinstance(reset, MemorySaved) else reset
+                if is_due and said is not None and state_of(reset, first, found[first], now) == "new":
+                    self._counted("new")
+                    yield _New(self._named(said, first, found, now))
+
+    def _fate(
+        self, record: Used, event: Event, why: str | None, found: dict[str, Holding], now: str
+    ) -> _Fate:
+        """What becomes of an event of a record's own. why: the log does not take it."""
+        name, group, content = str(event.id), record.group, content_hash_of_one(event)
+        holding = found.get(name)
+        if holding is not None and holding.is_forgotten:
+            self._doubtful.add(group)
+            return "forgotten"
+        if name in self._seen:
+            is_same = self._seen[name] == content and holding is not None
+            self._note(name, f"the source has this id twice{'' if is_same else ', with other words'}")
+            return "known" if is_same else "refused"
+        self._seen[name] = content
+        if why is None and holding is not None:
+            return self._known(record, event, holding, now)
+        if why is None and _is_unfilled(event):
+            why = "it is a placeholder, which says nothing"
+        if why is None and group is not None and group in self._moved | self._doubtful:
+            why = f"notes of {group} have changed or moved, or were forgotten: it may be an old one"
+        elsewhere = (found[each] for each in self._elsewhere(record) if each in found)
+        if why is None and any(each.is_forgotten for each in elsewhere):
+            why = (
+                "another source's record with this id was forgotten, and no time tells whether it is this one"
+            )
+        if why is not None:
+            self._note(name, why)
+            return "refused"
+        return "new"
+
+    def _known(self, record: Used, event: Event, holding: Holding, now: str) -> _Fate:
+        """What becomes of an event whose id is known."""
+        name, group = str(event.id), record.group
+        self._doubtful.discard(group)
+        if holding.base is None:
+            self._note(name, "its line in the log cannot be read: store.maintenance.verify() says why")
+            return "refused"
+        if verdict(record, event, holding) == "other_time":
+            self._note(name, "another record had this id: it was created at another time")
+            return "refused"
+        is_older = record.created is not None and said_at(record) < holding.said_at
+        if is_older or not self._says_else(record, event, holding, now):
+            return "known"
+        self._note(name, "it says something else than what was imported under this id")
+        if group is not None:
+            self._moved.add(group)
+        return "changed"
+
+    def _says_else(self, record: Used, event: Event, holding: Holding, now: str) -> bool:
+        """Whether a known event says what neither it nor a change says."""
+        assert holding.base is not None
+        base, field = holding.base.event, text_field(event)
+        if type(base) is not type(event):
+            return True
+        is_told = holding.has_said(getattr(event, field)) or any(
+            aspect_of(str(change.id), str(event.id))[0] == "updated"
+            and state_of(change, str(event.id), holding, now) == "new"
+            for change in record.changes
+        )
+        if not is_told or self._redacts:  # what is stored is not what the source says
+            return not is_told
+        return content_hash_of_one(replace(event, **{field: getattr(base, field)})) != content_hash_of_one(
+            base
+        )
+
+    def _elsewhere(self, record: Used) -> list[str]:
+        """The ids that the events of a record without a time would have in other sources."""
+        if record.created is not None:
+            return []
+        own = f"{self._report.format}{self._suffix}"
+        rests = [str(event.id).removeprefix(own) for event in record.events]
+        others = self._suffixes - {self._suffix}
+        return [f"{self._report.format}{suffix}{rest}" for suffix in others for rest in rests]
+
+    def _named(self, change: Event, name: str, found: dict[str, Holding], now: str) -> Event:
+        made = named(change, name, found[name], now, self._key())
+        aspect, claimed = aspect_of(str(made.id), name)
+        self._hold(found, name, Holding(changes=[stored(made, aspect, claimed or now)]))
+        return made
+
+    def _hold(self, found: dict[str, Holding], name: str, gained: Holding) -> None:
+        """Count an event as held from now on."""
+        found.setdefault(name, Holding()).add(gained)
+        if self._report.dry_run:
+            self._tried.setdefault(name, Holding()).add(gained)
+
+    def _counted(self, fate: _Fate) -> _Fate:
+        report = self._report
+        report.events += 1
+        report.known += fate in ("known", "changed")
+        report.changed += fate == "changed"
+        report.forgotten += fate == "forgotten"
+        report.refused += fate == "refused"
+        return fate
+
+    def _drafted(self, event: Event) -> tuple[Draft | None, str | None]:
+        """An encoded event, or why the log does not take it."""
+        try:
+            return self._draft(event), None
+        except BadInput as error:
+            return None, error.message
+
+    def _note(self, where: str, why: str) -> None:
+        if len(self._report.problems) < _EXAMPLES:
+            self._report.problems.append(ImportProblem(shown(where), shown(why)))
+
+    def _appended(self, new: list[_New]) -> list[_New]:
+        """Append events, without those that the log does not take; return them."""
+        taken = []
+        for event, known in new:
+            drafted, why = (known, None) if known is not None else self._drafted(event)
+            if drafted is not None:
+                taken.append(_New(event, drafted))
+            else:
+                self._report.refused += 1
+                self._note(str(event.id), str(why))
+        told = warnings_of(self._append([each.drafted for each in taken if each.drafted is not None]))
+        self._report.warnings += told[: _EXAMPLES - len(self._report.warnings)]
+        return taken
+
+
+def _length(record: Used) -> int:
+    return len(record.events) + len(record.changes)
+
+
+def _is_unfilled(event: Event) -> bool:
+    """Whether an event is a memory, or a value of the core memory, that nobody has filled in."""
+    if isinstance(event, MemorySaved):
+        return is_placeholder(event.content)
+    if isinstance(event, CoreMemoryUpdated):
+        return is_placeholder(event.value) and not is_denial(event.value)
+    return False

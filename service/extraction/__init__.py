@@ -1,1 +1,0 @@
-"""Extraction: a language model distils conversations into memories, which are events."""

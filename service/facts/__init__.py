@@ -1,1 +1,0 @@
-"""Facts: setting them, and finding ranked lists in a text."""

@@ -1,1 +1,0 @@
-"""The service: every operation of a store over HTTP."""

@@ -1,1 +1,0 @@
-"""Jobs: what memlog does with a store by itself, by day and by week."""

@@ -1,0 +1,358 @@
+"""Reads the answer of a language model, whatever it contains.
+
+Of several usable objects the last one is meant: those before it are drafts, or examples.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
+
+import msgspec
+
+from memlog.eventlog.categories import CATEGORIES, OTHER, read_as
+from memlog.eventlog.event_fields import MemoryKind
+from memlog.eventlog.secrets import kinds_in
+from memlog.service.memory.core_markdown import tells_of_project
+from memlog.service.memory.placeholders import is_placeholder, says_nothing
+
+UNRATED = 0.5
+"""The importance of a memory without one: the model found it worth an entry, so it is above the threshold,
+and below what a model or a person has called important."""
+
+_WORDS = {"high": 0.9, "medium": 0.6, "low": 0.3}
+"""As the prompts explain the numbers: what must never be forgotten, is often useful, may be useful once."""
+
+_NUMBER = re.compile(
+    r"(?P<sign>-?)(?P<number>\d{1,9}(?:[.,]\d{1,20})?)"
+    r"\s*(?:(?P<percent>%|percent)|(?:/|of|out of)\s*(?P<of>\d{1,9}))?",
+    re.IGNORECASE,
+)
+
+
+def scale_of(given: Iterable[Any]) -> int:
+    """What the numbers of one answer go up to: 1, 10 or 100."""
+    most = max((number for each in given if (number := _plain(each)) is not None), default=0.0)
+    return 1 if most <= 1 else 10 if most <= 10 else 100
+
+
+def importance_of(given: Any, scale: int) -> float | None:  # noqa: ANN401 - what a model said
+    """From 0 to 1; None for what is no importance."""
+    number: float | None = None
+    if given is None:
+        number = UNRATED
+    elif (plain := _plain(given)) is not None:
+        number = plain / scale if plain >= 1 else plain
+    elif isinstance(given, str):
+        number = _of_words(given)
+    return number if number is not None and 0 <= number <= 1 else None
+
+
+def _plain(given: Any) -> float | None:  # noqa: ANN401 - what a model said
+    """A number that says nothing of its scale."""
+    if isinstance(given, str):
+        found = _NUMBER.search(given)
+        return _signed(found) if found and not found["percent"] and not found["of"] else None
+    return float(given) if isinstance(given, int | float) and not isinstance(given, bool) else None
+
+
+def _of_words(given: str) -> float:
+    if found := _NUMBER.search(given):
+        return _signed(found) / (100 if found["percent"] else max(1, int(found["of"])))
+    said = given.lower()
+    return next((number for word, number in _WORDS.items() if word in said), UNRATED)
+
+
+def _signed(found: re.Match[str]) -> float:
+    return float(found["sign"] + found["number"].replace(",", "."))
+
+
+_END_OF_THOUGHT = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
+
+_OPENING = re.compile(r"""\{\s*["}]|\[\s*[\[{"\]\-\dtfnNI]""")
+"""What an object or a list begins with."""
+
+_SKIPPED = re.compile(r"(?:[^{\[]*[{\[]){500}")
+"""Of what is nested deeper than any answer: objects that begin there are part of it."""
+
+_EFFORT = 20
+"""How often all of a text is read at most where JSON begins and does not end."""
+
+_DECODER = json.JSONDecoder(strict=False)
+
+
+class _Searched(str):
+    """A text of which errors are not told by line, for which `json` would count all lines before each."""
+
+    __slots__ = ()
+
+    def count(self, *_: object) -> int:
+        """Return 0."""
+        return 0
+
+    def rfind(self, *_: object) -> int:
+        """Return 0."""
+        return 0
+
+
+def values_in(text: str) -> Iterator[Any]:
+    """The JSON objects and lists in a text, in linear time. Where a model has thought aloud and answered
+    then, what it has thought is left out."""
+    *_, last = _END_OF_THOUGHT.split(text)
+    searched = _Searched(last if _OPENING.search(last) else text)
+    at, effort = 0, _EFFORT * len(searched)
+    while opening := _OPENING.search(searched, at):
+        at = opening.start()
+        try:
+            value, at = _DECODER.raw_decode(searched, at)
+        except json.JSONDecodeError as error:
+            # That a text between quotes does not end shows at the end.
+            reached = len(searched) if error.msg.startswith("Unterminated") else error.pos
+            effort -= reached - at
+            at = at + 1 if effort > 0 else max(at + 1, error.pos)
+        except (ValueError, RecursionError):
+            skipped = _SKIPPED.match(searched, at)
+            at = skipped.end() if skipped else at + 1
+        else:
+            yield value
+
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+LONGEST = 2000
+"""Characters of a memory or a summary: one or two sentences, with a wide margin."""
+
+_NAMES = {
+    "content": ("content", "memory", "text"),
+    "value": ("value", "text", "content"),
+    "type": ("type", "kind"),
+    "relation": ("relation", "type", "kind"),
+}
+"""What models call the members of an entry."""
+
+_NO_TOPIC = ("null", "none", "n/a", "other", "general", "unknown", "topic")
+"""What models write where they have no topic."""
+
+_UNTYPED: MemoryKind = "fact"
+"""The type of an entry without one: it makes no claim but what it says."""
+
+CATEGORIES_OF_MODELS = [name for name in CATEGORIES if name not in ("credential", "summaries", "debug")]
+"""What a model may file a memory under: it is shown no credentials, and writes summaries apart."""
+
+_INVISIBLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Control characters, and those that turn the direction of a text."""
+
+_WRAPPINGS = 4
+"""Objects and lists around an answer: {"result": {"answer": {…}}}."""
+
+_LONGEST_TOPIC = 60
+"""Characters of a topic: one to three words."""
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "memories": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "type": {"type": "string", "enum": [*get_args(MemoryKind)]},
+                    "category": {"type": "string", "enum": [*CATEGORIES_OF_MODELS]},
+                    "topic": {"type": ["string", "null"]},
+                    "content": {"type": "string"},
+                    "importance": {"type": "number"},
+                },
+                "required": ["type", "category", "topic", "content", "importance"],
+                "additionalProperties": False,
+            },
+        },
+        "summary": {"type": "string"},
+    },
+    "required": ["memories", "summary"],
+    "additionalProperties": False,
+}
+
+
+class Distilled(msgspec.Struct, frozen=True):
+    """An entry of an answer."""
+
+    kind: MemoryKind
+    content: str
+    importance: float
+    category: str = OTHER
+    topic: str | None = None
+
+
+class _Entry(msgspec.Struct):
+    content: str
+    type: MemoryKind = _UNTYPED
+    importance: Any = None
+    category: Any = None
+    topic: Any = None
+
+
+class ModelAnswer(msgspec.Struct):
+    """What is usable of an answer. refused: entries that are none, by their form,
+    placeholders, and notes about a project."""
+
+    memories: list[Distilled]
+    summary: str = ""
+    refused: int = 0
+
+
+def read_answer(text: str) -> ModelAnswer | None:
+    """What is usable of an answer; None where it has no such JSON, or entries of which none is usable.
+
+    The object may stand in prose, behind a draft, or between fences, or be the list of memories alone.
+    """
+    found = None
+    for entries, summary in _lists(text, "memories"):
+        answer = _answer(entries, summary)
+        found = answer if answer.memories or all(map(_is_of_nothing, entries)) else found
+    return found
+
+
+def _lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
+    """The lists that are members of objects in an answer, each with the summary beside it; where there are
+    none, lists that are the answer themselves."""
+    alone = []
+    is_found = False
+    for value in values_in(text):
+        if isinstance(value, list):
+            alone.append(value)
+        for each in _objects_in(value):
+            members = {str(name).strip().lower(): inner for name, inner in each.items()}
+            given = members.get(member, ...)
+            if isinstance(given, dict):  # one entry
+                given = [given]
+            if isinstance(given, list) or given is None:
+                is_found = True
+                yield given or [], members.get("summary")
+    if not is_found:
+        yield from ((value, None) for value in alone if value and all(map(_may_be_entry, value)))
+
+
+def _objects_in(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - what a model said
+    """The objects in a value, from outside to inside, as deep as models wrap an answer."""
+    level = [value]
+    for _ in range(_WRAPPINGS):
+        objects = [each for each in level if isinstance(each, dict)]
+        yield from objects
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+
+
+def _may_be_entry(given: Any) -> bool:  # noqa: ANN401 - what a model said
+    """Whether a list of such things may be an answer by itself: one of words or numbers is part of a text."""
+    return isinstance(given, dict) or (isinstance(given, str) and " " in given.strip())
+
+
+def _answer(entries: list[Any], summary: object) -> ModelAnswer:
+    scale = scale_of(each.get("importance") for each in entries if isinstance(each, dict))
+    read = [_entry(each, scale) for each in entries]
+    memories = [each for each in read if each is not None]
+    shortened = summary[:LONGEST] if isinstance(summary, str) else ""
+    text = usable_text(shortened)
+    refused = len(read) - len(memories) + (text is None and bool(shortened.strip()))
+    return ModelAnswer(memories, text or "", refused)
+
+
+def _is_of_nothing(given: Any) -> bool:  # noqa: ANN401 - what a model said
+    """Whether an entry says that there is none: "No memories."."""
+    entry = _read(given)
+    return entry is not None and says_nothing(entry.content)
+
+
+def _entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - what a model said
+    entry = _read(given)
+    if entry is None:
+        return None
+    content, importance = usable_text(entry.content), importance_of(entry.importance, scale)
+    if content is None or importance is None or tells_of_project(content):
+        return None
+    return Distilled(entry.type, content, importance, _category(entry.category), _topic(entry.topic))
+
+
+def _category(given: object) -> str:
+    """A known category in any case and number; any other is `other`."""
+    name = _INVISIBLE.sub("", given).strip().casefold() if isinstance(given, str) else OTHER
+    forms = (read_as(name), name.removesuffix("s"), f"{name.removesuffix('ies')}y")
+    return next((form for form in forms if form in CATEGORIES), OTHER)
+
+
+def _topic(given: object) -> str | None:
+    """A topic, in the form in which equal ones are equal; None for what is none."""
+    text = usable_text(_INVISIBLE.sub("", given)) if isinstance(given, str) else None
+    topic = " ".join(text.casefold().split()) if text else ""
+    is_topic = bool(re.search(r"\w", topic)) and topic not in _NO_TOPIC and len(topic) <= _LONGEST_TOPIC
+    return topic if is_topic and not kinds_in(topic) else None
+
+
+def _read(given: Any) -> _Entry | None:  # noqa: ANN401 - what a model said
+    try:
+        return _converted({"content": given} if isinstance(given, str) else given, _Entry)
+    except msgspec.ValidationError:
+        return None
+
+
+def _converted(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - what a model said
+    """An entry, whatever its members are called, and with its words in any case. Raises ValidationError."""
+    if isinstance(given, dict):
+        said = {str(name).strip().lower(): value for name, value in given.items() if value is not None}
+        given = {}
+        for field in msgspec.structs.fields(kind):
+            names = (name for name in _NAMES.get(field.name, (field.name,)) if name in said)
+            if (name := next(names, None)) is not None:
+                value = said[name]
+                is_word = get_origin(field.type) is Literal and isinstance(value, str)
+                given[field.name] = _word(value, get_args(field.type)) if is_word else value
+    return msgspec.convert(given, kind, strict=False)
+
+
+def _word(said: str, words: tuple[str, ...]) -> str:
+    """A word in any case, or in its plural; else as it is."""
+    word = said.strip().lower()
+    return next((each for each in words if word in (each, f"{each}s")), said)
+
+
+def usable_text(given: Any) -> str | None:  # noqa: ANN401 - what a model said
+    """A text that an event can hold; None for anything else, such as the `…` of an example."""
+    if not isinstance(given, str) or len(given) > LONGEST or is_placeholder(given):
+        return None
+    # JSON may escape half of a pair of surrogates, which is no character.
+    is_unicode = given.encode(errors="ignore").decode() == given
+    return given.strip() if is_unicode else None
+
+
+class Listed(msgspec.Struct, Generic[T]):
+    """What is usable of a list. refused: entries that are none, by their form."""
+
+    entries: list[T]
+    refused: int
+
+
+def listed(text: str, *, member: str, kind: type[T]) -> Listed[T] | None:
+    """The list that is a member of an answer, or the answer itself; None where it has no such JSON, or
+    entries of which none is usable."""
+    found = None
+    for given, _ in _lists(text, member):
+        entries: list[T] = []
+        for each in given:
+            with suppress(msgspec.ValidationError):
+                entries.append(_converted(each, kind))
+        found = Listed(entries, len(given) - len(entries)) if entries or not given else found
+    return found
+
+
+def read_summary(text: str) -> str | None:
+    """The summary of an answer; None where it has none."""
+    found = None
+    for value in values_in(text):
+        if isinstance(value, dict):
+            found = usable_text(value.get("summary")) or found
+    return found

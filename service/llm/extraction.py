@@ -1,0 +1,263 @@
+"""Extractions as programs use them: `store.extraction`."""
+
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import timedelta, tzinfo
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.acknowledgements import AppendWarning, warnings_of
+from memlog.eventlog.chat import Chat
+from memlog.eventlog.errors import BadInput, MemlogError, NotFound, ProviderError
+from memlog.eventlog.events import Message
+from memlog.eventlog.forks import SplitByFork
+from memlog.projector.catchup import Progress
+from memlog.projector.sqlite import Connection
+from memlog.query.buffer import Buffer, buffers
+from memlog.query.daily_events import daily_events
+from memlog.query.window import newest
+from memlog.service.engine import prompts
+from memlog.service.engine.engine import Engine, OperationGroup
+from memlog.service.engine.operation import operation
+from memlog.service.engine.prompts import Prompt
+from memlog.service.llm.requests import DistilDays, DistilExchange, DistilMessages, ListBuffers, ShowPrompt
+
+if TYPE_CHECKING:
+    from memlog.service.engine.settings import ExtractionRules
+    from memlog.service.llm.task import Questions
+    from memlog.service.llm.tasks.extract import ExtractionReport, Extractor
+
+
+class NoModelToAsk(NamedTuple):
+    """Why no language model is asked, and what to do about it."""
+
+    message: str
+    hint: str
+
+
+_RECENT = 50
+"""The newest messages of a chat among which those of an exchange are looked for."""
+
+
+class DistilRequest(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What becomes of an exchange.
+
+    appended: messages that the session lacked, with their warnings. waiting: messages in its buffer.
+    """
+
+    session: str
+    appended: int
+    waiting: int
+    warnings: list[AppendWarning] = []
+
+
+class Extractions(OperationGroup):
+    """What a language model distils of conversations. Every result is an event; a replay asks no model."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._background = _Background(self._distil)
+
+    @operation(DistilMessages, effect="append")
+    def run(self, asked: DistilMessages) -> "list[ExtractionReport]":
+        extractor = extractor_of(
+            self._engine, is_patient=True, retry=asked.retry, is_bounded=not asked.unbounded
+        )
+        chat = None if asked.chat is None else Chat.of(asked.chat)
+        if asked.dry_run:
+            return [*extractor.plan(chat, asked.mode), *extractor.kept_here(chat)]
+        waiting = self._decide(lambda db: sum(len(buffer.messages) for buffer in buffers(db, chat)))
+        timeout = self._engine.lock_timeout
+        reports = extractor.run(chat, asked.mode, lock_timeout=timeout, is_asked=True)
+        done = _told(reports, "messages distilled", waiting, asked.progress)
+        return [*done, *extractor.kept_here(chat)]
+
+    @operation(DistilDays, effect="append")
+    def days(self, asked: DistilDays) -> "list[ExtractionReport]":
+        extractor = extractor_of(self._engine, is_patient=True, retry=asked.retry)
+        until = str(asked.until) if asked.until else yesterday(self._engine)
+        found = self._decide(lambda db: len(daily_events(db, until=until, uncompressed=True)))
+        reports = extractor.run_days(until, lock_timeout=self._engine.lock_timeout)
+        return _told(reports, "daily events distilled", found, asked.progress)
+
+    @operation(DistilExchange, effect="append")
+    def extract(self, asked: DistilExchange) -> DistilRequest:
+        extractor_of(self._engine)  # refuses where nobody is configured
+        chat = Chat.of(asked.session)
+        given = [("user", asked.user), ("assistant", asked.assistant)]
+        known = self._decide(lambda db: _recent(db, chat), creates=True)
+        missing = [
+            Message(channel=chat.channel, chat_id=chat.chat_id, role=role, content=text)  # type: ignore[arg-type]
+            for role, text in given
+            if text and (role, text) not in known
+        ]
+        told = warnings_of(self._append(missing))
+        (waiting,) = self._decide(lambda db: list(buffers(db, chat))) or [Buffer(str(chat), [])]
+        self._background.add(chat, asked.mode)
+        return DistilRequest(
+            session=str(chat), appended=len(missing), waiting=len(waiting.messages), warnings=told
+        )
+
+    @operation(ListBuffers, effect="read")
+    def buffer(self, asked: ListBuffers) -> list[Buffer]:
+        chat = None if asked.chat is None else Chat.of(asked.chat)
+        return self._read(lambda db: list(buffers(db, chat)))
+
+    @operation(ShowPrompt, effect="read")
+    def prompt(self, asked: ShowPrompt) -> Prompt:
+        return prompts.prompt(asked.name)
+
+    def _distil(self, chat: Chat, mode: str | None, calls: int) -> None:
+        questions = questions_of(self._engine)
+        extractor = _extractor(self._engine, questions)
+        missed = 0
+        try:
+            done = [*extractor.run(chat, mode, lock_timeout=self._engine.lock_timeout, is_asked=True)]
+            is_set_aside = bool(done) and all(report.set_aside is not None for report in done)
+            missed = calls if is_set_aside else 0
+        except ProviderError as error:
+            missed = calls - 1 + error.is_resting  # of a request, the provider's record tells
+            raise
+        finally:
+            questions.missed(missed)
+
+
+def _told(
+    reports: "Iterable[ExtractionReport]", what: str, total: int, progress: Progress | None
+) -> "list[ExtractionReport]":
+    """All reports; of each, `progress` is told when it comes."""
+    told, done = [], 0
+    for report in reports:
+        told.append(report)
+        done += report.messages * (report.set_aside is None)
+        if progress is not None:
+            progress(what, done, total)
+    return told
+
+
+def _recent(db: Connection, chat: Chat) -> set[tuple[str, str]]:
+    """Role and content of the newest messages of a chat; none of one that is new."""
+    with suppress(NotFound):
+        messages = newest(db, chat, last=_RECENT, tokens=None, across_sessions=False)
+        return {(each.role, each.content) for each in messages}
+    return set()
+
+
+class _Background(SplitByFork):
+    """A thread that distils one chat after another, as long as there are some.
+
+    distil: is given a chat, the mode of the last call for it, and how many calls there were.
+    """
+
+    def __init__(self, distil: Callable[[Chat, str | None, int], None]) -> None:
+        super().__init__()
+        self._distil = distil
+        self._begin()
+
+    def after_fork_in_child(self) -> None:
+        """The thread is the parent's, and so are its chats."""
+        self._begin()
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[Chat, list[str | None]] = {}
+        """The modes of the calls for each chat."""
+        self._is_running = False
+
+    def add(self, chat: Chat, mode: str | None) -> None:
+        """Have a chat distilled."""
+        with self._lock:
+            self._waiting.setdefault(chat, []).append(mode)
+            if not self._is_running:
+                self._is_running = True
+                threading.Thread(target=self._run, name="memlog-extraction", daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                if not self._waiting:
+                    self._is_running = False
+                    return
+                chat = next(iter(self._waiting))
+                modes = self._waiting.pop(chat)
+            # What fails stays in the buffer, and the provider's record has it. What is no error of memlog's
+            # ends the thread, with a traceback; the next call begins another one.
+            try:
+                with suppress(MemlogError):
+                    self._distil(chat, modes[-1], len(modes))
+            except BaseException:
+                self._is_running = False
+                raise
+
+
+def extractor_of(
+    engine: Engine, *, is_patient: bool = False, retry: bool = False, is_bounded: bool = True
+) -> "Extractor":
+    """What distils messages of a store. is_patient: see `LanguageModel`; retry, is_bounded: see `Questions`.
+
+    Raises:
+        BadInput: no language model is configured.
+    """
+    return _extractor(engine, questions_of(engine, is_patient=is_patient, retry=retry, is_bounded=is_bounded))
+
+
+def _extractor(engine: Engine, questions: "Questions") -> "Extractor":
+    # Imported here, as in the store: most processes distil nothing.
+    from memlog.service.llm.tasks.extract import Extractor
+
+    return Extractor(engine.path, engine.decide, questions, rules_of(engine), zone_of_user(engine))
+
+
+def questions_of(
+    engine: Engine, *, is_patient: bool = False, retry: bool = False, is_bounded: bool = True
+) -> "Questions":
+    """What asks the language model of a store. is_patient: see `LanguageModel`; others: see `Questions`.
+
+    Raises:
+        BadInput: no language model is configured.
+    """
+    from memlog.service.llm.model import LanguageModel
+    from memlog.service.llm.task import Questions
+
+    if why := why_no_model(engine):
+        raise BadInput(why.message, hint=why.hint)
+    assert engine.language_model is not None
+    model = LanguageModel(engine.language_model, engine.path, is_patient=is_patient)
+    return Questions(
+        model, engine.append, engine.decide, rules_of(engine), retry=retry, is_bounded=is_bounded
+    )
+
+
+def why_no_model(engine: Engine) -> NoModelToAsk | None:
+    """Why no language model is asked; None where one is."""
+    if engine.read_model.is_off:
+        return NoModelToAsk("memory.enabled is false", "set it to true")
+    if not rules_of(engine).enabled:
+        return NoModelToAsk("extraction.enabled is false", "set it to true")
+    if engine.language_model is None:
+        hint = "choose one with memlog.open(language_model=…)"
+        return NoModelToAsk("no language model is configured", hint)
+    return None
+
+
+def zone_of_user(engine: Engine) -> tzinfo | None:
+    """The zone whose days are meant; None is the system's."""
+    from memlog.service.engine.schedule import zone_of
+
+    return None if engine.job_rules is None else zone_of(engine.job_rules.timezone)
+
+
+def yesterday(engine: Engine) -> str:
+    """The last day that is over where the user is."""
+    today = timestamps.in_zone(timestamps.now(), zone_of_user(engine)).date()
+    return str(today - timedelta(days=1))
+
+
+def rules_of(engine: Engine) -> "ExtractionRules":
+    """When messages are distilled, and what is kept."""
+    from memlog.service.engine.settings import ExtractionRules
+
+    return engine.extraction_rules or ExtractionRules()

@@ -1,0 +1,482 @@
+"""Distils the buffer of a chat: asks a language model, and appends what it answers as one extraction.
+
+The events of an extraction, and last the line that closes it, are appended at once. So a process that is
+killed at any moment has either distilled the messages or left them in the buffer.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import tzinfo
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.chat import Chat
+from memlog.eventlog.encode import draft, new_id
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.errors import BadInput, ProviderError
+from memlog.eventlog.events import (
+    DailyEventRecorded,
+    DailyEventsCompressed,
+    MemoriesExtracted,
+    MemorySaved,
+    MemoryUpdated,
+)
+from memlog.eventlog.extraction import Extraction
+from memlog.eventlog.layout import EXTRACT_LOCK, LOG
+from memlog.eventlog.locks import locked
+from memlog.eventlog.outgoing import SentText, masked_parts
+from memlog.eventlog.secrets import kinds_in
+from memlog.projector.sqlite import Connection
+from memlog.query.buffer import Buffer, BufferedMessage, buffers, count_of_session
+from memlog.query.context.token_counters import tokens
+from memlog.query.daily_events import DailyEvent, daily_events
+from memlog.query.sendable import masked_messages
+from memlog.query.set_aside import SetAside
+from memlog.service.engine.prompts import COMPRESS, EXTRACT, prompt
+from memlog.service.engine.read_model import Deciding
+from memlog.service.engine.settings import ExtractionRules
+from memlog.service.llm.answers import SCHEMA, Distilled, ModelAnswer, read_answer
+from memlog.service.llm.model import Completion
+from memlog.service.llm.task import FRAME, Items, Questions, packed, shortened, size_of
+from memlog.service.memory.compared_text import Text
+from memlog.service.memory.duplicates import decided, similarity
+from memlog.service.memory.save import SAVED
+
+
+class ExtractionReport(msgspec.Struct, kw_only=True):
+    """What became of some messages of a chat, or of the daily events of a day.
+
+    extraction_id: of the event that closes it; None in a dry run. messages: how many of either were
+        distilled. requests: to the language model.
+    saved, merged: memories. known: entries that memories said before. below: the importance threshold, or too
+        many. refused: entries of another form.
+    tokens_in, tokens_out: as the provider counts them; in a dry run as memlog estimates the questions.
+    set_aside: why the model is not asked about them again before tomorrow, in UTC; then date is today, and
+        extraction_id that of the event that says so. Without one it says why messages wait: the tokens of
+        today are spent, or they were imported and their channel is not named.
+    """
+
+    chat: str | None
+    date: str
+    extraction_id: str | None
+    messages: int
+    requests: int = 0
+    saved: int = 0
+    merged: int = 0
+    known: int = 0
+    below: int = 0
+    refused: int = 0
+    summary: str | None = None
+    tokens_in: int = 0
+    tokens_out: int = 0
+    set_aside: str | None = None
+
+
+def report_of(
+    chat: str | None,
+    date: str,
+    origin: Extraction,
+    count: int,
+    answer: ModelAnswer,
+    completions: list[Completion],
+) -> ExtractionReport:
+    """A new report, with the number of messages and the tokens of the request."""
+    return ExtractionReport(
+        chat=chat,
+        date=date,
+        extraction_id=origin.id,
+        messages=count,
+        requests=sum(each.requests for each in completions),
+        refused=answer.refused,
+        tokens_in=sum(each.tokens_in for each in completions),
+        tokens_out=sum(each.tokens_out for each in completions),
+    )
+
+
+def report_of_rest(messages: int, why: str) -> ExtractionReport:
+    """Report that messages wait, and why."""
+    day = timestamps.today()
+    return ExtractionReport(chat=None, date=day, extraction_id=None, messages=messages, set_aside=why)
+
+
+def report_of_set_aside(about: SetAside) -> ExtractionReport:
+    """Report what is set aside."""
+    return ExtractionReport(
+        chat=about.chat,
+        date=about.ts[:10],
+        extraction_id=about.id,
+        messages=len(about.event_ids),
+        set_aside=about.why,
+    )
+
+
+SOURCE = "extraction"
+"""The source of memories that a model distilled."""
+
+
+class Extractor:
+    """Distils messages of the store at `path`.
+
+    decide: reads the read model of the log as it is now. questions: to the language model.
+    zone: of the user, whose days are meant; None is the system's.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        decide: Deciding,
+        questions: Questions,
+        rules: ExtractionRules,
+        zone: tzinfo | None,
+    ) -> None:
+        self._path, self._decide, self._rules, self._zone = path, decide, rules, zone
+        self._questions = questions
+
+    def run(
+        self, chat: Chat | None, mode: str | None, *, lock_timeout: float, is_asked: bool
+    ) -> Iterator[ExtractionReport]:
+        """Distil the buffers that are due, and report after each request. One process at a time does so.
+
+        The last reports are of what is set aside. mode: what the conversation is for, which shapes the
+        prompt. is_asked: whether a person wants it: also of buffers that are not due.
+
+        Raises:
+            Busy: another one does. ProviderError: the model fails; what is left stays in the buffer.
+        """
+        with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
+            items = self._questions.begin("extract")
+            due = [each.chat for each in self._buffers(chat) if self._is_due(items, each, is_asked=is_asked)]
+            try:
+                for name in due:
+                    yield from self._of_chat(items, name, mode)
+            except ProviderError as error:
+                if not error.is_of_budget:
+                    raise
+                waiting = sum(len(buffer.messages) for buffer in self._buffers(chat))
+                yield report_of_rest(waiting, error.message)
+            yield from map(report_of_set_aside, items.end(chat and str(chat)))
+
+    def plan(self, chat: Chat | None, mode: str | None) -> Iterator[ExtractionReport]:
+        """Yield what `run` would send of each chat. Nothing is sent."""
+        of_prompt = tokens(self._system(mode), "model")
+        for buffer in self._buffers(chat):
+            count, day = len(buffer.messages), self._day(buffer.messages[-1].ts)
+            report = ExtractionReport(chat=buffer.chat, date=day, extraction_id=None, messages=count)
+            for part in self._parts(buffer.messages):
+                entries = [self._entry(each, each.content) for each in part]
+                for request in packed(entries, "content", self._rules.tokens):
+                    report.requests += 1
+                    report.tokens_in += of_prompt + sum(map(size_of, request))
+            yield report
+
+    def _buffers(self, chat: Chat | None) -> list[Buffer]:
+        return self._decide(partial(self._sendable, chat=chat))
+
+    def _sendable(self, db: Connection, chat: Chat | None) -> list[Buffer]:
+        """The buffers, with the messages that may be sent."""
+        found = list(buffers(db, chat))
+        for buffer in found:
+            channel = Chat.of(buffer.chat).channel
+            buffer.messages = [
+                each for each in buffer.messages if self._questions.may_be_sent(channel, each.id)
+            ]
+        return [buffer for buffer in found if buffer.messages]
+
+    def kept_here(self, chat: Chat | None) -> list[ExtractionReport]:
+        """Report the messages that are not sent, since they were imported."""
+        waiting = self._decide(lambda db: list(buffers(db, chat)))
+        kept: Counter[str] = Counter()
+        for buffer in waiting:
+            channel = Chat.of(buffer.chat).channel
+            kept[channel] += sum(
+                not self._questions.may_be_sent(channel, each.id) for each in buffer.messages
+            )
+        names = [channel for channel, count in sorted(kept.items()) if count]
+        why = f"imported, and extraction.channels does not name {', '.join(names)}"
+        return [report_of_rest(kept.total(), why)] if names else []
+
+    def _of_chat(self, items: Items, name: str, mode: str | None) -> Iterator[ExtractionReport]:
+        # Read now: another chat may have been forgotten while the model worked on one.
+        for buffer in self._buffers(Chat.of(name)):
+            for part in self._parts(buffer.messages):
+                yield from self._of_part(items, name, part, mode)
+
+    def _of_part(
+        self, items: Items, chat: str, part: list[BufferedMessage], mode: str | None
+    ) -> Iterator[ExtractionReport]:
+        """Distil a part; in halves, if a request about all of it was too much for the model."""
+        ids = [message.id for message in part]
+        is_first = not items.has_failed(chat, ids)
+        if is_first:
+            yield from self._of_request(items, chat, part, mode)
+        is_tried_again = not is_first or len(part) > 1
+        if is_tried_again and items.has_failed(chat, ids) and not items.rests(chat, ids):
+            middle = len(part) // 2
+            for half in filter(None, (part[:middle], part[middle:])):
+                yield from self._of_request(items, chat, half, mode)
+
+    def _of_request(
+        self, items: Items, chat: str, messages: list[BufferedMessage], mode: str | None
+    ) -> Iterator[ExtractionReport]:
+        ids = [message.id for message in messages]
+        report = items.tried(chat, ids, partial(self._distil, chat, messages, mode))
+        if report is not None:
+            yield report
+
+    def run_days(self, until: str, *, lock_timeout: float) -> Iterator[ExtractionReport]:
+        """Distil the daily events up to a day that nobody has distilled, and report after each day; the last
+        reports are of what is set aside.
+
+        Raises:
+            Busy: another process distils. ProviderError: the model fails; what is left is not marked.
+        """
+        with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
+
+            def due(db: Connection) -> tuple[int, list[DailyEvent]]:
+                waiting = daily_events(db, until=until, uncompressed=True)
+                return len(waiting), self._questions.sendable_days(db, waiting)
+
+            waiting, found = self._decide(due)
+            if kept := waiting - len(found):
+                yield report_of_rest(kept, "imported, and extraction.channels does not name their channels")
+            items = self._questions.begin("compress")
+            left = len(found)
+            try:
+                for (date, _), of_chat in groupby(sorted(found, key=_group), key=_group):
+                    events = list(of_chat)
+                    chat, ids = _chat_of(events[0]), [event.id for event in events]
+                    if not items.rests(chat, ids):
+                        report = items.tried(chat, ids, partial(self._compress, date, chat, events))
+                        if report is not None:
+                            yield report
+                    left -= len(events)
+            except ProviderError as error:
+                if not error.is_of_budget:
+                    raise
+                yield report_of_rest(left, error.message)
+            yield from map(report_of_set_aside, items.end())
+
+    def _compress(self, date: str, chat: str | None, days: list[DailyEvent]) -> ExtractionReport:
+        """Distil daily events of one chat, whose memories are of that chat: no other one is told."""
+        used = prompt(COMPRESS)
+        summaries = masked_parts([SentText(each.summary) for each in days])
+        shown = [
+            {"date": each.event_date, "channel": each.channel, "summary": summary}
+            for each, summary in zip(days, summaries, strict=True)
+        ]
+        parts = packed(shown, "summary", self._rules.tokens)
+        answer, completions = self._answered(used.text, *map(_encoded, parts))
+        origin = Extraction(new_id(), self._questions.model, used.id, chat_id=chat)
+        ts = min(f"{date}T12:00:00.000Z", timestamps.now())
+
+        def found(db: Connection) -> tuple[ExtractionReport, list[MemorySaved | MemoryUpdated]]:
+            report = report_of(chat, date, origin, len(days), answer, completions)
+            return report, self._memories(db, chat, ts, answer, origin, report)
+
+        report, memories = self._decide(found)
+        closing = DailyEventsCompressed(
+            id=origin.id,
+            ids=[each.id for each in days],
+            memory_ids=[str(event.memory_id) for event in memories],
+        )
+        self._questions.append([*memories, closing])
+        return report
+
+    def _is_due(self, items: Items, buffer: Buffer, *, is_asked: bool) -> bool:
+        """Whether a buffer is distilled: unasked after a quiet gap, at so many tokens, or on another day."""
+        parts = self._parts(buffer.messages)
+        waiting = [
+            each for part in parts if not items.rests(buffer.chat, (one.id for one in part)) for each in part
+        ]
+        if not waiting or is_asked:
+            return bool(waiting)
+        now = timestamps.now()
+        quiet_since = timestamps.shifted(now, -round(self._rules.quiet_minutes * 60_000))
+        is_of_before = self._day(waiting[0].ts) < self._day(now)
+        is_quiet = waiting[-1].ts <= quiet_since
+        return is_of_before or is_quiet or self._size(waiting) >= self._rules.tokens
+
+    def _parts(self, messages: list[BufferedMessage]) -> Iterator[list[BufferedMessage]]:
+        """The messages of each request: within the tokens, and of one day, as its summary is."""
+        for _, of_day in groupby(messages, key=lambda message: self._day(message.ts)):
+            part: list[BufferedMessage] = []
+            room = self._rules.tokens - FRAME
+            for message in of_day:
+                needed = self._size([message])
+                if part and needed > room:
+                    yield part
+                    part, room = [], self._rules.tokens - FRAME
+                part.append(message)
+                room -= needed
+            yield part
+
+    def _distil(
+        self, chat: str, messages: list[BufferedMessage], mode: str | None
+    ) -> ExtractionReport | None:
+        """What became of messages; None if some were forgotten or distilled meanwhile."""
+        used, of = prompt(EXTRACT), Chat.of(chat)
+        answer, completions = self._answered(self._system(mode), *self._shown(of, messages))
+        ids = [message.id for message in messages]
+        origin = Extraction(new_id(), self._questions.model, used.id, message_ids=ids, chat_id=chat)
+
+        def found(db: Connection) -> tuple[ExtractionReport, list[Event]] | None:
+            if not {each.id for buffer in self._sendable(db, of) for each in buffer.messages}.issuperset(ids):
+                return None
+            day = self._day(messages[-1].ts)
+            report = report_of(chat, day, origin, len(messages), answer, completions)
+            return report, [*self._memories(db, chat, messages[-1].ts, answer, origin, report)]
+
+        distilled = self._decide(found)
+        if distilled is None:
+            return None
+        report, events = distilled
+        if answer.summary:
+            report.summary = answer.summary
+            events.append(
+                DailyEventRecorded(
+                    event_date=report.date,
+                    channel=of.channel,
+                    sender_id=of.chat_id,
+                    summary=answer.summary,
+                    raw_tokens=sum(tokens(each.content, "model") for each in messages),
+                    extraction=origin,
+                )
+            )
+        closing = MemoriesExtracted(
+            id=origin.id,
+            chat_id=chat,
+            message_ids=origin.message_ids,
+            model=origin.model,
+            prompt=origin.prompt,
+            tokens_in=report.tokens_in,
+            tokens_out=report.tokens_out,
+            refused=report.refused,
+        )
+        self._questions.append([*events, closing])
+        return report
+
+    def _answered(self, system: str, *asked: str) -> tuple[ModelAnswer, list[Completion]]:
+        """The usable parts of the answers to all questions."""
+        completions: list[Completion] = []
+        whole = ModelAnswer([])
+        for user in asked:
+            answer, made = self._questions.ask(system, user, SCHEMA, read_answer)
+            completions.append(made)
+            whole.memories += answer.memories
+            whole.summary = f"{whole.summary} {answer.summary}".strip()
+            whole.refused += answer.refused
+        if kinds_in(whole.summary):
+            whole.summary, whole.refused = "", whole.refused + 1
+        return whole, completions
+
+    def _shown(self, chat: Chat, messages: list[BufferedMessage]) -> list[str]:
+        """The messages as the model is given them: as data, without keys. A message that is longer than a
+        request may be is given in parts."""
+        contents = self._decide(lambda db: masked_messages(db, chat, messages))
+        entries = (self._entry(each, content) for each, content in zip(messages, contents, strict=True))
+        return [*map(_encoded, packed(entries, "content", self._rules.tokens))]
+
+    def _system(self, mode: str | None) -> str:
+        zone = getattr(self._zone, "key", None) or timestamps.zone_name(
+            timestamps.in_zone(timestamps.now(), None)
+        )
+        text = f"{prompt(EXTRACT).text}\nTimes are of the zone {zone}.\n"
+        return text if mode is None else f"{text}\nThe conversation is of the mode: {mode}\n"
+
+    def _day(self, ts: str) -> str:
+        """The day of a time, where the user is."""
+        return str(timestamps.in_zone(ts, self._zone).date())
+
+    def _entry(self, message: BufferedMessage, content: str) -> dict[str, Any]:
+        time = timestamps.in_zone(message.ts, self._zone).isoformat(timespec="minutes")
+        shown = shortened(message.role, content)
+        return {"role": message.role, "name": message.name, "time": time, "content": shown}
+
+    def _size(self, messages: Sequence[BufferedMessage]) -> int:
+        return sum(size_of(self._entry(message, message.content)) for message in messages)
+
+    def _memories(
+        self,
+        db: Connection,
+        chat: str | None,
+        ts: str,
+        answer: ModelAnswer,
+        origin: Extraction,
+        report: ExtractionReport,
+    ) -> list[MemorySaved | MemoryUpdated]:
+        """The events of an answer. ts: when that happened which it is about: the latest holds."""
+        before = 0 if chat is None else count_of_session(db, Chat.of(chat), SOURCE, ts)
+        room = max(0, self._rules.max_per_session - before)
+        events: list[MemorySaved | MemoryUpdated] = []
+        new: list[Text] = []
+        for entry in sorted(answer.memories, key=lambda each: -each.importance):
+            text = Text(entry.content)
+            if entry.importance < self._rules.threshold or report.saved + report.merged >= room:
+                report.below += 1
+            elif any(similarity(known, text) is not None for known in new):
+                report.known += 1
+            else:
+                new.append(text)
+                events += self._saved(db, chat, ts, entry, origin, report)
+        return events
+
+    def _saved(
+        self,
+        db: Connection,
+        chat: str | None,
+        ts: str,
+        entry: Distilled,
+        origin: Extraction,
+        report: ExtractionReport,
+    ) -> list[MemorySaved | MemoryUpdated]:
+        event = MemorySaved(
+            ts=ts,
+            content=entry.content,
+            kind=entry.kind,
+            category=entry.category,
+            topic=entry.topic,
+            importance=entry.importance,
+            source=SOURCE,
+            chat_id=chat,
+        )
+        try:
+            draft(event)
+        except BadInput:
+            report.refused += 1
+            return []
+        if kinds_in(entry.content):  # the model was given none, and may make one up
+            report.refused += 1
+            return []
+        # What happened on a day may be known from the chat in which it was said.
+        found = decided(db, self._path / LOG, event, any_chat=chat is None)
+        if not isinstance(found.event, MemorySaved | MemoryUpdated):
+            report.known += 1
+            # It says that the messages say so, too. A daily event repeats its messages.
+            again = MemoryUpdated(ts=ts, memory_id=found.memory_id, salience=1.0, extraction=origin)
+            return [again] if origin.message_ids else []
+        report.saved += found.decision == SAVED
+        report.merged += found.decision != SAVED
+        return [replace(found.event, extraction=origin)]
+
+
+def _chat_of(event: DailyEvent) -> str | None:
+    """The chat that a daily event is of; one with a channel and a sender is no business of others, either."""
+    told_by = f"{event.channel}:{event.sender_id}" if event.channel and event.sender_id else None
+    return event.chat or told_by
+
+
+def _group(event: DailyEvent) -> tuple[str, str]:
+    """Return the day of an event, and whose it is: no context shows two of these together."""
+    is_of_all = event.channel is None and event.sender_id is None
+    place = "" if is_of_all else f"{event.channel or ''}:{event.sender_id or ''}"
+    return event.event_date, _chat_of(event) or place
+
+
+def _encoded(part: list[dict[str, Any]]) -> str:
+    return msgspec.json.encode(part).decode()

@@ -1,0 +1,312 @@
+"""Keeps the profiles: core memory that a language model makes of memories.
+
+Each group of chats that share a scope has one, made of its own memories alone. What a person has set or
+removed stays as it is. A value names the memories that it was made of: it goes with them.
+"""
+
+import re
+from contextlib import suppress
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from memlog.eventlog.encode import draft, new_id
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, ProfileRefreshed
+from memlog.eventlog.extraction import Extraction
+from memlog.eventlog.outgoing import SentText, is_private, masked_parts
+from memlog.eventlog.secrets import is_telling_name, kinds_in
+from memlog.projector.handlers.core_memory import PROFILE
+from memlog.projector.sqlite import Connection
+from memlog.query.conflicts import compared, contested_memories
+from memlog.query.context.scope import ChatGroup, chat_groups
+from memlog.query.context.sources import chats_of, chats_of_profiles
+from memlog.query.core_memory import CoreValueSource, core_sources, profile_keys
+from memlog.query.memories import Memory, memories
+from memlog.query.rejected_values import rejected_values
+from memlog.query.sendable import masked_memories
+from memlog.service.engine.engine import Engine
+from memlog.service.engine.prompts import PROFILE as PROMPT
+from memlog.service.engine.prompts import prompt
+from memlog.service.llm.answers import Listed, listed
+from memlog.service.llm.task import Items, Outcome, Questions, kept_note, set_aside_note, size_of
+from memlog.service.llm.tasks.merge import shown_memory
+from memlog.service.llm.tasks.rejection import is_rejected
+from memlog.service.memory.compared_text import negates
+from memlog.service.memory.core_markdown import is_fact_of_project, tells_of_project
+from memlog.service.memory.placeholders import is_denial, is_placeholder
+
+_Change = CoreMemoryUpdated | CoreMemoryDeleted
+
+_SECTION: Literal["user"] = "user"
+_LONGEST_KEY, _LONGEST_VALUE = 64, 500
+_MOST = 40
+"""Values of the profile: every context contains all of them."""
+
+_STEM = 5
+"""Letters by which a word of a key is known in a memory: allergies, allergic."""
+
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "entries": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "key": {"type": "string"},
+                    "value": {"type": "string"},
+                    "numbers": {"type": "array", "items": {"type": "integer"}},
+                },
+                "required": ["key", "value", "numbers"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["entries"],
+    "additionalProperties": False,
+}
+
+
+class _ProfileEntry(msgspec.Struct):
+    key: str
+    value: str
+    numbers: list[int]
+
+
+class _ProfileState(NamedTuple):
+    """What a profile is made of, its values by key, the contents that it knows, its stale keys, and those
+    whose values are not sent."""
+
+    shown: list[Memory]
+    values: dict[str, CoreValueSource]
+    compared: set[str]
+    stale: set[str]
+    kept: set[str]
+
+
+class Profile:
+    """The profiles of a store, one for each group of chats. room: tokens of a request."""
+
+    def __init__(self, engine: Engine, questions: Questions, room: int) -> None:
+        self._engine, self._questions, self._room = engine, questions, room
+
+    def refresh(self) -> Outcome:
+        """Bring the profile of each group of chats up to its memories. Sends no request where none has come,
+        changed or gone.
+
+        Raises:
+            ProviderError: the model fails; the profiles that were refreshed stay.
+        """
+        groups = self._engine.decide(lambda db: chat_groups(db, self._engine.read_model.people))
+        changed = self._remove_others(groups)
+        refused = 0
+        items = self._questions.begin("profile")
+        for group in groups:
+            made, left_out = self._refresh(items, group)
+            changed, refused = changed + made, refused + left_out
+        notes = [f"{refused} entries refused"] if refused else []
+        kept = self._engine.decide(lambda db: len(self._questions.kept_memories(db, memories(db))))
+        notes += filter(None, (set_aside_note([each.why for each in items.end()]), kept_note(kept)))
+        return Outcome(changed, "; ".join(notes) or None)
+
+    def _refresh(self, items: Items, group: ChatGroup) -> tuple[int, int]:
+        """Refresh the profile of a group; return the number of changed values and of refused entries."""
+        state = self._engine.decide(partial(self._read, group=group))
+        shown, _, known, stale, _ = state
+        if not shown:
+            if stale:
+                self._engine.append([_removed(group.chat, key) for key in sorted(stale)])
+            return len(stale), 0
+        ids = [memory.event_id for memory in shown]
+        if (not stale and known.issuperset(ids)) or items.rests(group.chat, ids):
+            return 0, 0
+        return items.tried(group.chat, ids, partial(self._ask, group, state)) or (0, 0)
+
+    def _ask(self, group: ChatGroup, state: _ProfileState) -> tuple[int, int]:
+        shown, values, _, stale, kept = state
+        used = prompt(PROMPT)
+        standing = {
+            key: each.value
+            for key, each in values.items()
+            if key not in stale | kept and each.value and not is_telling_name(key)
+        }
+        told = masked_parts([SentText(value, (key,)) for key, value in standing.items()])
+        asked = {
+            "profile": dict(zip(standing, told, strict=True)),
+            "memories": [
+                shown_memory(number, memory, text)
+                for number, (memory, text) in enumerate(zip(shown, masked_memories(shown), strict=True), 1)
+            ],
+        }
+        answer, took = self._questions.ask(used.text, msgspec.json.encode(asked).decode(), _SCHEMA, _read)
+        origin = Extraction(new_id(), self._questions.model, used.id, chat_id=group.chat)
+        changes, refused = self._changes(group, answer, shown, stale, origin)
+        closing = ProfileRefreshed(
+            id=origin.id,
+            event_ids=[memory.event_id for memory in shown],
+            model=origin.model,
+            prompt=origin.prompt,
+            chat_id=group.chat,
+            tokens_in=took.tokens_in,
+            tokens_out=took.tokens_out,
+            refused=refused,
+        )
+        self._questions.append([*changes, closing])
+        return len(changes), refused
+
+    def _remove_others(self, groups: list[ChatGroup]) -> int:
+        """Remove the profiles of groups that are none any more; return how many values they had."""
+        chats = {group.chat for group in groups}
+        keys = self._engine.decide(lambda db: profile_keys(db, _SECTION))
+        gone = [_removed(chat, key) for chat, key in keys if chat not in chats]
+        if gone:
+            self._engine.append(gone)
+        return len(gone)
+
+    def _read(self, db: Connection, group: ChatGroup) -> _ProfileState:
+        """Read what a profile is made of, its values, the contents that it knows, and its stale keys."""
+        values = core_sources(db, _SECTION, group.chat)
+        own = {key: each for key, each in values.items() if each.source == PROFILE}
+        sources = chats_of_profiles(db, {each.extraction_id for each in own.values() if each.extraction_id})
+        private = {each.memory_id for each in memories(db) if is_private(each.category)}
+        stale = {
+            key
+            for key, each in own.items()
+            # An older version made some of credentials.
+            if each.is_stale
+            or not private.isdisjoint(each.memory_ids)
+            # Made under another scope, of what no context of the group shows; or nobody can say of what.
+            or (group.chats is not None and not _is_of(group, sources.get(each.extraction_id or "")))
+        }
+        shown, known = self._chosen(db, group, values), compared(db, "core", group.chat)
+        return _ProfileState(shown, values, known, stale, self._kept(db, values))
+
+    def _chosen(self, db: Connection, group: ChatGroup, values: dict[str, CoreValueSource]) -> list[Memory]:
+        """The most relevant memories that fit into a request, those that changed last at the end; none of a
+        conflict that waits for a person."""
+        room = self._room - size_of(
+            {"profile": {key: each.value for key, each in values.items()}, "memories": []}
+        )
+        chosen: list[Memory] = []
+        contested = contested_memories(db)
+        found = memories(db)
+        sources = {} if group.chats is None else chats_of(db, [each.memory_id for each in found])
+        kept = self._questions.kept_memories(db, found)
+        own = (
+            each
+            for each in found
+            if group.has(sources.get(each.memory_id, set()))
+            and each.memory_id not in contested
+            and not is_private(each.category)
+            and each.memory_id not in kept
+        )
+        for memory in sorted(own, key=lambda memory: (-memory.relevance, memory.memory_id)):
+            size = size_of(shown_memory(len(chosen) + 1, memory, memory.content))
+            if size <= room:
+                room -= size
+                chosen.append(memory)
+        return sorted(chosen, key=lambda memory: (memory.updated_at, memory.memory_id))
+
+    def _kept(self, db: Connection, values: dict[str, CoreValueSource]) -> set[str]:
+        """Return the keys whose values may not be sent: as what they were made of, and the event that set
+        them."""
+        profiles = self._questions.kept_profiles(
+            db, {each.extraction_id for each in values.values() if each.extraction_id}
+        )
+        return {
+            key
+            for key, each in values.items()
+            if each.extraction_id in profiles
+            or not all(
+                self._questions.may_be_sent(None, name)
+                for name in filter(None, (each.event_id, *each.memory_ids))
+            )
+        }
+
+    def _changes(
+        self,
+        group: ChatGroup,
+        answer: Listed[_ProfileEntry],
+        shown: list[Memory],
+        stale: set[str],
+        origin: Extraction,
+    ) -> tuple[list[_Change], int]:
+        """The values to set and to remove, and how many entries are refused."""
+        # Read now: a person may have set one while the model worked.
+        values, rejected = self._engine.decide(
+            lambda db: (
+                core_sources(db, _SECTION, group.chat),
+                rejected_values(db, self._engine.log_path, _SECTION),
+            )
+        )
+        known = {key.casefold(): key for key in values}
+        room = _MOST - sum(each.source == PROFILE for each in values.values())
+        made: dict[str, _Change] = {}
+        refused = answer.refused
+        for entry in answer.entries:
+            bare = re.sub(r"\W+", "_", entry.key.casefold()).strip("_")
+            key = known.get(entry.key.strip().casefold()) or known.get(bare) or bare
+            value, there = entry.value.strip(), values.get(key)
+            if there is not None and (there.source != PROFILE or (there.value == value and key not in stale)):
+                continue  # somebody has set or removed it, or it is there
+            cited = [shown[number - 1] for number in entry.numbers if 0 < number <= len(shown)]
+            event = CoreMemoryUpdated(
+                id=new_id(),
+                section=_SECTION,
+                key=key,
+                value=value,
+                source=PROFILE,
+                chat_id=group.chat,
+                extraction=replace(origin, memory_ids=[*dict.fromkeys(each.memory_id for each in cited)]),
+            )
+            is_new = there is None and key not in made
+            is_said = bool(cited) and _is_usable(event) and _is_said(key, value, cited)
+            if not is_said or is_rejected(key, value, rejected) or (is_new and room <= 0):
+                refused += 1
+                continue
+            room -= is_new
+            made[key] = event
+        for key in stale - made.keys():
+            if values[key].source == PROFILE:
+                made[key] = replace(_removed(group.chat, key), extraction=origin)
+        return [*made.values()], refused
+
+
+def _is_of(group: ChatGroup, chats: set[str] | None) -> bool:
+    return chats is not None and group.has(chats)
+
+
+def _removed(chat: str | None, key: str) -> CoreMemoryDeleted:
+    return CoreMemoryDeleted(id=new_id(), section=_SECTION, key=key, source=PROFILE, chat_id=chat)
+
+
+def _is_said(key: str, value: str, cited: list[Memory]) -> bool:
+    """Whether a value says something of a person. A bare `none` does so where a memory denies what the key is
+    about: what a model does not know, and what a person does not have, are not the same."""
+    if is_fact_of_project(key, value) or tells_of_project(value):
+        return False
+    return not is_placeholder(value) or (is_denial(value) and any(_denies(each, key) for each in cited))
+
+
+def _denies(memory: Memory, key: str) -> bool:
+    words = re.findall(r"\w+(?:['’]\w+)?", memory.content.casefold())
+    stems = {word[:_STEM] for word in key.split("_") if len(word) >= _STEM}
+    return any(map(negates, words)) and not stems.isdisjoint(word[:_STEM] for word in words)
+
+
+def _is_usable(event: CoreMemoryUpdated) -> bool:
+    if not event.value or len(event.key) > _LONGEST_KEY or len(event.value) > _LONGEST_VALUE:
+        return False
+    if kinds_in(f"{event.key}: {event.value}"):
+        return False
+    with suppress(BadInput):
+        draft(event)
+        return True
+    return False
+
+
+def _read(text: str) -> Listed[_ProfileEntry] | None:
+    return listed(text, member="entries", kind=_ProfileEntry)

@@ -1,0 +1,141 @@
+"""Summarises conversations: the older part of a long session, and sessions that have ended.
+
+A summary is one line, and covers its session up to a message: the next one goes on from it.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.chat import Chat
+from memlog.eventlog.encode import new_id
+from memlog.eventlog.events import SummaryWritten
+from memlog.eventlog.extraction import Extraction
+from memlog.eventlog.secrets import masked
+from memlog.query.context.token_counters import tokens
+from memlog.query.sendable import masked_messages
+from memlog.query.stretches import Unsummarised, chats_with_news, stretches
+from memlog.query.window import WindowMessage
+from memlog.service.engine.engine import Engine
+from memlog.service.engine.prompts import SUMMARISE, prompt
+from memlog.service.llm.answers import read_summary
+from memlog.service.llm.task import Items, Outcome, Questions, packed, set_aside_note, shortened, size_of
+
+_LEAST = 500
+"""Tokens of what is left of a session that has ended: a summary of less is hardly shorter."""
+
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"summary": {"type": "string"}},
+    "required": ["summary"],
+    "additionalProperties": False,
+}
+
+
+class Summariser:
+    """Summarises the conversations of a store. room: tokens of a request, and of what stays unsummarised."""
+
+    def __init__(self, engine: Engine, questions: Questions, room: int) -> None:
+        self._engine, self._questions, self._room = engine, questions, room
+        self._seen, self._day = 0, ""
+
+    def run(self, summarised: Callable[[int], None]) -> Outcome:
+        """Summarise what is due; how many messages it covers.
+
+        summarised: called after each request with the number of messages; an exception of it ends the run.
+
+        Raises:
+            ProviderError: the model fails; summaries that were written stay.
+        """
+        today, done = timestamps.today(), 0
+        # On another day it is asked about what was set aside.
+        since = self._seen if self._day == today else 0
+        news, seen = self._engine.decide(lambda db: chats_with_news(db, since))
+        items = self._questions.begin("summarise")
+        for chat in news:
+            for stretch in self._engine.decide(partial(stretches, chat=chat)):
+                told = [*stretch.covered, *(each.id for each in stretch.messages)]
+                if not all(self._questions.may_be_sent(chat.channel, each) for each in told):
+                    continue
+                for covered in self._summarised(items, chat, stretch):
+                    done += covered
+                    summarised(covered)
+        set_aside = [each.why for each in items.end()]
+        self._seen, self._day = seen, today
+        return Outcome(done, set_aside_note(set_aside))
+
+    def _summarised(self, items: Items, chat: Chat, stretch: Unsummarised) -> Iterator[int]:
+        due = stretch.messages if stretch.is_over else self._older(stretch.messages)
+        if sum(map(_size, due)) < (_LEAST if stretch.is_over else self._room):
+            return
+        before = stretch.before
+        while due:
+            part = self._part(due, self._left(before))
+            ids = [message.id for message in part]
+            if items.rests(str(chat), ids):
+                return
+            work = partial(self._summarise, chat, stretch.first, before, part)
+            written = items.tried(str(chat), ids, work)
+            if written is None:  # the next part goes on from this one
+                return
+            before = written
+            yield len(part)
+            due = due[len(part) :]
+
+    def _left(self, before: str) -> int:
+        """Return the tokens of a request that are left beside the summary of what was before."""
+        return max(1, self._room - size_of({"before": before, "messages": []}))
+
+    def _older(self, messages: list[WindowMessage]) -> list[WindowMessage]:
+        """Messages without the newest ones, which a context shows whole."""
+        room, kept = self._room, 0
+        for message in reversed(messages):
+            room -= _size(message)
+            if room < 0:
+                break
+            kept += 1
+        return messages[: len(messages) - kept]
+
+    def _part(self, messages: list[WindowMessage], room: int) -> list[WindowMessage]:
+        """Return the first messages that fit into a request; one at least."""
+        count = 0
+        for message in messages:
+            room -= size_of(_shown(message, message.content))
+            if count and room < 0:
+                break
+            count += 1
+        return messages[:count]
+
+    def _summarise(self, chat: Chat, first: str, before: str, messages: list[WindowMessage]) -> str:
+        used = prompt(SUMMARISE)
+        contents = self._engine.decide(lambda db: masked_messages(db, chat, messages))
+        shown = [_shown(each, content) for each, content in zip(messages, contents, strict=True)]
+        if len(shown) == 1:  # a longer message is cut
+            (shown,) = islice(packed(shown, "content", self._left(before)), 1)
+        asked = msgspec.json.encode({"before": before, "messages": shown}).decode()
+        answer, _ = self._questions.ask(used.text, asked, _SCHEMA, read_summary)
+        name, text = new_id(), masked(answer)
+        summary = SummaryWritten(
+            id=name,
+            channel=chat.channel,
+            chat_id=chat.chat_id,
+            content=text,
+            from_message_id=first,
+            to_message_id=messages[-1].id,
+            extraction=Extraction(name, self._questions.model, used.id),
+        )
+        self._questions.append([summary])
+        return text
+
+
+def _shown(message: WindowMessage, content: str) -> dict[str, Any]:
+    content = shortened(message.role, content)
+    return {"role": message.role, "name": message.name, "time": message.ts, "content": content}
+
+
+def _size(message: WindowMessage) -> int:
+    return tokens(message.content, "model")

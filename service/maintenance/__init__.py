@@ -1,1 +1,0 @@
-"""Maintenance: what a person does to a store as a whole, or asks about it."""

@@ -1,1 +1,0 @@
-"""The MCP server: the tools of a store, over stdio and HTTP."""

@@ -1,1 +1,0 @@
-"""Memories: saving, merging what says the same, fading."""

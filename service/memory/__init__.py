@@ -1,0 +1,1 @@
+"""What is remembered: memories, facts, core memory, conversations and daily events."""

@@ -1,0 +1,297 @@
+"""A text as the comparison of near duplicates sees it: its language, and its words and signs."""
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache, cached_property
+from itertools import groupby
+from typing import NamedTuple
+
+from memlog.eventlog.content_ids import folded, with_quantities
+from memlog.projector.text import stemming
+from memlog.projector.text.language_files import languages
+from memlog.projector.text.spaceless import is_cjk
+from memlog.projector.text.stemming import ENGLISH, is_latin
+from memlog.projector.text.tokens import vocabulary
+
+# A word that changes the meaning (a number, a day, a negation, a limit, a possessive) keeps two memories
+# apart, whatever language they are in.
+
+
+def turns(word: str) -> bool:
+    """Whether `word`, in lower case, changes the meaning of a sentence."""
+    words, begins = _turning()
+    return (
+        word in words
+        or negates(word)
+        or word.startswith(begins)
+        or _turning_endings().fullmatch(word) is not None
+    )
+
+
+def understood() -> list[str]:
+    """The languages of which memlog knows the words that do not change the meaning of a sentence."""
+    return [name for name, language in languages("memories").items() if language.memories.filling]
+
+
+def is_certain(text: str, language: str) -> bool:
+    """Whether a text in lower case has what tells its language from all others in the same script."""
+    words = languages("memories")[language].memories
+    return bool(re.search(words.certain, text)) and not (words.foreign and re.search(words.foreign, text))
+
+
+def negates(word: str) -> bool:
+    """Whether `word`, in lower case, changes what the word behind it says."""
+    return word in _words("negating") or word.endswith("n't")
+
+
+def fills(word: str, language: str | None) -> bool:
+    """Whether `word`, or a run of Chinese characters, can be left out of a sentence of a language."""
+    if language is None:
+        return False
+    return word in _filling(language) or _filling_run(language).fullmatch(word) is not None
+
+
+def joins(word: str) -> bool:
+    """Whether the parts on both sides of `word` may change places."""
+    return word in _words("joints")
+
+
+@cache
+def _words(name: str) -> Collection[str]:
+    """The words of one table of all languages, with е for ё as in tokens: in order, and quick to look up."""
+    tables = (getattr(language.memories, name) for language in languages("memories").values())
+    return dict.fromkeys(" ".join(tables).replace("ё", "е").split())
+
+
+@cache
+def _turning() -> tuple[frozenset[str], tuple[str, ...]]:
+    listed = _words("turning")
+    begins = tuple(word[:-1] for word in listed if word.endswith("*"))
+    return frozenset(word for word in listed if not word.endswith("*")), begins
+
+
+@cache
+def _turning_endings() -> re.Pattern[str]:
+    endings = (re.escape(ending).replace(r"\*", r"\w{1,20}") for ending in _words("turning_endings"))
+    return re.compile(f".+(?:{'|'.join(endings)})")
+
+
+@cache
+def _filling(language: str) -> frozenset[str]:
+    known = languages("memories").get(language)  # None of one that memlog has no words of
+    return frozenset() if known is None else frozenset(known.memories.filling.replace("ё", "е").split())
+
+
+@cache
+def _filling_run(language: str) -> re.Pattern[str]:
+    return re.compile(f"(?:{'|'.join(filter(is_cjk, _filling(language)))})*")
+
+
+_LETTER = r"[^\W_]"
+_SIGNED_NUMBER = r"(?<!\S)[+\-−](?=\d)"
+_TOKEN = re.compile(rf"(?:{_SIGNED_NUMBER})?{_LETTER}(?:{_LETTER}|[_.@/:\\,'’\-](?={_LETTER}))*|[^\w\s]|_")
+_PARTS = re.compile(rf"{_LETTER}+(?:['’]{_LETTER}+)*")
+_ADDRESS = re.compile(r"[_.@/\\]")
+_JOINTS = "_.@/:\\,'’-"
+_ENDS = re.compile(r"[.!?。！？:;\n]")
+_SIGNS = frozenset("?؟՞%#&@*/\\_")
+_ROMAN = re.compile("[ivxlcdm]+")
+
+_CODE = re.compile(r"[={}<>|`\\]|[a-zA-Z0-9_][(\[]|::")
+"""What a line of code has and a sentence has not."""
+
+_OPENS = "([\"'"
+_CLOSES = ".,:;!)]\"'"
+_OF_A_NUMBER = "\"'′″"
+
+_MOST_KNOWN = 2 / 3
+"""Of the words of an English text, how many the dictionary has at least."""
+
+_SHORTEST_STEM = 5
+"""Letters; a shorter word with an ending is as likely a typo."""
+
+
+class Token(NamedTuple):
+    """A word, a Chinese character, a number, an address or a sign.
+
+    word: folded. is_fixed: whether near duplicates have it unchanged.
+    is_cjk: whether it is a character of a script without spaces.
+    """
+
+    word: str
+    is_fixed: bool
+    is_cjk: bool
+
+
+class Text:
+    """A text of at most `LONGEST` characters, prepared for comparison."""
+
+    def __init__(self, content: str) -> None:
+        self._content = with_quantities(content)
+
+    @cached_property
+    def normalised(self) -> str:
+        """The text without differences of white space, case and compatible forms."""
+        return folded(self._content)
+
+    @cached_property
+    def language(self) -> str | None:
+        """The one language that it is in for certain; None if memlog does not know its words.
+
+        A text in English has most of its words in the dictionary, one in another script a function word.
+        """
+        text = self._content.lower()
+        words = re.findall(f"{_LETTER}+", text)
+        latin = stemming.languages(filter(is_latin, words), by_letters=False)
+        stops = stemming.stop_words()
+        found = [
+            name
+            for name in understood()
+            if (
+                latin == (name,)
+                if is_in_latin(name)
+                else not stops.get(name, frozenset(words)).isdisjoint(words)
+            )
+            and is_certain(text, name)
+        ]
+        if len(found) != 1 or (found == [ENGLISH] and not self._is_plainly_english()):
+            return None
+        return found[0]
+
+    def _is_plainly_english(self) -> bool:
+        # Without names, which no dictionary has.
+        words = re.findall(
+            r"\b[a-z]+\b", self._content if not self._content.isupper() else self._content.lower()
+        )
+        known = sum(is_known(word) for word in words)
+        return known >= _MOST_KNOWN * len(words)
+
+    @cached_property
+    def tokens(self) -> list[Token]:
+        """Its tokens, without spaces and the punctuation of sentences."""
+        language = self.language
+        stops = stemming.stop_words().get(language or "", frozenset())
+        # In capitals, names look like other words.
+        is_shouted = self._content.isupper()
+        found: list[Token] = []
+        for text, begins, is_fixed in cut(self._content):
+            word = text.lower().replace("ё", "е").replace("’", "'")
+            is_name = (
+                not is_shouted
+                and text[0].isupper()
+                and word not in stops
+                and not (begins and fills(word, language))
+            )
+            is_ideograph = not word.isascii() and is_cjk(word)
+            is_fixed |= is_name or _is_number_or_sign(text) or _is_label(word, is_ideograph) or turns(word)
+            found.append(Token(word, is_fixed, is_ideograph))
+        return found
+
+    @cached_property
+    def joined(self) -> str:
+        """Its tokens with spaces between words."""
+        return joined(self.tokens)
+
+
+def joined(tokens: Sequence[Token]) -> str:
+    """Tokens as a text, with spaces between words."""
+    runs = groupby(tokens, key=lambda token: token.is_cjk)
+    return " ".join(("" if without_spaces else " ").join(t.word for t in run) for without_spaces, run in runs)
+
+
+def is_in_latin(language: str) -> bool:
+    """Whether a language is recognised by its words, as those in Latin letters are."""
+    return language == ENGLISH or language in stemming.latin()
+
+
+def is_known(word: str) -> bool:
+    """Whether the dictionary has a word, or what an English ending leaves of it."""
+    bare = (word.removesuffix(ending) for ending in ("s", "ed", "ing"))
+    return word in _dictionary() or any(len(b) >= _SHORTEST_STEM and b in _dictionary() for b in bare)
+
+
+def cut(text: str) -> Iterator[tuple[str, bool, bool]]:
+    """Yield the pieces to make tokens of, whether each begins a sentence, and whether it is code."""
+    for line in text.split("\n"):
+        is_code = _CODE.search(line) is not None
+        end, begins = 0, True
+        for match in _TOKEN.finditer(line):
+            begins = begins or _ENDS.search(line, end, match.start()) is not None
+            end = match.end()
+            if not match[0][-1].isalnum():
+                begins = begins or _ENDS.match(match[0]) is not None
+                if is_code or _is_sign(match[0]) or not _is_of_a_sentence(line, match.start()):
+                    yield match[0], False, True
+                continue
+            pieces = list(_pieces(match[0]))
+            is_compound = len(pieces) > 1 and not is_cjk(match[0][0])
+            for piece in pieces:
+                yield piece, begins, is_code or is_compound
+                begins = False
+
+
+def _pieces(word: str) -> Iterator[str]:
+    """The numbers, addresses, words and Chinese characters in a run of letters and digits."""
+    if word.isascii() and word.isalpha():
+        yield word
+        return
+    for is_run, run in groupby(word, key=is_cjk):
+        text = "".join(run)
+        if is_run:
+            yield from text
+        elif any(map(str.isdigit, text)) or (_ADDRESS.search(text) and any(map(str.isalpha, text))):
+            yield text.rstrip(_JOINTS)
+        else:
+            yield from _PARTS.findall(text)
+
+
+def _is_sign(character: str) -> bool:
+    """Whether a character that is no letter has a meaning, as the vowels of Indian scripts have."""
+    return character in _SIGNS or unicodedata.category(character)[0] in "SM"
+
+
+def _is_of_a_sentence(line: str, at: int) -> bool:
+    """Whether a punctuation mark only divides or quotes: behind a word, before one, or between spaces."""
+    start, end = at, at + 1
+    while start and not (line[start - 1].isalnum() or line[start - 1].isspace()):
+        start -= 1
+    while end < len(line) and not (line[end].isalnum() or line[end].isspace()):
+        end += 1
+    before, behind, run = line[:start][-1:].strip(), line[end : end + 1].strip(), line[start:end]
+    if is_cjk(before or " ") or is_cjk(behind or " "):
+        return True
+    is_measure = before.isdigit() and (behind.isdigit() or line[at] in _OF_A_NUMBER)
+    is_greek_question = line[at] == ";" and unicodedata.name(before or " ").startswith("GREEK")
+    if is_measure or is_greek_question:
+        return False
+    if not line[at].isascii():
+        return True
+    if before and behind:
+        return False
+    if before or behind:
+        marks = _CLOSES if before else _OPENS
+        return all(mark in marks or not mark.isascii() for mark in run)
+    return "!" not in run or not line[end:].strip()
+
+
+def _is_number_or_sign(text: str) -> bool:
+    if text.isalpha():
+        return False
+    return (
+        any(map(str.isdigit, text))
+        or _ADDRESS.search(text) is not None
+        or _is_sign(text[0])
+        or text.endswith(("'s", "’s"))
+    )
+
+
+def _is_label(word: str, is_ideograph: bool) -> bool:
+    """Whether a word is a letter or may be a Roman number, as in `plan b` and `part ii`."""
+    return (len(word) == 1 and not is_ideograph) or _ROMAN.fullmatch(word) is not None
+
+
+@cache
+def _dictionary() -> frozenset[str]:
+    """30,000 words, most of them English."""
+    return frozenset(filter(str.isalpha, vocabulary()))

@@ -1,0 +1,28 @@
+"""Conversations as programs read them: `store.conversations`."""
+
+from memlog.query.sessions import Session, SessionContent, session_content, sessions
+from memlog.query.summaries import Summary, summaries
+from memlog.query.window import Window, window
+from memlog.service.engine.engine import OperationGroup
+from memlog.service.engine.operation import operation
+from memlog.service.memory.conversation_requests import ListSessions, ListSummaries, ReadSession, ReadWindow
+
+
+class Conversations(OperationGroup):
+    """The conversations of a store."""
+
+    @operation(ReadWindow, effect="read")
+    def window(self, asked: ReadWindow) -> Window:
+        return self._query(window, asked)
+
+    @operation(ReadSession, effect="read")
+    def session_content(self, asked: ReadSession) -> SessionContent:
+        return self._query(session_content, asked)
+
+    @operation(ListSessions, effect="read")
+    def sessions(self, asked: ListSessions) -> list[Session]:
+        return self._read(lambda db: sessions(db, asked.conversation, is_all=asked.all))
+
+    @operation(ListSummaries, effect="read")
+    def summaries(self, asked: ListSummaries) -> list[Summary]:
+        return self._query(summaries, asked)

@@ -1,0 +1,326 @@
+"""The core memory as programs use it: read, set, delete, and import files."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+
+import msgspec
+
+from memlog.eventlog.acknowledgements import AppendWarning, Position, warnings_of
+from memlog.eventlog.chat import ChatName
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated
+from memlog.eventlog.hashing import short_sha256
+from memlog.eventlog.quarantine import MAX_LINE
+from memlog.eventlog.streams import shown
+from memlog.eventlog.text import nfc
+from memlog.projector.sqlite import Connection
+from memlog.query.context.people import People
+from memlog.query.context.scope import automatic_scope
+from memlog.query.context.sources import core_rows
+from memlog.query.core_memory import CoreMemory, core_memory
+from memlog.query.event_index import streams_of
+from memlog.service.engine.engine import Engine, OperationGroup
+from memlog.service.engine.operation import All_co, One_co, Section_co, operation
+from memlog.service.memory.core_markdown import is_of_project, parse
+from memlog.service.memory.requests import (
+    DeleteCoreValue,
+    GetCoreMemory,
+    ImportCoreMemory,
+    Section,
+    SetCoreValue,
+)
+
+_SHAPE_HINT = 'the shape is {"user":{"key":"value"},"agent":{}}'
+_TEXT_SUFFIXES = (".md", ".markdown", ".txt")
+
+
+def is_json(path: Path) -> bool:
+    """Whether a file is JSON, by its name.
+
+    Raises:
+        BadInput: the name is neither that of JSON nor of Markdown or text.
+    """
+    suffix = path.suffix.lower()
+    if suffix != ".json" and suffix not in _TEXT_SUFFIXES:
+        raise BadInput(
+            f"{shown(path)} is neither JSON nor Markdown by its name",
+            hint=f"name it .json, {', '.join(_TEXT_SUFFIXES[:-1])} or {_TEXT_SUFFIXES[-1]}",
+        )
+    return suffix == ".json"
+
+
+def contents(path: Path) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        BadInput: it cannot be read, or has more than 16 MiB.
+    """
+    try:
+        # A pipe that nobody writes to would be waited for without end.
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise BadInput(f"{shown(path)} is no file", hint="name a file that can be read")
+        with path.open("rb") as file:
+            data = file.read(MAX_LINE + 1)
+    except OSError as error:
+        raise BadInput(f"{shown(path)}: {error.strerror}", hint="name a file that can be read") from error
+    if len(data) > MAX_LINE:
+        raise BadInput(f"{shown(path)} has more than 16 MiB", hint="a core memory is short")
+    return data
+
+
+def sections_of_json(data: bytes, path: Path) -> CoreMemory:
+    """The core memory in a JSON file of the view's shape.
+
+    Raises:
+        BadInput: it has another shape.
+    """
+    try:
+        document = json.loads(_text(data, path), object_pairs_hook=_without_duplicates)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{shown(path)} is no JSON: {error}", hint=_SHAPE_HINT) from error
+    for problem in _problems(document):
+        raise BadInput(f"{shown(path)}: {problem}", hint=_SHAPE_HINT)
+    return CoreMemory(user=document.get("user", {}), agent=document.get("agent", {}))
+
+
+def sections_of_text(data: bytes, path: Path) -> tuple[CoreMemory, int]:
+    """The core memory in a Markdown or text file, and the number of lines that were not understood.
+
+    Raises:
+        BadInput: it is not UTF-8.
+    """
+    return parse(_text(data, path), of_project=is_of_project(path.stem))
+
+
+def _text(data: bytes, path: Path) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"{shown(path)} is not UTF-8: byte {error.start}: {error.reason}", hint="save it as UTF-8"
+        ) from error
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in members:
+            raise ValueError(f"{name!r} is there twice")
+        members[name] = value
+    return members
+
+
+def _problems(document: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON can say
+    if not isinstance(document, dict):
+        yield "it is no object"
+        return
+    for section, values in document.items():
+        if section not in ("user", "agent"):
+            yield f"{section!r} is neither user nor agent"
+        elif not isinstance(values, dict):
+            yield f"{section} is no object"
+        else:
+            yield from (f"{section}: {why}" for key, value in values.items() for why in _faults(key, value))
+
+
+def _faults(key: str, value: Any) -> Iterator[str]:  # noqa: ANN401
+    if not key:
+        yield "a key is empty"
+    if not isinstance(value, str):
+        yield f"the value of {key!r} is no text"
+    elif shown(key + value) != key + value:
+        yield f"{key!r} has half of a surrogate pair"
+
+
+class CoreValue(msgspec.Struct, frozen=True):
+    """A key of the core memory and its value."""
+
+    section: Section
+    key: str
+    value: str
+
+
+class CoreImportReport(msgspec.Struct, omit_defaults=True):
+    """What an import did.
+
+    set: the values that were appended.
+    deleted: keys that the file no longer has, with their last values.
+    kept: keys of the file that keep the value they had.
+    other: how many of `kept` `force` would have set.
+    skipped: how many lines of the file were not understood; 0 for JSON.
+    warnings: of the events.
+    """
+
+    set: list[CoreValue]
+    deleted: list[CoreValue]
+    kept: list[CoreValue]
+    other: int
+    skipped: int
+    warnings: list[AppendWarning] = []
+
+
+def _as_stored(section: dict[str, str], key: str) -> str:
+    """The key of a section that is canonically equivalent to `key`, else `key`."""
+    return next((known for known in section if nfc(known) == nfc(key)), key)
+
+
+class GetOperation(Protocol[All_co, Section_co, One_co]):
+    """How type checkers see `Core.get`: the type of the answer depends on the arguments."""
+
+    @overload
+    def __call__(self, *, chat: ChatName | None = None) -> All_co: ...
+    @overload
+    def __call__(self, section: Section, *, chat: ChatName | None = None) -> Section_co: ...
+    @overload
+    def __call__(self, section: Section, key: str, *, chat: ChatName | None = None) -> One_co: ...
+    @overload
+    def __call__(self, request: GetCoreMemory, /) -> All_co | Section_co | One_co: ...
+
+
+class Core(OperationGroup):
+    """The core memory of a store: `store.core`."""
+
+    def __init__(self, engine: Engine) -> None:
+        super().__init__(engine)
+        self._view = engine.read_model.projector.core_view
+
+    if TYPE_CHECKING:
+        get: GetOperation[CoreMemory, dict[str, str], str | None]
+    else:
+
+        @operation(GetCoreMemory, effect="read", missing="core_key_not_found")
+        def get(self, asked: GetCoreMemory) -> CoreMemory | dict[str, str] | str | None:
+            """Returns the core memory, the values of one section, or a value: None if its key is not set."""
+            people = self._engine.read_model.people
+            memory = self._read(lambda db: _shown(db, people, asked.chat))
+            if asked.section is None:
+                return memory
+            section = getattr(memory, asked.section)
+            return section if asked.key is None else section.get(_as_stored(section, asked.key))
+
+    @operation(SetCoreValue, effect="append")
+    def set(self, asked: SetCoreValue) -> Position:
+        # A key of ASCII has one form: it needs no read.
+        key = (
+            asked.key
+            if asked.key.isascii()
+            else _as_stored(self._of_all(asked.section, creates=True), asked.key)
+        )
+        return self._append_one(CoreMemoryUpdated(section=asked.section, key=key, value=asked.value))
+
+    @operation(DeleteCoreValue, effect="append", missing="core_key_not_found")
+    def delete(self, asked: DeleteCoreValue) -> Position | Literal[False]:
+        """Returns False if the key is not set."""
+        section = self._of_all(asked.section)
+        key = _as_stored(section, asked.key)
+        if key not in section:
+            return False
+        return self._append_one(CoreMemoryDeleted(section=asked.section, key=key))
+
+    def _of_all(self, section: Section, *, creates: bool = False) -> dict[str, str]:
+        """Return the values of a section, also those that some chats alone are shown.
+
+        creates: whether a store may be made.
+        """
+        rows = self._decide(lambda db: core_rows(db, None), creates=creates).shown
+        return {row.key: row.value for row in rows if row.section == section}
+
+    @operation(ImportCoreMemory, effect="append", reads_paths=True)
+    def import_file(self, asked: ImportCoreMemory) -> CoreImportReport:
+        path = Path(asked.path)
+        if self._is_view(path) and (shown := self._view.read()) is not None:
+            return self._import_view(path, shown.view, shown.base)
+        data = contents(path)
+        if is_json(path):
+            return self._import(sections_of_json(data, path), force=True)
+        said, skipped = sections_of_text(data, path)
+        done = self._import(said, force=asked.force)
+        done.skipped = skipped
+        return done
+
+    def take_over(self, text: str, name: str) -> CoreImportReport:
+        """Set what a Markdown text says and the core memory does not, as `import_file` does, but nothing that
+        this text, by its `name`, has said before: what was deleted since stays deleted.
+
+        Each event has an id of its own for its name, key and value, by which the log knows it again.
+        """
+        said, skipped = parse(text)
+        done = self._changes(said, force=False)
+        ids = {each: _once(name, each) for each in done.set}
+        known = self._decide(lambda db: {each for each in ids.values() if "core" in streams_of(db, each)})
+        done.set = [each for each in done.set if ids[each] not in known]
+        done.skipped = skipped
+        done.warnings = warnings_of(self._append(_updated(each, ids[each]) for each in done.set))
+        return done
+
+    def _is_view(self, path: Path) -> bool:
+        try:
+            return path.samefile(self._view.path)
+        except OSError:
+            return False
+
+    def _import_view(self, path: Path, view: bytes, base: bytes | None) -> CoreImportReport:
+        said = sections_of_json(view, path)
+        # What it was before the change is unknown where somebody removed what memlog keeps of it.
+        done = self._import(said, force=True, base=None if base is None else sections_of_json(base, path))
+        self._view.take_over(view)
+        self.get()  # which writes the view anew
+        return done
+
+    def _import(self, said: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> CoreImportReport:
+        done = self._changes(said, force=force, base=base)
+        events: list[Event] = [_updated(each) for each in done.set]
+        events += [CoreMemoryDeleted(section=each.section, key=each.key) for each in done.deleted]
+        if events:
+            done.warnings = warnings_of(self._append(events))
+        return done
+
+    def _changes(self, said: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> CoreImportReport:
+        """The changes that make the core memory agree with a file.
+
+        base: the file before a change by hand; only differences from it count.
+        """
+        standing, values = _values(self._decide(core_memory, creates=True)), _values(said)
+        before = {} if base is None else _values(base)
+        wanted = {
+            name: value
+            for name, value in values.items()
+            if value not in (standing.get(name), before.get(name)) and (force or name not in standing)
+        }
+        kept = [name for name in values if name in standing and name not in wanted]
+        removed = [name for name in before if name in standing and name not in values]
+        return CoreImportReport(
+            set=[CoreValue(*name, value) for name, value in wanted.items()],
+            deleted=[CoreValue(*name, standing[name]) for name in removed],
+            kept=[CoreValue(*name, standing[name]) for name in kept],
+            other=0 if force else sum(values[name] != standing[name] for name in kept),
+            skipped=0,
+        )
+
+
+def _shown(db: Connection, people: People, chat: str | None) -> CoreMemory:
+    """Return the core memory that contexts of a chat show; without one, those that name none."""
+    is_of_all = automatic_scope(db, people, chat).scope == "store"
+    own = people.joined(chat) if chat is not None else frozenset[str]()
+    memory = CoreMemory(user={}, agent={})
+    for row in core_rows(db, None if is_of_all else own).shown:
+        getattr(memory, row.section)[row.key] = row.value
+    return memory
+
+
+def _updated(value: CoreValue, event_id: str | None = None) -> CoreMemoryUpdated:
+    return CoreMemoryUpdated(id=event_id, section=value.section, key=value.key, value=value.value)
+
+
+def _once(name: str, value: CoreValue) -> str:
+    """The id of the event that sets a value of the text `name`."""
+    said = "\0".join((name, value.section, value.key, value.value))
+    return short_sha256(said.encode()).hexdigest()[:32]
+
+
+def _values(memory: CoreMemory) -> dict[tuple[Section, str], str]:
+    sections: tuple[tuple[Section, dict[str, str]], ...] = (("user", memory.user), ("agent", memory.agent))
+    return {(section, key): value for section, values in sections for key, value in values.items()}

@@ -1,0 +1,47 @@
+"""Daily events as programs use them: `store.daily`."""
+
+from collections.abc import Sequence
+
+from memlog.eventlog.acknowledgements import Position
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.events import DailyEventRecorded, DailyEventsCompressed
+from memlog.projector.sqlite import Connection
+from memlog.query import daily_events
+from memlog.query.daily_events import DailyEvent
+from memlog.query.ids import unknown
+from memlog.service.engine.engine import OperationGroup
+from memlog.service.engine.operation import not_found, operation
+from memlog.service.engine.requests import event_of
+from memlog.service.memory.conversation_requests import CompressDailyEvents, ListDailyEvents, RecordDailyEvent
+
+_DailyEvents = list[DailyEvent]
+"""Within the class `list` is its method."""
+
+
+class DailyEvents(OperationGroup):
+    """What happened on which day, and what of it was distilled into memories. Every change is an event."""
+
+    @operation(RecordDailyEvent, effect="append")
+    def record(self, asked: RecordDailyEvent) -> Position:
+        if not asked.summary.strip():
+            raise BadInput("the summary is blank", hint="give what happened")
+        return self._append_one(event_of(DailyEventRecorded, asked))
+
+    @operation(ListDailyEvents, effect="read")
+    def list(self, asked: ListDailyEvents) -> _DailyEvents:
+        return self._query(daily_events.daily_events, asked)
+
+    @operation(CompressDailyEvents.named, effect="append")
+    def compress(self, asked: CompressDailyEvents) -> Position:
+        if not asked.ids:
+            raise BadInput("no daily event is named", hint="store.daily.list(uncompressed=True) gives ids")
+        self._decide(lambda db: _check_known(db, asked.ids, asked.memory_ids))
+        ids, memory_ids = [*dict.fromkeys(asked.ids)], [*dict.fromkeys(asked.memory_ids)]
+        return self._append_one(DailyEventsCompressed(id=asked.event_id, ids=ids, memory_ids=memory_ids))
+
+
+def _check_known(db: Connection, ids: Sequence[str], memory_ids: Sequence[str]) -> None:
+    if missing := unknown(db, ids, "daily_events"):
+        raise not_found("daily_event_not_found", *missing)
+    if missing := unknown(db, memory_ids, "memories"):
+        raise not_found("memory_not_found", *missing)

@@ -1,0 +1,516 @@
+"""Classifies a new memory against existing ones: exact duplicate, near duplicate, or new."""
+
+import re
+from collections.abc import Container, Iterator, Sequence
+from itertools import groupby, islice
+from operator import itemgetter
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.categories import read_as
+from memlog.eventlog.content_ids import derived_memory_id, folded, with_quantities
+from memlog.eventlog.encode import draft
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.events import MemoryAccessed, MemorySaved, MemoryUpdated
+from memlog.eventlog.secrets import masked
+from memlog.projector.handlers.memories import TITLE_LENGTH
+from memlog.projector.sqlite import Connection
+from memlog.projector.text import stemming
+from memlog.projector.text.spelling import american
+from memlog.projector.text.stemming import ENGLISH, is_latin
+from memlog.query import memories, provenance
+from memlog.query.memories import Memory
+from memlog.query.merges import DISTILLED, worded_by_somebody
+from memlog.query.provenance import StoredEvent
+from memlog.query.search.duplicate_candidates import likely_memories
+from memlog.service.engine.read_model import Deciding
+from memlog.service.memory.compared_text import (
+    Text,
+    Token,
+    fills,
+    is_in_latin,
+    is_known,
+    joined,
+    joins,
+    negates,
+    turns,
+)
+from memlog.service.memory.save import ALREADY_KNOWN, SAVED, Append, SaveReport, merged_into, save, saved
+
+# Their normalised Levenshtein similarity must be above 0.8. That alone would merge "pays 300" with "pays
+# 800". So each difference must also be known to be harmless: punctuation of sentences; and in a language
+# whose words memlog knows (`Text.language`) another spelling, a typo, fillers, one word more, or two
+# clauses in another order. Numbers, names, signs, labels, code, tenses and words that change the meaning of
+# a sentence (`meaning_words`) must be the same.
+#
+# In doubt, two memories stay apart.
+
+ALIKE = 0.8
+"""The similarity, from 0 to 1, above which a text may be a near duplicate."""
+
+LONGEST = 10_000
+"""Characters. Longer texts are documents, and a fifth of one is too much to lose."""
+
+_MOST_ADDED = 1
+"""Words, beside fillers, that a near duplicate may add."""
+
+_LONGEST_PHRASE = 3
+"""Words, beside fillers, that it may add behind its last one instead: "by card"."""
+
+_SHORTEST_ADDED = 3
+"""Letters."""
+
+_CLAUSES = 8
+"""Orders of clauses to try."""
+
+_SHORTEST_CHINESE_CLAUSE = 4
+"""Characters: 上海 and 海上 are two words, 蜜蜂 and 蜂蜜, too."""
+
+_OF_TENSES = frozenset("iиы")
+"""Vowels within a word by which Finnish and Russian tell tenses: katsomme, katsoimme; назвал, называл."""
+
+_SHORTEST_ENDING = 2
+_CYRILLIC = re.compile("[а-я]+")
+
+# Letters of a word in which a typo is recognised.
+_SHORTEST_TYPO = 4
+_SHORTEST_TWO_TYPOS = 9
+# The same without a dictionary: a letter too many or too few, and another letter.
+_SHORTEST_UNKNOWN_TYPO = 5
+_SHORTEST_OTHER_LETTER = 7
+
+
+def similarity(older: Text, newer: Text) -> float | None:
+    """The similarity, above `ALIKE` to 1, if `newer` is a near duplicate of `older`; else None."""
+    from rapidfuzz.distance import Levenshtein
+
+    language = _common(older, newer)
+    for words in _orders(older.tokens, newer.tokens, language):
+        alike = Levenshtein.normalized_similarity(joined(words), newer.joined, score_cutoff=ALIKE)
+        if alike > ALIKE and _says_all(words, newer.tokens, language):
+            return alike
+    return None
+
+
+def says_all(text: Text, other: Text) -> bool:
+    """Whether `text` says all that `other` says, whatever their similarity."""
+    language = _common(other, text)
+    orders = _orders(other.tokens, text.tokens, language)
+    return any(_says_all(words, text.tokens, language) for words in orders)
+
+
+def _common(one: Text, other: Text) -> str | None:
+    return one.language if one.language == other.language else None
+
+
+def _orders(
+    older: Sequence[Token], newer: Sequence[Token], language: str | None
+) -> Iterator[Sequence[Token]]:
+    """The older text's words as they are, then with two clauses exchanged as in the newer text."""
+    yield older
+    if language is None:
+        return
+    before, now = ([token.word for token in tokens] for tokens in (older, newer))
+    start = _apart(before, now)
+    end = _apart(before[start:][::-1], now[start:][::-1])
+    for first, last in dict.fromkeys(((0, len(older)), (start, len(older) - end))):
+        if first < len(newer):
+            fixed = {token.word for token in newer if token.is_fixed}
+            for part in islice(_exchanged(older[first:last], newer[first].word, fixed), _CLAUSES):
+                yield [*older[:first], *part, *older[last:]]
+
+
+def _exchanged(part: Sequence[Token], first: str, fixed: Container[str]) -> Iterator[Sequence[Token]]:
+    """Two clauses in the other order, adjacent or joined by "and", so that `first` begins them.
+
+    fixed: the fixed words of the newer text. A capital at the beginning of one text makes no name.
+    """
+    for at in range(1, len(part)):
+        before, here, behind = part[:at], part[at], part[at + 1 :]
+        if here.word == first and _is_clause(before, fixed) and _is_clause(part[at:], fixed):
+            yield [*part[at:], *before]
+        is_joint = joins(here.word) and behind and behind[0].word == first
+        if is_joint and min(len(before), len(behind)) > 1:
+            yield [*behind, here, *before]
+
+
+def _is_clause(tokens: Sequence[Token], fixed: Container[str]) -> bool:
+    """Whether words may be moved: not a number, name or "not" alone, and not a single Chinese word.
+
+    The place of a name tells who does what, but in Russian its ending does.
+    """
+    if all(token.is_cjk for token in tokens):
+        return len(tokens) >= _SHORTEST_CHINESE_CLAUSE
+    word = tokens[0].word
+    is_russian_name = _CYRILLIC.fullmatch(word) is not None and not turns(word)
+    return len(tokens) > 1 or not tokens[0].is_fixed or word not in fixed or is_russian_name
+
+
+def _says_all(older: Sequence[Token], newer: Sequence[Token], language: str | None) -> bool:
+    told = 0
+    for leading, before, after in _differences(older, newer):
+        lost, added = _unmatched(before, after, language)
+        if language is None or any(token.is_fixed for token in (*lost, *added)):
+            return False
+        # "Not" and "not always" are not the same.
+        if (lost or added) and leading is not None and negates(leading.word):
+            return False
+        # Chinese words look like names, so only fillers may be added.
+        characters = [token for token in added if token.is_cjk]
+        if not all(_are_fillers(each, leading, language) for each in (lost, characters)):
+            return False
+        more = [t.word for t in added if not t.is_cjk and not fills(t.word, language)]
+        is_phrase = not before and after[-1] is newer[-1] and len(more) <= _LONGEST_PHRASE
+        if not all(_is_content(word, language) for word in (more[-1:] if is_phrase else more)):
+            return False
+        told += min(len(more), 1) if is_phrase else len(more)
+    return told <= _MOST_ADDED
+
+
+def _is_content(word: str, language: str) -> bool:
+    """Whether a word of the language may be added: a function word, such as "will", changes the others."""
+    return (
+        len(word) >= _SHORTEST_ADDED
+        and is_latin(word) == is_in_latin(language)
+        and word not in stemming.stop_words().get(language, ())
+        and (language != ENGLISH or is_known(word))
+    )
+
+
+def _differences(
+    older: Sequence[Token], newer: Sequence[Token]
+) -> Iterator[tuple[Token | None, list[Token], list[Token]]]:
+    """The parts that differ, between the words that both have in the same place, and the word before them."""
+    from rapidfuzz.distance import Levenshtein
+
+    steps = Levenshtein.opcodes([token.word for token in older], [token.word for token in newer])
+    for is_equal, run in groupby(steps, key=lambda step: step.tag == "equal"):
+        if not is_equal:
+            each = list(run)
+            at = each[0].src_start
+            yield (
+                older[at - 1] if at else None,
+                list(older[at : each[-1].src_end]),
+                list(newer[each[0].dest_start : each[-1].dest_end]),
+            )
+
+
+def _unmatched(
+    before: Sequence[Token], after: Sequence[Token], language: str | None
+) -> tuple[list[Token], list[Token]]:
+    """The words of each part without a match in the other part, in order."""
+    lost: list[Token] = []
+    added: list[Token] = []
+    rest = list(after)
+    for token in before:
+        at = next((at for at, other in enumerate(rest) if _is_same_token(token, other, language)), None)
+        if at is None:
+            lost.append(token)
+        else:
+            added += rest[:at]
+            rest = rest[at + 1 :]
+    return lost, added + rest
+
+
+def _are_fillers(tokens: Sequence[Token], leading: Token | None, language: str) -> bool:
+    words = [token.word for token in tokens if not token.is_cjk]
+    characters = "".join(token.word for token in tokens if token.is_cjk)
+    before = leading.word if leading is not None and leading.is_cjk else ""
+    is_filling = fills(characters, language) or fills(before + characters, language)
+    return is_filling and all(fills(word, language) for word in words)
+
+
+def _is_same_token(one: Token, other: Token, language: str | None) -> bool:
+    """Whether two words are one: in another spelling, or with a typo."""
+    if one.word == other.word:
+        return True
+    if language is None or one.is_fixed or other.is_fixed or one.is_cjk or other.is_cjk:
+        return False
+    if is_latin(one.word) != is_in_latin(language):
+        return False
+    is_form = language == ENGLISH and _is_form(one.word, other.word)
+    return is_form or _is_typo(one.word, other.word, language)
+
+
+def _is_form(one: str, other: str) -> bool:
+    """Whether two English words differ in British spelling, in number, or as `drinks` and `drinking` do.
+
+    A progressive tense has an auxiliary, which is a word more.
+    """
+    if _spelled(one) == _spelled(other):
+        return True
+    short, long = sorted((one, other), key=len)
+    return short.endswith("s") and long.endswith("ing") and short[:-1] == long[:-3]
+
+
+def _spelled(word: str) -> str:
+    """An English word in one spelling and number."""
+    spelled = american(word).replace("is", "iz").replace("ys", "yz")
+    # `https` is no plural.
+    return spelled.removesuffix("s") if re.search("[aeiou].+s$", word) else spelled
+
+
+def _is_typo(one: str, other: str, language: str) -> bool:
+    """Whether one word is the other with a typo, which rarely hits the first letter or makes another word.
+
+    In English just one of the two must be in the dictionary. Another ending, by the last letter or by the
+    stem, is another case or tense.
+    """
+    from rapidfuzz.distance import OSA
+
+    known = [is_known(word) for word in (one, other)]
+    longest = max(len(one), len(other))
+    if one[0] != other[0] or all(known) or longest < _SHORTEST_TYPO:
+        return False
+    is_form = _stem(one, language) == _stem(other, language) and not _is_doubled(one, other)
+    if is_form or (one[-1] != other[-1] and sorted(one) != sorted(other)):
+        return False
+    if language == ENGLISH:
+        most = 2 if longest >= _SHORTEST_TWO_TYPOS else 1
+        return any(known) and OSA.distance(one, other, score_cutoff=most) <= most
+    return OSA.distance(one, other, score_cutoff=1) <= 1 and _is_slip(one, other)
+
+
+def _stem(word: str, language: str) -> str:
+    if language == ENGLISH:
+        return stemming.english_stem(word)
+    return next((stem for _, stem in stemming.stems([word], [language])), word)
+
+
+def _is_slip(one: str, other: str) -> bool:
+    """Whether two words that differ in one place are long enough to be one, and not of two tenses."""
+    if len(one) == len(other):
+        return sorted(one) == sorted(other) or len(one) >= _SHORTEST_OTHER_LETTER
+    long = max(one, other, key=len)
+    is_tense = long[_apart(one, other)] in _OF_TENSES and not _is_doubled(one, other)
+    return len(long) >= _SHORTEST_UNKNOWN_TYPO and not is_tense
+
+
+def _is_doubled(one: str, other: str) -> bool:
+    """Whether one word has a letter twice, before the ending, that the other has once."""
+    short, long = sorted((one, other), key=len)
+    at = _apart(one, other)
+    is_one_more = len(long) == len(short) + 1 and long[at:][1:] == short[at:]
+    return is_one_more and long[at] == long[at - 1] and len(short) - at >= _SHORTEST_ENDING
+
+
+def _apart(one: Sequence[str], other: Sequence[str]) -> int:
+    """The first place at which two words, or two lists of words, differ."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
+
+
+_GIVEN = ("category", "kind", "importance", "topic", "title")
+
+
+def as_own(memory: Memory) -> MemorySaved:
+    """Return the event that makes a memory somebody's own, as it is."""
+    return MemorySaved(
+        memory_id=memory.memory_id,
+        content=memory.content,
+        title=memory.title if memory.title != memory.content[:TITLE_LENGTH] else None,
+        category=memory.category,
+        kind=memory.kind,
+        importance=memory.importance,
+        topic=memory.topic,
+        chat_id=memory.chat,
+        tags=memory.tags or None,
+    )
+
+
+def taken_over(memory: Memory, event: MemorySaved, content: str) -> MemorySaved:
+    """Return the event that makes a memory the own of whoever saves `event`, which says the same.
+
+    What they do not give stays as it is.
+    """
+    plain = MemorySaved(content=content)
+    given = {name: getattr(event, name) for name in _GIVEN if getattr(event, name) != getattr(plain, name)}
+    tags = [*dict.fromkeys([*memory.tags, *(event.tags or ())])]
+    said = replace(event, memory_id=memory.memory_id, content=content, chat_id=memory.chat, tags=tags or None)
+    kept = {name: getattr(as_own(memory), name) for name in _GIVEN}
+    return replace(said, **kept | given)
+
+
+_CANDIDATES = 20
+"""Memories to compare with, from the full-text index."""
+
+_OF_A_MERGE = 0.1
+"""Importance that a merge adds."""
+
+_DIGITS = 6
+"""Of an importance, lest 0.7 + 0.1 be 0.7999999999999999."""
+
+
+class Decision(NamedTuple):
+    """What becomes of a text: the memory that has it, and the event that says so."""
+
+    memory_id: str
+    decision: str
+    event: Event | bytes
+
+
+def save_once(
+    append: Append, decide: Deciding, log: Path, event: MemorySaved, *, any_chat: bool
+) -> SaveReport:
+    """Save `event`, which names no memory_id, unless a memory says the same.
+
+    decide: calls a function with the read model of the log as it is now.
+    any_chat: compare with the memories of every chat, not only those of its own.
+
+    Raises:
+        BadInput: the event cannot be stored, or another event has its id.
+        Busy, LogError: as `Append`.
+        DatabaseError: the read model cannot be read.
+    """
+    try:
+        draft(event)
+    except BadInput:
+        # `save` refuses it with a message that cannot contain a key.
+        return save(append, event)
+    memory_id, decision, found = decide(lambda db: decided(db, log, event, any_chat), creates=True)
+    (position,) = append([found])
+    return saved(memory_id, decision, position)
+
+
+def decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> Decision:
+    """What becomes of `event`, by the memories that there are; see `save_once`."""
+    own_id = derived_memory_id(event.chat_id, event.content)
+    before = _tried_before(db, log, event)
+    if before is not None:
+        return _again(before, event, own_id)
+    own = memories.memory(db, own_id)
+    if (
+        own is not None
+        and folded(own.content) == folded(event.content)
+        and not _is_same(own.content, event.content)
+    ):
+        # It says 5² or mW, and this one 52 or MW.
+        own_id = derived_memory_id(event.chat_id, with_quantities(event.content))
+        own = memories.memory(db, own_id)
+    is_kept = own is not None and (own.archived_at is None or event.source not in DISTILLED)
+    if own is not None and is_kept and _is_same(own.content, event.content):
+        return _known(db, own, event)
+    if len(event.content) > LONGEST or (found := _of_others(db, event, own, any_chat)) is None:
+        return Decision(own_id, SAVED, msgspec.structs.replace(event, memory_id=own_id))
+    return found
+
+
+def _of_others(db: Connection, event: MemorySaved, own: Memory | None, any_chat: bool) -> Decision | None:
+    """The decision by comparison with memories of similar length; None to save it.
+
+    own: the memory with the id of this text, which may have another text by now.
+    """
+    new = Text(event.content)
+    texts = [(memory, Text(memory.content)) for memory in _candidates(db, event, own, any_chat)]
+    same = [memory for memory, text in texts if text.normalised == new.normalised]
+    if same:
+        return _known(db, min(same, key=lambda memory: memory.chat != (event.chat_id or None)), event)
+    if own is not None and own.archived_at is not None:
+        return None
+    for memory, text in texts:
+        if own is not None and memory.memory_id == own.memory_id and says_all(text, new):
+            return _known(db, memory, event, memory.content)
+    alike = [
+        (found, memory, text)
+        for memory, text in texts
+        if _may_become(memory, event) and (found := similarity(text, new)) is not None
+    ]
+    if not alike:
+        return None
+    _, memory, text = max(alike, key=itemgetter(0))
+    if event.source in DISTILLED and memory.memory_id in worded_by_somebody(db):
+        # A model words nothing anew that somebody saved.
+        return _known(db, memory, event) if says_all(text, new) else None
+    return _merged(db, memory, event)
+
+
+def _candidates(db: Connection, event: MemorySaved, own: Memory | None, any_chat: bool) -> list[Memory]:
+    # Half to twice as long, since white space and punctuation are not compared.
+    lengths = (len(event.content) // 2, min(len(event.content) * 2, LONGEST))
+    chat = event.chat_id or None
+    found = likely_memories(
+        db, event.content, chat=chat, any_chat=any_chat, lengths=lengths, limit=_CANDIDATES
+    )
+    if own is None or own.archived_at is not None or len(own.content) > LONGEST or own in found:
+        return found
+    return [*found, own]
+
+
+def _may_become(memory: Memory, event: MemorySaved) -> bool:
+    """Whether `event` may update a memory: of its kind, category and topic, and not changed after it."""
+    now = timestamps.now() if event.ts is None else timestamps.normalised(event.ts, naive_is_utc=False)
+    return (
+        (memory.kind, read_as(memory.category)) == (event.kind, event.category)
+        and (not memory.topic or not event.topic or memory.topic == event.topic)
+        and memory.updated_at <= now
+    )
+
+
+def _is_same(stored: str, content: str) -> bool:
+    """Whether a stored text is `content`, with or without masked keys."""
+    said = folded(with_quantities(stored))
+    return said in (folded(with_quantities(content)), folded(with_quantities(masked(content))))
+
+
+def _known(db: Connection, memory: Memory, event: MemorySaved, content: str | None = None) -> Decision:
+    """The decision about what a memory says. content: its text where it says more than `event`."""
+    if _is_taken_over(db, memory, event):
+        return Decision(memory.memory_id, SAVED, taken_over(memory, event, content or event.content))
+    accessed = MemoryAccessed(id=event.id, ts=event.ts, memory_ids=[memory.memory_id], by="save")
+    return Decision(memory.memory_id, ALREADY_KNOWN, accessed)
+
+
+def _merged(db: Connection, memory: Memory, event: MemorySaved) -> Decision:
+    if _is_taken_over(db, memory, event):
+        return Decision(memory.memory_id, SAVED, taken_over(memory, event, event.content))
+    new_tags = [tag for tag in event.tags or () if tag not in memory.tags]
+    updated = MemoryUpdated(
+        id=event.id,
+        ts=event.ts,
+        memory_id=memory.memory_id,
+        content=event.content,
+        title=event.title or None,
+        topic=event.topic or None,
+        importance=min(1.0, round(max(memory.importance, event.importance) + _OF_A_MERGE, _DIGITS)),
+        tags=[*memory.tags, *dict.fromkeys(new_tags)] if new_tags else None,
+    )
+    return Decision(memory.memory_id, merged_into(memory.memory_id), updated)
+
+
+def _is_taken_over(db: Connection, memory: Memory, event: MemorySaved) -> bool:
+    """Whether somebody saves what a model distilled, and nobody has worded."""
+    return event.source not in DISTILLED and memory.memory_id not in worded_by_somebody(db)
+
+
+# A second try
+
+
+def _tried_before(db: Connection, log: Path, event: MemorySaved) -> StoredEvent | None:
+    if event.id is None:
+        return None
+    found = provenance.stored(db, log, event.id, "memory")
+    return found if found is not None and found.id == event.id else None
+
+
+def _again(before: StoredEvent, event: MemorySaved, own_id: str) -> Decision:
+    """The decision of the first try, with its line, which counts once.
+
+    Raises:
+        BadInput: the stored event has another content.
+    """
+    members = msgspec.json.decode(before.raw)
+    memory_id, *others = members.get("memory_ids") or [members.get("memory_id")]
+    is_same = before.type == "memory_accessed" or _is_same(members.get("content") or "", event.content)
+    decision = {
+        "memory_saved": SAVED,
+        "memory_updated": merged_into(memory_id),
+        "memory_accessed": ALREADY_KNOWN,
+    }.get(before.type)
+    if decision is None or others or not is_same:
+        raise BadInput(f"the event {before.id} says something else", hint="give another id, or none")
+    return Decision(memory_id or own_id, decision, before.raw.encode())

@@ -1,0 +1,236 @@
+"""Memories as a program saves, reads and changes them: `store.memories`."""
+
+from collections.abc import Container, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+from msgspec.structs import replace
+
+from memlog.eventlog.acknowledgements import Position
+from memlog.eventlog.encode import new_id
+from memlog.eventlog.envelope import Event
+from memlog.eventlog.errors import BadInput, NotFound
+from memlog.eventlog.events import (
+    ChangeUndone,
+    MemoriesMerged,
+    MemoryAccessed,
+    MemoryArchived,
+    MemoryDeleted,
+    MemorySaved,
+    MemoryUpdated,
+)
+from memlog.eventlog.extraction import Extraction, MergeDecision
+from memlog.projector.sqlite import Connection
+from memlog.query import ids, memories
+from memlog.query.conflicts import MemoryConflict, conflicts
+from memlog.query.memories import Memory, memory
+from memlog.query.merges import last_merge, merged_again_into, worded_by_somebody
+from memlog.query.provenance import StoredEvent
+from memlog.service.engine.engine import OperationGroup
+from memlog.service.engine.operation import not_found, operation
+from memlog.service.engine.read_model import Deciding
+from memlog.service.engine.requests import event_of
+from memlog.service.memory import fading
+from memlog.service.memory.duplicates import as_own, save_once
+from memlog.service.memory.fading import DecayMemories, DecayReport, PruneMemories, PruneReport
+from memlog.service.memory.requests import (
+    ArchiveMemories,
+    ArchiveMemory,
+    DeleteMemory,
+    GetMemory,
+    ListConflicts,
+    ListMemories,
+    ResolveConflict,
+    SaveMemory,
+    ShowHistory,
+    TouchMemories,
+    UnmergeMemory,
+    UpdateMemory,
+)
+from memlog.service.memory.save import Append, SaveReport, save
+
+
+def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequence[str]) -> MemoryConflict:
+    """Archive the memories of a conflict that are not kept, and make the others somebody's own. Raises as
+    `Memories.resolve`."""
+    found, holding, own, active = decide(partial(_standing, log=log, name=name, keep=keep))
+    if found is None or found.state not in ("waiting", "queued"):
+        raise NotFound(
+            f"no conflict {name!r} waits for a decision",
+            hint="store.memories.conflicts()",
+        )
+    ids, proposed = _members(found)
+    kept = {*keep}
+    if not kept or not (kept <= {*ids} or kept == {*proposed}):
+        hint = f"one or several of {', '.join(ids)}" + "".join(f"; or {each} alone" for each in proposed)
+        raise BadInput("keep names no memory of the conflict", hint=hint)
+    held = [each for each in holding if each is not None]
+    if len(held) < len(holding):
+        raise BadInput("keep names a memory that there is no more", hint="store.memories.list()")
+    decision = MergeDecision(
+        "different" if kept == {*ids} else "accepted" if kept == {*proposed} else "contradiction",
+        ids,
+        [each.event_id for each in found.memories],
+        keep[0] if len(kept) == 1 else None,
+    )
+    # They count with the line that closes them.
+    origin = Extraction(
+        new_id(), "person", "resolve", memory_ids=ids if decision.relation == "accepted" else []
+    )
+    changes: list[Event] = [
+        MemoryArchived(memory_id=each, extraction=origin) for each in active if each not in kept
+    ]
+    changes += [replace(as_own(each), extraction=origin) for each in held if each.memory_id not in own]
+    closing = MemoriesMerged(
+        id=origin.id,
+        event_ids=decision.event_ids,
+        chat_id=held[0].chat,
+        topic=held[0].topic,
+        category=held[0].category,
+        decisions=[decision],
+    )
+    append([*changes, closing])
+    found.state, found.decided_by, found.memory_id = "decided", "person", decision.memory_id
+    return found
+
+
+def _standing(
+    db: Connection, log: Path, name: str, keep: Sequence[str]
+) -> tuple[MemoryConflict | None, list[Memory | None], Container[str], list[str]]:
+    """The conflict, the memories that are to be kept, those that somebody worded, and the active ones of it:
+    what a proposal has been since it was made stays, so that taking the decision back restores it."""
+    found = next((each for each in conflicts(db, log) if each.id == name), None)
+    ids, proposed = ([], []) if found is None else _members(found)
+    active = [each for each in (*ids, *proposed) if _is_active(db, each)]
+    return found, [memory(db, each) for each in dict.fromkeys(keep)], worded_by_somebody(db), active
+
+
+def _members(found: MemoryConflict) -> tuple[list[str], list[str]]:
+    """The ids of the memories of a conflict, and of the proposed one, if any."""
+    proposed = [] if found.proposed is None else [found.proposed.memory_id]
+    return [each.memory_id for each in found.memories], proposed
+
+
+def _is_active(db: Connection, memory_id: str) -> bool:
+    found = memory(db, memory_id)
+    return found is not None and found.archived_at is None
+
+
+def unmerge(append: Append, decide: Deciding, memory_id: str) -> list[Memory]:
+    """Take the newest merge into a memory back, and return what it was made of. Raises as
+    `Memories.unmerge`."""
+    merge, into, known = decide(
+        lambda db: (last_merge(db, memory_id), merged_again_into(db, memory_id), memory(db, memory_id))
+    )
+    if into is not None:
+        raise BadInput(
+            f"the memory {memory_id!r} was merged into {into!r} since",
+            hint="take that merge back first: store.memories.unmerge()",
+        )
+    if merge is None and known is None:
+        raise not_found("memory_not_found", memory_id)
+    if merge is None:
+        raise BadInput(
+            f"the memory {memory_id!r} is no merge of others, or the merge was taken back before",
+            hint="store.memories.history() shows what made it",
+        )
+    append([ChangeUndone(event_ids=merge.event_ids)])
+    return decide(lambda db: [found for each in merge.memory_ids if (found := memory(db, each)) is not None])
+
+
+_Memories = list[Memory]
+_Conflicts = list[MemoryConflict]
+"""Within the class `list` is its method."""
+
+
+class Memories(OperationGroup):
+    """The memories of a store. Every change is an event; the log loses nothing."""
+
+    @operation(SaveMemory, effect="append")
+    def save(self, asked: SaveMemory) -> SaveReport:
+        event = event_of(MemorySaved, asked)
+        if asked.looks_for_duplicates:
+            return save_once(
+                self._append, self._decide, self._engine.log_path, event, any_chat=asked.any_chat
+            )
+        return save(self._append, event)
+
+    @operation(GetMemory, effect="read", missing="memory_not_found")
+    def get(self, asked: GetMemory) -> Memory | None:
+        """Returns None if no memory has this id."""
+        return self._query(memories.memory, asked)
+
+    @operation(ShowHistory, effect="read", missing="memory_not_found")
+    def history(self, asked: ShowHistory) -> list[StoredEvent]:
+        return self._read(lambda db: memories.history(db, self._engine.log_path, asked.memory_id))
+
+    @operation(ListConflicts, effect="read")
+    def conflicts(self, _: ListConflicts) -> _Conflicts:
+        return self._read(lambda db: conflicts(db, self._engine.log_path))
+
+    @operation(ResolveConflict, effect="append")
+    def resolve(self, asked: ResolveConflict) -> MemoryConflict:
+        return resolve(self._append, self._decide, self._engine.log_path, asked.conflict, [*asked.keep])
+
+    @operation(UnmergeMemory, effect="append")
+    def unmerge(self, asked: UnmergeMemory) -> _Memories:
+        return unmerge(self._append, self._decide, asked.memory_id)
+
+    @operation(UpdateMemory, effect="append")
+    def update(self, asked: UpdateMemory) -> Position:
+        if asked.is_empty:
+            raise BadInput("nothing is to be changed", hint="give a field of the memory, such as content")
+        return self._change([asked.memory_id], event_of(MemoryUpdated, asked))
+
+    @operation(ArchiveMemory, effect="append")
+    def archive(self, asked: ArchiveMemory) -> Position:
+        return self._change([asked.memory_id], MemoryArchived(memory_id=asked.memory_id))
+
+    @operation(ArchiveMemories, effect="append")
+    def archive_all(self, asked: ArchiveMemories) -> _Memories:
+        memory_ids = [*dict.fromkeys(asked.memory_ids)]
+        if not memory_ids:
+            raise BadInput("no memory is named", hint="give memory_ids")
+        found = self._decide(lambda db: [memories.memory(db, each) for each in memory_ids])
+        if unknown := [name for name, memory in zip(memory_ids, found, strict=True) if memory is None]:
+            raise not_found("memory_not_found", *unknown)
+        active = [memory for memory in found if memory is not None and memory.archived_at is None]
+        if not asked.dry_run:
+            self._append(MemoryArchived(memory_id=memory.memory_id) for memory in active)
+        return active
+
+    @operation(DeleteMemory, effect="append", missing="memory_not_found")
+    def delete(self, asked: DeleteMemory) -> Position | Literal[False]:
+        """Returns False if no memory has this id."""
+        if self._unknown([asked.memory_id]):
+            return False
+        return self._append_one(MemoryDeleted(memory_id=asked.memory_id))
+
+    @operation(TouchMemories.named, effect="append")
+    def touch(self, asked: TouchMemories) -> Position:
+        return self._change(asked.memory_ids, MemoryAccessed(memory_ids=[*dict.fromkeys(asked.memory_ids)]))
+
+    @operation(ListMemories, effect="read")
+    def list(self, asked: ListMemories) -> _Memories:
+        found = self._query(memories.memories, asked)
+        asked.check_found(found)
+        return found
+
+    @operation(DecayMemories, effect="append")
+    def decay(self, asked: DecayMemories) -> DecayReport:
+        return fading.decay(self._append, self._decide, asked.rates)
+
+    @operation(PruneMemories, effect="append")
+    def prune(self, asked: PruneMemories) -> PruneReport:
+        return fading.prune(
+            self._append, self._decide, asked.categories, asked.threshold, dry_run=asked.dry_run
+        )
+
+    def _change(self, memory_ids: Sequence[str], event: Event) -> Position:
+        if unknown := self._unknown(memory_ids):
+            raise not_found("memory_not_found", *unknown)
+        return self._append_one(event)
+
+    def _unknown(self, memory_ids: Sequence[str]) -> Sequence[str]:
+        return self._decide(lambda db: ids.unknown(db, memory_ids, "memories"))

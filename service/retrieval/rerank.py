@@ -1,0 +1,116 @@
+"""Ranks the best hits of a search anew, by a provider that reads question and text together."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from memlog.eventlog.errors import ProviderError
+from memlog.eventlog.outgoing import outgoing
+from memlog.query.search.hits import Hit
+from memlog.query.search.nearest import HAS_KEY
+from memlog.service.engine.http_client import Breaker, late
+from memlog.service.engine.settings import RerankProvider
+
+_LONGEST = 4000
+"""Characters of a text that are sent: models that rank read 512 tokens or a few thousand."""
+
+
+class _Score(msgspec.Struct):
+    index: int
+    relevance_score: float
+
+
+class _RankAnswer(msgspec.Struct):
+    results: list[_Score]
+
+
+class _TeiScore(msgspec.Struct):
+    index: int
+    score: float
+
+
+class Reranker:
+    """Ranks hits by a provider. https://docs.cohere.com/reference/rerank,
+    https://huggingface.github.io/text-embeddings-inference/#/Text%20Embeddings%20Inference/rerank
+
+    It is made for one question, whose requests share the time of the provider.
+
+    may_be_sent: whether a hit is. has_key: whether the question holds what looks like a key.
+    """
+
+    def __init__(
+        self, provider: RerankProvider, store: Path, may_be_sent: Callable[[Hit], bool], *, has_key: bool
+    ) -> None:
+        self._provider = provider
+        self._breaker = Breaker(store, "rerank", provider)
+        self._may_be_sent, self._has_key = may_be_sent, has_key
+        self._left = provider.timeout
+
+    def __call__(self, question: str, hits: list[Hit], silent: dict[str, str]) -> list[Hit]:
+        """`hits`, the best `top_n` of them in the order of the provider.
+
+        The scores stay where they are, and the hits change places: a list falls by its scores. What is not
+        sent to a provider keeps its place; so does all where the provider fails.
+        """
+        places = [place for place, hit in enumerate(hits[: self._provider.top_n]) if self._may_be_sent(hit)]
+        if len(places) < 2:
+            return hits
+        if self._has_key:
+            silent["rerank"] = HAS_KEY
+            return hits
+        try:
+            order = self.order(question, [hits[place].content[:_LONGEST] for place in places])
+        except ProviderError as error:
+            silent["rerank"] = error.message
+            return hits
+        scores = [hit.score for hit in hits]
+        ranked = list(hits)
+        for place, number in zip(places, order, strict=True):
+            ranked[place] = hits[places[number]]
+        for hit, score in zip(ranked, scores, strict=True):
+            hit.score = score
+        return ranked
+
+    def order(self, question: str, texts: list[str], *, though_it_rests: bool = False) -> list[int]:
+        """The numbers of `texts`, best first. Scores are of any scale, and only compared.
+
+        Raises:
+            ProviderError: the provider fails, or rests.
+        """
+        if not though_it_rests:
+            self._breaker.check()
+        try:
+            scores = self._scores(question, texts)
+        except ProviderError as error:
+            self._breaker.failed(error)
+            raise
+        self._breaker.worked()
+        return [number for number, _ in sorted(scores, key=lambda scored: -scored[1])]
+
+    def _scores(self, question: str, texts: list[str]) -> list[tuple[int, float]]:
+        if self._left <= 0:
+            raise late(f"{self._provider.base_url}: no answer within {self._provider.timeout:.3g} s")
+        started = time.monotonic()
+        scores = self._answered(question, texts, self._left)
+        self._left -= time.monotonic() - started
+        if sorted(number for number, _ in scores) != list(range(len(texts))):
+            raise ProviderError(f"{self._provider.base_url}: the texts are not ranked one by one")
+        return scores
+
+    def _answered(self, question: str, texts: list[str], seconds: float) -> list[tuple[int, float]]:
+        provider = self._provider
+        url = (provider.base_url or "").rstrip("/")
+        if provider.type == "tei":
+            body: dict[str, Any] = {"query": question, "texts": texts, "truncate": True}
+            found = self._breaker.endpoint(f"{url}/rerank").post(outgoing(body), list[_TeiScore], seconds)
+            return [(each.index, each.score) for each in found]
+        path = "/rerank" if urlsplit(url).path.strip("/") else "/v1/rerank"
+        body = {"query": question, "documents": texts, "top_n": len(texts)}
+        if provider.model is not None:
+            body["model"] = provider.model
+        answer = self._breaker.endpoint(url + path).post(outgoing(body), _RankAnswer, seconds)
+        return [(each.index, each.relevance_score) for each in answer.results]

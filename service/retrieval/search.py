@@ -1,0 +1,322 @@
+"""Searches the read model, caught up with the log; gives contexts, and records them."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from memlog.eventlog.chat import Chat
+from memlog.eventlog.errors import DatabaseError, EmbeddingError, MemlogError
+from memlog.eventlog.events import MemoryAccessed
+from memlog.eventlog.outgoing import has_key
+from memlog.eventlog.store_key import key_of, keyed_hash
+from memlog.eventlog.writer import Log
+from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind, Models
+from memlog.projector.passages import vectors
+from memlog.projector.sqlite import Connection, transaction
+from memlog.projector.text.marks import Marks, marked_places
+from memlog.query.changes import swapped
+from memlog.query.context.compose import Context, compose
+from memlog.query.context.entries import ContextEntry
+from memlog.query.context.given import GivenContext, given_of
+from memlog.query.context.request import BuildContext
+from memlog.query.context.retrieve import ContextHits, asking_message, find
+from memlog.query.context.scope import scope_of
+from memlog.query.event_index import Key
+from memlog.query.facts.answers import FactAnswer
+from memlog.query.facts.question_parser import parse
+from memlog.query.filters import Filters
+from memlog.query.search.certainty import core_hits, rate
+from memlog.query.search.hits import Hit
+from memlog.query.search.hybrid import SearchResult, search
+from memlog.query.search.nearest import HAS_KEY, embedded_part
+from memlog.query.search.request import Search
+from memlog.query.sendable import may_be_sent, question_has_key
+from memlog.service.engine.embedding_models import NO_MODEL
+from memlog.service.engine.read_model import ReadModel, ReadPool, name_pending
+from memlog.service.memory.requests import AskFacts
+from memlog.service.retrieval.requests import AnswerOrContext
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memlog.service.engine.http_client import ProviderState
+    from memlog.service.retrieval.rerank import Reranker
+
+OFF = {"memory": "memory.enabled is false: nothing is searched"}
+
+
+def search_store(reads: ReadPool, asked: Search, *, reranks: bool = True) -> SearchResult:
+    """The result of a search. Providers are asked while no read model is in use: others go on reading.
+
+    reranks: whether a provider that ranks hits anew is asked.
+    """
+    if reads.first.is_off:
+        return SearchResult(hits=[], mode=asked.mode, synced=True, silent=dict(OFF), took_ms=0.0)
+    asking = Asking(reads, asked.text, embeds=asked.mode != "text")
+    rerank = reranker_of(reads.first, reads.read, has_key=asking.has_key) if reranks else None
+    most = asked.k if reads.first.rerank is None else max(asked.k, reads.first.rerank.top_n)
+    wanted = replace(asked, k=most)
+    result = reads.healed(lambda read_model: _searched(read_model, wanted, asking))
+    if rerank is not None:
+        result.hits = swapped(rerank(asked.text, result.hits, result.silent)[: asked.k])
+    if not asking.models.loaded and asked.mode == "vector":
+        result.silent.setdefault("vector", NO_MODEL)
+    return result
+
+
+def _searched(read_model: ReadModel, asked: Search, asking: "Asking") -> SearchResult:
+    db, synced, models, silent = latest_for_search(read_model, asking, is_synced=asked.sync)
+    result = search(
+        db,
+        asked,
+        models,
+        read_model.held_vectors,
+        lambda found: rate(db, asked, models, read_model.sample, found),
+    )
+    if asked.where == Filters() or asked.where == Filters(kinds=frozenset(["memory"])):
+        of_core = [] if asked.is_raw else core_hits(db, asked.question)
+        result.hits = [*of_core, *result.hits][: asked.k]
+        result.certain = result.certain or bool(of_core)
+    result.synced = synced
+    result.silent |= silent
+    return result
+
+
+class Asking:
+    """The models for a question. A provider has embedded it already: nothing is locked meanwhile.
+
+    chat: in which it is said. silent: why one does not work. has_key: whether providers are to be asked,
+    and the question holds what looks like a key.
+    """
+
+    def __init__(
+        self,
+        reads: ReadPool,
+        text: str,
+        *,
+        chat: Chat | None = None,
+        embeds: bool = True,
+        is_synced: bool = True,
+    ) -> None:
+        self.embeds = embeds
+        self.has_key = False
+        self.models = NO_MODELS
+        self.silent: dict[str, str] = {}
+        if embeds:
+            self.models, self.silent = reads.first.model.models_or_why("question")
+        first = self.models.first
+        is_remote = first is not None and first.is_remote
+        if is_remote or reads.first.rerank is not None:
+            # Of the whole: only its beginning is embedded. Beside it stands what its chat said before.
+            self.has_key = (
+                has_key(text)
+                if chat is None
+                else reads.healed(
+                    lambda read_model: question_has_key(read_model.latest(sync=is_synced)[0], text, chat)
+                )
+            )
+        questions = reads.first.questions
+        self.models = Models(*(each and questions.of(each) for each in self.models))
+        if (embedder := self.models.first) is not None and is_remote:
+            before = _AskedBefore(embedder, None if self.has_key else embedded_part(text, embedder))
+            self.models = self.models._replace(first=before)
+
+
+class _AskedBefore:
+    """A remote embedder that has embedded a question, or failed to. text: None where it holds a key."""
+
+    is_remote = True
+
+    def __init__(self, embedder: Embedder, text: str | None) -> None:
+        self.id, self.dimension = embedder.id, embedder.dimension
+        self._vector: NDArray[np.float32] | None = None
+        self._failure = EmbeddingError(HAS_KEY)
+        if text is not None:
+            try:
+                self._vector = embedder.embed([text], "query")
+            except EmbeddingError as error:
+                self._failure = error
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":  # noqa: ARG002
+        """The vector of the question."""
+        if self._vector is None:
+            raise self._failure
+        return self._vector
+
+
+def providers_of(read_model: ReadModel) -> "list[ProviderState]":
+    """How the providers do that searches ask."""
+    known = [breaker.state() for breaker in read_model.model.providers]
+    if read_model.rerank is not None:
+        # Imported here: most stores have no provider.
+        from memlog.service.engine.http_client import Breaker
+
+        known.append(Breaker(read_model.path, "rerank", read_model.rerank).state())
+    return known
+
+
+def reranker_of(
+    read_model: ReadModel, read: Callable[[Callable[[Connection], bool]], bool], *, has_key: bool
+) -> "Reranker | None":
+    """What ranks the hits for one question anew; None where nobody does.
+
+    read: reads the read model. has_key: whether the question holds what looks like a key.
+    """
+    if read_model.rerank is None:
+        return None
+    # Imported here: most stores have no provider.
+    from memlog.service.retrieval.rerank import Reranker
+
+    def is_sendable(hit: Hit) -> bool:
+        return read(lambda db: may_be_sent(db, hit))
+
+    return Reranker(read_model.rerank, read_model.path, is_sendable, has_key=has_key)
+
+
+def latest_for_search(
+    read_model: ReadModel, asking: Asking, *, is_synced: bool
+) -> tuple[Connection, bool, Models, dict[str, str]]:
+    """The read model, whether it has caught up, the models, and what is missing, with the reason."""
+    models, silent = asking.models, dict(asking.silent)
+    first = models.first
+    db, synced = read_model.latest(sync=is_synced, models=models, silent=silent)
+    if models.loaded:
+        name_pending(db, silent)
+    there = vectors.model_of(db) if asking.embeds else None
+    if there is None or (first is not None and there == first.id):
+        return db, synced, models, silent
+    former = read_model.model.for_vectors_of(there)
+    if first is None or former is None:
+        return db, synced, models._replace(first=former or first), silent
+    silent["pending"] = f"the vectors of {there} answer until those of {first.id} are ready: project the log"
+    return db, synced, models._replace(first=former), silent
+
+
+_Made = tuple[Context, GivenContext | None]
+"""A context, and what is to be recorded of it."""
+
+
+def context(reads: ReadPool, log: Log, asked: BuildContext) -> Context:
+    """The context for a message.
+
+    log: where it is recorded what was given.
+    """
+    started = time.perf_counter()
+    if reads.first.is_off:
+        return Context(
+            text="",
+            form=asked.form,
+            counter=asked.counter,
+            max_tokens=asked.max_tokens,
+            tokens=0,
+            frame=0,
+            entries=[],
+            left_out=[],
+            silent=dict(OFF),
+            synced=True,
+        )
+    try:
+        if asked.part == "stable":
+            return reads.healed(lambda read_model: _composed(read_model, asked, ContextHits()))[0]
+        asking = Asking(reads, asked.text, chat=asked.conversation, is_synced=asked.sync)
+        given, said = reads.healed(lambda read_model: _context_of(read_model, asked, asking))
+    except (DatabaseError, EmbeddingError) as error:
+        found = ContextHits(silent={"search": error.message})
+        given, said = reads.healed(lambda read_model: _composed(read_model, asked, found))
+    if said is not None:
+        try:
+            _record(log, given.memory_ids, said)
+        except MemlogError as error:  # the read goes on
+            given.unrecorded = error.message
+    given.took_ms = round((time.perf_counter() - started) * 1000, 3)
+    return given
+
+
+def _record(log: Log, memory_ids: list[str], said: GivenContext) -> None:
+    key = key_of(log.store)
+    given = said.event
+    given.stable, given.turn = (block and keyed_hash(key, block) for block in (said.stable, said.turn))
+    log.append([*([MemoryAccessed(memory_ids=memory_ids)] if memory_ids else []), given])
+
+
+def _context_of(read_model: ReadModel, asked: BuildContext, question: Asking) -> _Made:
+    db, synced, models, silent = latest_for_search(read_model, question, is_synced=asked.sync)
+
+    def found(asked: BuildContext, asking: Key | None) -> ContextHits:
+        rerank = reranker_of(read_model, lambda ask: ask(db), has_key=question.has_key)
+        hits = find(db, asked, models, asking, read_model.sample, rerank)
+        hits.silent.update(silent)
+        return hits
+
+    return _made(read_model, db, asked, found, synced=synced)
+
+
+def _composed(read_model: ReadModel, asked: BuildContext, found: ContextHits) -> _Made:
+    db, synced = read_model.latest(sync=asked.sync)
+    return _made(read_model, db, asked, lambda _, asking: replace(found, asking=asking), synced=synced)
+
+
+def _made(
+    read_model: ReadModel,
+    db: Connection,
+    asked: BuildContext,
+    hits: Callable[[BuildContext, Key | None], ContextHits],
+    *,
+    synced: bool,
+) -> _Made:
+    # One state of the read model: a second person may speak between the choice of the scope and the search.
+    with transaction(db, "DEFERRED"):
+        chosen = scope_of(db, asked, read_model.people, synced=synced)
+        asked = replace(asked, scope=chosen.scope, joined=chosen.joined)
+        asking = asking_message(db, asked)
+        given = compose(db, asked, hits(asked, asking), synced=synced)
+        is_recorded = asked.record and asked.part != "stable" and given.entries
+        said = given_of(db, asked, given, asking) if is_recorded else None
+    given.scope, given.scope_why = chosen.scope, chosen.why
+    return given, said
+
+
+class PreRoute(msgspec.Struct, kw_only=True):
+    """How a message is to be answered.
+
+    route: `facts`: `answer` is all, and no language model is asked. search: a language model answers, with
+        `system` before its prompt. none: the store has nothing about it.
+    answer: from the facts; None with another route.
+    system: the memory context for the system prompt; "" if there is none.
+    citations: the entries of `system` by citation, such as M1.
+    """
+
+    route: Literal["facts", "search", "none"]
+    answer: str | None = None
+    system: str = ""
+    citations: dict[str, ContextEntry] = {}
+
+
+def pre_route(
+    ask: Callable[[AskFacts], FactAnswer],
+    context: Callable[[BuildContext], Context],
+    asked: AnswerOrContext,
+) -> PreRoute:
+    """See `AnswerOrContext`. ask, context: operations of a store."""
+    found = ask(AskFacts(asked.text, chat=asked.chat))
+    # What asks for a place in a list, or for all of it, is not left to a guess where nothing is stored.
+    is_of_list = any(question.ranks or question.top or question.is_list for question in parse(asked.text))
+    if found.found or is_of_list:
+        return PreRoute(route="facts", answer=found.answer)
+    given = context(BuildContext(asked.text, chat=asked.chat, max_tokens=asked.max_tokens))
+    route: Literal["search", "none"] = "search" if given.entries else "none"
+    return PreRoute(route=route, system=given.text, citations=given.citations)
+
+
+Highlighter = Callable[[str], list[tuple[int, int]]]
+"""Returns the parts of a text that a search matched, as (start, end) in characters, in order."""
+
+
+def highlighter(asked: Search) -> Highlighter:
+    """Make the highlighter of a search; where only meaning takes part, no word is why a hit was found."""
+    marks = Marks() if asked.mode == "vector" else asked.question.marks
+    return lambda text: marked_places(text, marks)

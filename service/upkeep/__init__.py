@@ -1,0 +1,1 @@
+"""What keeps a store well: maintenance, erasure, jobs, and the watch."""

@@ -1,0 +1,491 @@
+"""Diagnoses a store and this machine, with a remedy for each problem."""
+
+import os
+import re
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+
+from memlog.eventlog import disk, layout, log_format
+from memlog.eventlog.errors import (
+    DatabaseError,
+    LogError,
+    MemlogError,
+    NotFound,
+    system_error,
+)
+from memlog.eventlog.file_io import ends_with_newline
+from memlog.eventlog.folders import check_store
+from memlog.eventlog.owner import refusals, remove_unusable
+from memlog.eventlog.reader import reading
+from memlog.eventlog.seals.file import read_seals
+from memlog.eventlog.seals.format import Seals
+from memlog.eventlog.seals.losses import LOSS_REMEDY, Loss, Ownership, arriving, grown, losses
+from memlog.eventlog.streams import Segment, by_writer, segments_of, shown
+from memlog.eventlog.unread_files import remedy as remedy_of
+from memlog.eventlog.unread_files import why_not_read
+from memlog.eventlog.watermarks import OpenLoss, ReturnedText, Watermarks
+from memlog.projector import catchup
+from memlog.projector.embedding.cache import check_cache
+from memlog.projector.limits import LONGEST_LIST, LONGEST_NAMES, LONGEST_STRUCTURED
+from memlog.projector.sqlite import (
+    Connection,
+    binding,
+    count_rows,
+    described,
+    remove_database,
+    why_no_vectors,
+    wrapped,
+)
+from memlog.query.conflicts import open_conflicts
+from memlog.query.context.people import People, chats_by_name, nameless_chats
+from memlog.query.context.scope import automatic_scope
+from memlog.query.ids import Conflict, conflicts, plain_texts
+from memlog.service.engine.create import notes_beside
+from memlog.service.engine.read_model import ReadModel
+from memlog.service.engine.settings import LanguageModelProvider
+from memlog.service.upkeep.findings import Finding, examine_models, numbered, or_ok
+
+
+def examine_log(log: Path) -> list[Finding]:
+    """Look at the ends of segments, their seals and names; no line is read.
+
+    Raises:
+        OSError: the log cannot be read.
+    """
+    segments, strangers = segments_of(log)
+    seals = read_seals(log)
+    sealed = numbered(len(seals.last), "segment is sealed", "segments are sealed")
+    unread = (
+        Finding("unread files", "problem", why_not_read(log, path), remedy_of(log, path))
+        for path in strangers
+    )
+    return [
+        _format(log),
+        *or_ok("tail", _tails(segments), "every segment ends with a newline"),
+        *or_ok("seals", _seals(log, segments, seals), sealed),
+        *or_ok("days", _days(segments), "the days of each writer's segments follow each other"),
+        *or_ok("unread files", unread, "everything below log/ is read"),
+    ]
+
+
+def _format(log: Path) -> Finding:
+    try:
+        has_format = log_format.check_writable(log)
+    except LogError as error:
+        return Finding("log format", "problem", error.message, error.hint)
+    said = f"format {log_format.NUMBER}" if has_format else "the next append names it"
+    return Finding("log format", "ok", said)
+
+
+def _tails(segments: list[Segment]) -> Iterator[Finding]:
+    for segment in segments:
+        if segment.is_newest and _has_tail(segment):
+            said = f"{_name(segment)} does not end with a newline: a writer is at it, or was killed"
+            yield Finding("tail", "warning", said, "nothing; the next append to it ends it")
+
+
+def _has_tail(segment: Segment) -> bool:
+    with reading(segment) as fd:
+        return not ends_with_newline(fd, disk.status(fd).st_size)
+
+
+def _seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Finding]:
+    if broken := [line for line in seals.damaged if line.damage != "torn"]:
+        files = ", ".join(sorted({line.file for line in broken}))
+        said = numbered(len(broken), f"line of {files} is damaged", f"lines of {files} are damaged")
+        yield Finding(
+            "seals", "problem", said, "store.maintenance.verify() says which; put back a copy of the log"
+        )
+    unlike_read = Watermarks(log.parent).differences()
+    lost: list[Loss | OpenLoss] = [*losses(log)]
+    for loss in lost + [each for each in unlike_read if isinstance(each, OpenLoss)]:
+        yield Finding("seals", "problem", f"{loss.stream}/{loss.why}", LOSS_REMEDY)
+    for longer in grown(log):
+        yield Finding("seals", "problem", f"{'/'.join(longer.seal.name)}: {longer.why}", longer.remedy)
+    for text in unlike_read:
+        if isinstance(text, ReturnedText):
+            yield Finding("erasures", "warning", f"{text.stream}/{text.why}", "store.erasure.scrub()")
+    yield from _unsealed(log, segments, seals)
+
+
+def _unsealed(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Finding]:
+    unsealed = [
+        segment
+        for made in by_writer(segments).values()
+        for segment in made[:-1]
+        if (segment.stream, segment.name.filename) not in seals.last
+    ]
+    owner = Ownership(log)
+    foreign = sum(owner.is_foreign(segment.name.filename) for segment in unsealed)
+    if own := len(unsealed) - foreign:
+        said = numbered(own, "older segment has no seal", "older segments have no seal")
+        yield Finding("seals", "warning", said, "store.maintenance.seal()")
+    if coming := foreign + len(arriving(log)):
+        one = "segment of another writer has not arrived whole"
+        said = numbered(coming, one, "segments of other writers have not arrived whole")
+        remedy = "copy the log of the other store again; store.maintenance.verify() lists them"
+        yield Finding("seals", "warning", said, remedy)
+
+
+def _days(segments: list[Segment]) -> Iterator[Finding]:
+    """A writer numbers its segments as it makes them, so a day that goes back comes from a wrong clock."""
+    written = [made for (_, writer), made in by_writer(segments).items() if writer]
+    for old, new in (pair for made in written for pair in pairwise(made)):
+        if new.name.day < old.name.day:
+            yield Finding(
+                "days",
+                "warning",
+                f"{_name(old)} has a later day than its successor, {new.name.filename}: the clock went back",
+                "nothing is lost, and later changes hold; set the clock of the machine that wrote them right",
+            )
+
+
+def _name(segment: Segment) -> str:
+    return f"{segment.stream}/{segment.name.filename}"
+
+
+def notes(store: Path) -> list[Finding]:
+    """The notes beside an empty store; [] without any."""
+    folder = notes_beside(store)
+    if folder is None:
+        return []
+    text = f"{shown(folder)} has notes, and the store beside them is empty"
+    return [Finding("notes", "ok", f"{text}: the format memory-folder imports them")]
+
+
+def contradictions(db: Connection) -> list[Finding]:
+    """Memories of which a person is to say which hold; [] without any."""
+    count = open_conflicts(db)
+    text = f"{count} conflicts of memories wait for a person"
+    remedy = "say which hold: store.memories.conflicts() lists them"
+    return [Finding("contradictions", "warning", text, remedy)] if count else []
+
+
+_MOST_CHATS = 8
+
+
+def scope_findings(db: Connection, people: People) -> Iterator[Finding]:
+    """Yield the scope of contexts by default, and the chats that a name or its lack joins or separates."""
+    scope, why, _ = automatic_scope(db, people)
+    yield Finding("scope", "ok", f"{scope}: {shown(why)}")
+    if scope == "store":
+        yield from _shared(db, people)
+    elif nameless := [*nameless_chats(db, people)]:
+        said = f"kept apart, since their messages give no name: {_listed(nameless)}"
+        yield Finding("scope", "ok", f"{said}; context.people joins the chats of one person")
+
+
+def _shared(db: Connection, people: People) -> Iterator[Finding]:
+    """Yield the chats of messengers that share a scope for no other reason than an equal name."""
+    for name, chats in chats_by_name(db).items():
+        alike = [chat for chat in chats if people.is_messenger(chat) and people.owner(chat) is None]
+        if len(alike) > 1:
+            said = f"{name} speaks in {_listed(alike)}: they share their memory, since the name is the same"
+            remedy = "where these are several people, name the chats of each in context.people"
+            yield Finding("scope", "warning", shown(said), remedy)
+
+
+def _listed(chats: list[str]) -> str:
+    more = f" and {len(chats) - _MOST_CHATS:,} more" if len(chats) > _MOST_CHATS else ""
+    return shown(", ".join(chats[:_MOST_CHATS]) + more)
+
+
+MOUNTS = Path("/proc/self/mountinfo")
+
+_WAL_BUG = ((3, 7, 0), (3, 51, 3))
+_LITTLE_ROOM = 256 * 1024 * 1024
+_FEW_INODES = 16  # a rebuild and an append to a new chat make fewer
+_MOST_CONFLICTS = 5
+_MAKE_READABLE = "chmod -R u+rwX on it, or run memlog as its owner; if the disk fails, copy the store"
+_ANEW = "store.maintenance.examine(fix=True) removes what can be made anew"
+_PROJECT = "store.maintenance.project(), or store.maintenance.examine(fix=True)"
+_OVER_A_NETWORK = re.compile(
+    r"nfs\d?|cifs|smb\w*|9p|afs|ceph|glusterfs|lustre|gpfs|beegfs|ocfs2|gfs2|davfs|virtiofs|fuse(\..*)?"
+)
+
+
+def examine(
+    read_model: ReadModel, language_model: LanguageModelProvider | None, *, fix: bool = False
+) -> list[Finding]:
+    """Check everything. With `fix`, only disposable things change: the read model and the cache
+    are made anew, and permissions are taken from others. What cannot be read is a problem.
+    """
+    checks: dict[str, Callable[[], Finding | list[Finding]]] = {
+        "sqlite": _sqlite,
+        "vectors": _vectors,
+        "model": lambda: examine_models(read_model, language_model),
+        "store": lambda: _store(read_model),
+        "file system": lambda: _file_system(read_model.path),
+        "owner": lambda: _owner(read_model.path, fix=fix),
+        "disk": lambda: _room(read_model),
+        "permissions": lambda: _permissions(read_model.path, fix=fix),
+        "read model": lambda: _read_model(read_model, fix=fix),
+        "lines": lambda: _lines(read_model),
+        "long texts": lambda: _long_texts(read_model),
+        "cache": lambda: _cache(read_model, fix=fix),
+        "log": lambda: examine_log(read_model.projector.log),
+        "notes": lambda: notes(read_model.path),
+    }
+    findings: list[Finding] = []
+    for check, look in checks.items():
+        try:
+            found = look()
+        except OSError as error:
+            found = Finding(check, "problem", system_error(error).message, _MAKE_READABLE)
+        findings += found if isinstance(found, list) else [found]
+    return findings
+
+
+def _sqlite() -> Finding:
+    module = binding()
+    said = f"{described()} ({shown(str(module.__file__))})"
+    if not _WAL_BUG[0] <= module.sqlite_version_info < _WAL_BUG[1]:
+        return Finding("sqlite", "ok", said)
+    return Finding(
+        "sqlite",
+        "warning",
+        f"{said}: versions before 3.51.3 can damage a database that two connections write at once;"
+        " memlog writes with one",
+        "pip install --upgrade pysqlite3, or a Python with SQLite 3.51.3",
+    )
+
+
+def _vectors() -> Finding:
+    why = why_no_vectors()
+    if why is None:
+        return Finding("vectors", "ok", "sqlite-vec works")
+    remedy = "pip install pysqlite3 sqlite-vec; all but meaning is searched"
+    return Finding("vectors", "warning", why, remedy)
+
+
+def _store(read_model: ReadModel) -> Finding:
+    try:
+        check_store(read_model.path)
+    except NotFound as error:
+        return Finding("store", "problem", error.message, error.hint)
+    return Finding("store", "ok", shown(read_model.path))
+
+
+def _file_system(store: Path) -> Finding:
+    try:
+        kind = kind_of(store, MOUNTS.read_text())
+    except FileNotFoundError:  # not Linux
+        kind = None
+    if kind is None or not is_over_a_network(kind):
+        return Finding("file system", "ok", kind or "of a kind that cannot be told here")
+    said = f"{kind}: locks and syncs may not hold over a network"
+    return Finding("file system", "warning", said, "keep the store on a disk of this machine, and copy it")
+
+
+def kind_of(folder: Path, mounts: str) -> str | None:
+    """The kind of file system (`ext4`) that `folder` is on; None where it cannot be told.
+
+    mounts: the text of /proc/self/mountinfo.
+    """
+    path = folder.resolve()
+    best, kind = -1, None
+    for line in mounts.splitlines():
+        before, dash, after = line.partition(" - ")
+        fields = before.split(" ")
+        if not dash or len(fields) < 5:
+            continue
+        # A mount point has a space as `\040`.
+        point = Path(re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[4]))
+        # Of two on one folder the later one hides the earlier.
+        if path.is_relative_to(point) and len(point.parts) >= best:
+            best, kind = len(point.parts), after.split(" ")[0]
+    return kind
+
+
+def is_over_a_network(kind: str) -> bool:
+    """Whether locks and syncs may not mean on it what they mean on a disk; of FUSE nobody knows."""
+    return _OVER_A_NETWORK.fullmatch(kind) is not None
+
+
+def _room(read_model: ReadModel) -> Finding:
+    folder = _existing(read_model.path)
+    free, inodes = shutil.disk_usage(folder).free, os.statvfs(folder)
+    current = read_model.projector.generations.current()
+    needed = _LITTLE_ROOM + (0 if current is None else disk.look(current).st_size)
+    if free < needed:
+        said = f"{free:,} bytes are free, a rebuild may need {needed:,}"
+        return Finding("disk", "warning", said, "make room; rm -r cache is always safe")
+    # Some file systems have no fixed number of inodes, and say 0.
+    if inodes.f_files and inodes.f_favail < _FEW_INODES:
+        said = numbered(inodes.f_favail, "more file can be made", "more files can be made")
+        said = f"{said}: the file system is out of inodes"
+        return Finding("disk", "warning", said, "remove files from it; rm -r cache is always safe")
+    return Finding("disk", "ok", f"{free:,} bytes are free")
+
+
+def _existing(folder: Path) -> Path:
+    return folder if disk.is_folder(folder) else _existing(folder.absolute().parent)
+
+
+def _owner(store: Path, *, fix: bool) -> Finding:
+    """Whether this user may read and write all of the store, of which another user may have made a part."""
+    refused = list(refusals(store))
+    if fix:
+        removed = [note for error in refused if (note := remove_unusable(store, error)) is not None]
+        refused = list(refusals(store))
+        if removed and not refused:
+            return Finding("owner", "fixed", "; ".join(removed))
+    if not refused:
+        return Finding("owner", "ok", "the files of the store can be read and written")
+    are = numbered(len(refused), "file or folder is", "files or folders are")
+    said = f"{are} another user's, such as {shown(refused[0].filename)}"
+    return Finding("owner", "problem", said, f"chown -R {os.geteuid()} on the store, as root; {_ANEW}")
+
+
+def _permissions(store: Path, *, fix: bool) -> Finding:
+    open_ones = [path for path in _paths(store) if stat.S_IMODE(disk.look(path).st_mode) & 0o077]
+    if not open_ones:
+        return Finding("permissions", "ok", "only the owner can read the store")
+    are = numbered(len(open_ones), "file or folder is", "files or folders are")
+    said = f"{are} open to others, such as {shown(open_ones[0])}"
+    if not fix:
+        return Finding(
+            "permissions",
+            "problem",
+            said,
+            "chmod -R go= on the store, or store.maintenance.examine(fix=True)",
+        )
+    for path in open_ones:
+        disk.set_mode(path, stat.S_IMODE(disk.look(path).st_mode) & 0o700)
+    return Finding("permissions", "fixed", said)
+
+
+def _paths(store: Path) -> Iterator[Path]:
+    """Memlog's own paths in the store. The folder itself may be shared on purpose; links are left alone."""
+    for name in layout.PRIVATE:
+        path = store / name
+        if path.exists() and not path.is_symlink():
+            yield path
+            yield from (each for each in path.rglob("*") if not each.is_symlink())
+
+
+def _read_model(read_model: ReadModel, *, fix: bool) -> Finding:
+    projector = read_model.projector
+    if not disk.is_folder(projector.log):
+        return Finding("read model", "ok", "the log is empty")
+    found = _behind(read_model)
+    if found.state == "ok" or not fix:
+        return found
+    try:
+        read_model.check_writable()
+        projector.catch_up()
+    except MemlogError as error:
+        return Finding("read model", "problem", error.message, error.hint)
+    return msgspec.structs.replace(found, state="fixed", remedy="")
+
+
+def _behind(read_model: ReadModel) -> Finding:
+    projector = read_model.projector
+    if read_model.is_read_only:
+        return Finding("read model", "warning", "the store cannot be written", "chmod u+w on the store")
+    why = projector.why_unusable()
+    if projector.frozen is not None:
+        return Finding("read model", "warning", projector.frozen.message, projector.frozen.hint)
+    if why is not None:
+        is_missing = projector.generations.current() is None
+        return Finding("read model", "warning" if is_missing else "problem", why, _PROJECT)
+    with wrapped("the read model"):
+        unread = catchup.unread_bytes(projector.live(), projector.log)
+        lines = catchup.unread_lines(projector.live(), projector.log)
+    if lines:
+        return Finding("read model", "warning", f"{unread:,} bytes of the log are not read yet", _PROJECT)
+    waiting = f"; {unread:,} bytes wait for the end of their line" if unread else ""
+    return Finding("read model", "ok", f"up to the log{waiting}")
+
+
+def _lines(read_model: ReadModel) -> list[Finding]:
+    """Lines of the log that no read shows."""
+    try:
+        with wrapped("the read model"):
+            db = read_model.projector.live(read_only=read_model.is_read_only)
+            of_scope = scope_findings(db, read_model.people)
+            return [_conflicts(db), _quarantine(db), *contradictions(db), *of_scope]
+    except DatabaseError:  # `_read_model` reports it
+        return []
+
+
+def _conflicts(db: Connection) -> Finding:
+    """Acknowledged events that no read shows, since an earlier event has their id."""
+    count = count_rows(db, "conflicts")
+    if not count:
+        return Finding("conflicts", "ok", "no id names two events")
+    newest = conflicts(db, _MOST_CONFLICTS)
+    listed = "; ".join(map(_conflict, newest)) + ("; …" if count > len(newest) else "")
+    events = numbered(count, "event is not shown: its id names", "events are not shown: their ids name")
+    remedy = "append what should be found again, with an id of its own"
+    return Finding("conflicts", "warning", f"{events} an earlier one: {listed}", remedy)
+
+
+def _quarantine(db: Connection) -> Finding:
+    count = count_rows(db, "quarantine")
+    if not count:
+        return Finding("quarantine", "ok", "every line is an event")
+    said = numbered(count, "line is not an event that memlog knows", "lines are not events that memlog knows")
+    return Finding(
+        "quarantine", "warning", said, "store.maintenance.quarantine() says where, and what to do about each"
+    )
+
+
+def _conflict(found: Conflict) -> str:
+    stream = shown(found.stream)
+    return (
+        f"{found.id} in {stream}/{found.segment}, byte {found.offset}, after"
+        f" {found.holder_segment}, byte {found.holder_offset}"
+    )
+
+
+def _long_texts(read_model: ReadModel) -> list[Finding]:
+    projector = read_model.projector
+    if not disk.is_folder(projector.log) or projector.why_unusable() is not None:
+        return []
+    with wrapped("the read model"):
+        found = plain_texts(projector.live())
+    findings = (
+        Finding(
+            "long texts",
+            "warning",
+            f"{numbered(each.count, 'event', 'events')} {_OF_A_LONG_EVENT[each.reason]}, such as"
+            f" {shown(each.place)}",
+            _SPLIT,
+        )
+        for each in found
+    )
+    return or_ok("long texts", findings, "every text is indexed by its structure")
+
+
+_OF_A_LONG_EVENT = {
+    "long_text": f"with more than {LONGEST_STRUCTURED:,} characters: found by words as they are written,"
+    " without headings, word stems and parts of names",
+    "long_list": f"with a ranked list of more than {LONGEST_LIST:,} entries, or of fewer with long names:"
+    " the first ones are facts",
+    "long_names": f"with more than {LONGEST_NAMES:,} characters of names (speaker, title, source, file):"
+    " their text is one passage",
+}
+_SPLIT = "nothing is lost; to have them found better, append them in shorter parts"
+
+
+def _cache(read_model: ReadModel, *, fix: bool) -> Finding:
+    count, problems = check_cache(read_model.path, read_only=read_model.is_only_read)
+    if not problems:
+        return Finding("cache", "ok", numbered(count, "vector", "vectors"))
+    if not fix:
+        return Finding(
+            "cache", "problem", "; ".join(problems), "rm -r cache, or store.maintenance.examine(fix=True)"
+        )
+    remove_database(read_model.path / layout.EMBEDDINGS)
+    return Finding("cache", "fixed", "; ".join(problems))
+
+
+def is_well(findings: list[Finding]) -> bool:
+    """Whether no problem is left."""
+    return all(finding.state != "problem" for finding in findings)

@@ -1,0 +1,316 @@
+"""Erasure as programs use it: `store.erasure`."""
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import BinaryIO, Literal
+from unicodedata import combining, normalize
+
+import msgspec
+
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.folders import check_store
+from memlog.eventlog.hashing import sha256
+from memlog.eventlog.layout import CACHE, LOG, MODEL, WRITERS
+from memlog.eventlog.reader import entry_of, reading, segments_about
+from memlog.eventlog.secrets import kinds_in_line, masked
+from memlog.eventlog.segment import read_lines
+from memlog.eventlog.streams import encoded_name, shown
+from memlog.eventlog.writer import Log
+from memlog.projector.sqlite import wrapped
+from memlog.service.engine.engine import OperationGroup
+from memlog.service.engine.operation import operation
+from memlog.service.upkeep.forgetting import ForgetReport, ScrubReport, forget, scrub_store
+from memlog.service.upkeep.requests import FindSecrets, Forget, Prove, Scrub
+
+
+class SecretPlace(msgspec.Struct, frozen=True, kw_only=True):
+    """What looks like a key of some `kind`, and where. The key itself is not in it.
+
+    id: of the event; of a line that holds none its position.
+    offset, line: where the line begins in its segment, in bytes, and its number from 1.
+    """
+
+    kind: str
+    id: str
+    stream: str
+    segment: str
+    offset: int
+    line: int
+
+
+def secrets_in(log: Path) -> Iterator[SecretPlace]:
+    """Every line with a key, once for each kind, in log order: also lines that repeat an event, that hold
+    none, or that were forgotten and not yet overwritten."""
+    for segment in segments_about(log):
+        with reading(segment) as fd:
+            for line in read_lines(fd, tail_is_a_line=True):
+                kinds = kinds_in_line(line.data or b"")
+                entry = entry_of(segment, line) if kinds else None
+                if entry is not None:
+                    for kind in kinds:
+                        yield SecretPlace(
+                            kind=kind,
+                            id=masked(entry.id),
+                            stream=masked(entry.segment.stream),
+                            segment=entry.segment.name.filename,
+                            offset=entry.line.offset,
+                            line=entry.line.number,
+                        )
+
+
+_FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
+_FOLDERS = (LOG, MODEL, CACHE, WRITERS)
+_BLOCK = 4 * 1024 * 1024
+_SQLITE = b"SQLite format 3\0"
+_WAL = (b"\x37\x7f\x06\x82", b"\x37\x7f\x06\x83")
+_OVERFLOW_HEAD = 4  # the number of the next page: https://www.sqlite.org/fileformat2.html#ovflpgs
+_WAL_HEAD, _FRAME_HEAD = 32, 24  # https://www.sqlite.org/fileformat2.html#walformat
+
+
+class Occurrence(msgspec.Struct, frozen=True):
+    """A file below the store and the byte offset of the text in it; None if its name holds the text."""
+
+    file: str
+    offset: int | None
+
+
+class Proof(msgspec.Struct):
+    """The result of a search of every byte of a store.
+
+    left_out: links below the folders of the store and special files, which were not read.
+    git: each `.git` that may hold versions of the store, in compressed objects, which were not searched.
+    """
+
+    found: list[Occurrence]
+    files: int
+    bytes: int
+    left_out: list[str]
+    git: list[str]
+
+
+def prove(store: Path, text: str) -> Proof:
+    """Search every file below `store`, and the names of files, for `text`.
+
+    Finds it as UTF-8, as JSON may escape it, and as JSON within JSON, with letters as given or canonically
+    equivalent; and its sha256, the key of vectors in the cache. Reads what memlog reads: a log, model or
+    cache that is a link, too. Files that are removed meanwhile are skipped.
+
+    Raises:
+        BadInput: the text is empty. OSError: a file cannot be read.
+    """
+    if not text:
+        raise BadInput("the text is empty", hint="store.erasure.prove(TEXT)")
+    forms, proof = _Forms.of(text), Proof([], 0, 0, [], _repositories(store))
+    names = {each for form in _FORMS for each in (normalize(form, text), encoded_name(normalize(form, text)))}
+    linked = {path for name in _FOLDERS if (path := store / name).is_symlink() and path.is_dir()}
+    for path in (each for folder in (store, *sorted(linked)) for each in _below(folder)):
+        name = shown(path.relative_to(store))
+        if any(form in name for form in {text, encoded_name(text), *names}):
+            proof.found.append(Occurrence(name, None))
+        try:
+            _search(path, name, forms, proof, follows=path in linked)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            error.filename = path
+            raise
+    return proof
+
+
+def _repositories(store: Path) -> list[str]:
+    here = store.resolve()
+    # In a worktree or a submodule it is a file.
+    candidates = (folder / ".git" for folder in (here / LOG, here, *here.parents))
+    return [shown(path) for path in candidates if os.path.lexists(path)]
+
+
+def _search(path: Path, name: str, forms: "_Forms", proof: Proof, *, follows: bool) -> None:
+    status = path.stat() if follows else path.lstat()
+    if stat.S_ISDIR(status.st_mode):
+        return
+    if not stat.S_ISREG(status.st_mode):
+        proof.left_out.append(name)
+        return
+    with path.open("rb") as file:
+        offsets = {found for blocks in _views(file) for found in _found_in(blocks, forms)}
+    proof.files += 1
+    proof.bytes += status.st_size
+    proof.found += [Occurrence(name, offset) for offset in sorted(offsets)]
+
+
+class _Forms(msgspec.Struct):
+    """The bytes to search for, and the length of the longest match."""
+
+    pattern: re.Pattern[bytes]
+    longest: int
+
+    @classmethod
+    def of(cls, text: str) -> "_Forms":
+        """The text, its JSON strings, JSON strings of those, each in any canonical form, and its hashes."""
+        letters = [_forms_of(letter) for letter in _letters(text)]
+        spelt = {tuple(_spelt(style, forms) for forms in letters) for style in _styles()}
+        canonical = (text, *(normalize(form, text) for form in _FORMS))
+        hashes = {sha256(each.encode(errors="surrogatepass")).digest() for each in canonical}
+        longest = max(32, *(sum(max(map(len, piece)) for piece in pieces) for pieces in spelt))
+        patterns = [
+            b"".join(b"(?:%s)" % b"|".join(map(re.escape, piece)) for piece in pieces) for pieces in spelt
+        ]
+        return cls(
+            re.compile(b"|".join([*sorted(patterns), *map(re.escape, sorted(hashes))]), re.DOTALL), longest
+        )
+
+
+def _letters(text: str) -> list[str]:
+    """The characters of a text, composed, each with the marks that follow it."""
+    letters: list[str] = []
+    for character in normalize("NFC", text):
+        if letters and combining(character):
+            letters[-1] += character
+        else:
+            letters.append(character)
+    return letters
+
+
+@cache
+def _others() -> dict[str, list[str]]:
+    """The characters that are the same as another one by definition, such as the sign of the kelvin."""
+    others: dict[str, list[str]] = {}
+    for character in map(chr, (*range(0xD800), *range(0xE000, 0x10000))):
+        if (composed := normalize("NFC", character)) != character:
+            others.setdefault(composed, []).append(character)
+    return others
+
+
+def _forms_of(letter: str) -> list[str]:
+    """A letter composed, decomposed and between."""
+    parts = normalize("NFD", letter)
+    between = (normalize("NFC", parts[:end]) + parts[end:] for end in range(1, len(parts)))
+    return [*{letter, parts, *between, *_others().get(letter, ())}]
+
+
+_Style = Callable[[str], str]
+
+
+def _styles() -> list[_Style]:
+    """How a text may be spelt: as it is, as JSON, and as JSON within JSON.
+
+    One style spells a whole text: a mix of them would match a run of backslashes in exponentially many ways.
+    """
+    # Imported here: most commands do not need it.
+    import json
+
+    def plain(text: str) -> str:
+        return json.dumps(text, ensure_ascii=False)[1:-1]
+
+    def escaped(text: str) -> str:
+        return json.dumps(text)[1:-1]
+
+    def upper(text: str) -> str:
+        return re.sub(r"(?<=\\u)[0-9a-f]{4}", lambda digits: digits[0].upper(), escaped(text))
+
+    once: list[_Style] = [
+        *(str, plain, escaped, upper),
+        *(lambda text, style=style: style(text).replace("/", "\\/") for style in (plain, escaped)),
+    ]
+    return [*once, *(lambda text, style=style: plain(style(text)) for style in once)]
+
+
+def _spelt(style: _Style, forms: list[str]) -> tuple[bytes, ...]:
+    spelt = {style(form).encode(errors="surrogatepass") for form in forms}
+    return tuple(sorted(spelt, key=lambda each: (-len(each), each)))
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Every path below a folder; no link in it is followed."""
+
+    def refuse(error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):
+            raise OSError(error.errno, error.strerror, error.filename)
+
+    for parent, folders, files in os.walk(folder, onerror=refuse):
+        for name in sorted([*folders, *files]):
+            yield Path(parent) / name
+
+
+_Blocks = Iterator[tuple[int, bytes]]
+"""Where each block begins in its file, and its bytes."""
+
+
+def _views(file: BinaryIO) -> Iterator[_Blocks]:
+    """The bytes of a file; of SQLite's also the pages without the numbers that may split a long text."""
+    head = file.read(100)
+    yield _blocks(file, 0, _BLOCK, 0)
+    if head.startswith(_SQLITE):
+        size = int.from_bytes(head[16:18], "big")
+        yield _blocks(file, 0, 65536 if size == 1 else size, _OVERFLOW_HEAD)
+    elif head.startswith(_WAL):
+        size = int.from_bytes(head[8:12], "big")
+        yield _blocks(file, _WAL_HEAD, size + _FRAME_HEAD, _FRAME_HEAD + _OVERFLOW_HEAD)
+
+
+def _blocks(file: BinaryIO, first: int, size: int, head: int) -> _Blocks:
+    """Blocks of `size` bytes from the offset `first` on, each without its first `head` bytes."""
+    offset = file.seek(first)
+    while block := file.read(size):
+        yield offset + head, block[head:]
+        offset += len(block)
+
+
+def _found_in(blocks: _Blocks, forms: _Forms) -> Iterator[int]:
+    kept = forms.longest - 1
+    before = b""
+    for offset, block in blocks:
+        data = before + block
+        found = forms.pattern.search(data)
+        while found is not None:
+            yield max(0, offset - len(before) + found.start())
+            found = forms.pattern.search(data, found.start() + 1)
+        before = data[max(0, len(data) - kept) :]
+
+
+class Erasure(OperationGroup):
+    """Forgets events, overwrites their bytes, and searches for what is left."""
+
+    @operation(Forget, effect="erase")
+    def forget(self, asked: Forget) -> ForgetReport:
+        check_store(self._engine.path)
+        engine = self._engine
+        # It syncs redactions: forgotten events must not come back after a power cut.
+        log = Log(
+            engine.path,
+            lock_timeout=engine.lock_timeout,
+            redact=engine.redact,
+            on_stored=engine.on_stored,
+        )
+        try:
+            return forget(log, engine.read_model, asked)
+        finally:
+            engine.read_model.questions.empty()
+
+    @operation(Scrub, effect="erase")
+    def scrub(self, asked: Scrub) -> ScrubReport:
+        check_store(self._engine.path)
+        read_model = self._engine.reads.maintenance
+        with read_model.mutex, wrapped("the read model"):
+            done = scrub_store(read_model, self._engine.lock_timeout, asked)
+        # The disk keeps the bytes of a removed generation while a connection to it is open.
+        self._engine.reads.close()
+        return done
+
+    @operation(Prove, effect="read")
+    def prove(self, asked: Prove) -> Proof:
+        check_store(self._engine.path)
+        # Who closes a file that SQLite has open in the same process drops SQLite's locks.
+        with self._engine.reads.all_closed():
+            self._engine.known_ids.close()
+            return prove(self._engine.path, asked.text)
+
+    @operation(FindSecrets, effect="read")
+    def secrets(self, _: FindSecrets) -> list[SecretPlace]:
+        """Reads the log alone."""
+        check_store(self._engine.path)
+        return list(secrets_in(self._engine.log_path))

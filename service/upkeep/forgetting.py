@@ -1,0 +1,503 @@
+"""Forgets events: appends a redaction for each, and takes them out of the read model and the cache.
+
+The bytes stay in the log until they are overwritten (`memlog.service.upkeep.forgetting`).
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from itertools import chain
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memlog.eventlog import log_format, scrub
+from memlog.eventlog.chat import Chat
+from memlog.eventlog.copy_identity import Writer
+from memlog.eventlog.decode import ENVELOPE, envelope_of, without_bom
+from memlog.eventlog.envelope import tag_of
+from memlog.eventlog.errors import BadInput, Busy, LogError, NotFound
+from memlog.eventlog.event_fields import Id
+from memlog.eventlog.events import ContextGiven, Redacted
+from memlog.eventlog.layout import SCRUB_LOCK
+from memlog.eventlog.locks import locked
+from memlog.eventlog.quarantine import BadLine
+from memlog.eventlog.reader import Key, LogEntry, in_log_order, redacted_keys, segments_about
+from memlog.eventlog.scrub import Erased
+from memlog.eventlog.seals.file import SealFiles
+from memlog.eventlog.secrets import masked, texts_within
+from memlog.eventlog.streams import Segment, is_stream
+from memlog.eventlog.text import nfc
+from memlog.eventlog.watermarks import Watermarks
+from memlog.eventlog.writer import Log
+from memlog.projector import checkpoints
+from memlog.projector.catchup import Progress
+from memlog.projector.embedding.cache import keep_only
+from memlog.projector.passages import index
+from memlog.projector.sqlite import Connection
+from memlog.query import event_index
+from memlog.service.documents.indexing import forget_all
+from memlog.service.engine.read_model import ReadModel
+from memlog.service.engine.sandbox import BoundedProcess, ReaderFailed, SearchTexts, Verdicts
+from memlog.service.upkeep.requests import Forget, Scrub
+
+
+class DoomedLine(msgspec.Struct, frozen=True, gc=False):
+    """A line of the log that is forgotten.
+
+    id: of its event; of a line without an event its position, `2026-02-24.jsonl:1042`.
+    offset, line: where it begins in its segment, in bytes, and its number from 1.
+    type: of its event, or the reason why it holds none. words: the beginning of its text.
+    """
+
+    id: str
+    stream: str
+    segment: str
+    offset: int
+    line: int
+    type: str
+    words: str
+
+    @property
+    def key(self) -> Key:
+        """The key by which a redaction names it."""
+        return self.stream, self.id
+
+
+class ForgetReport(msgspec.Struct, kw_only=True):
+    """The lines that were forgotten, or would be.
+
+    lines: every line of the log, including duplicates and conflicts of an event.
+    redacted: how many redactions were appended; 0 for a dry run.
+    already: how many of the events were redacted before.
+    vectors: how many vectors were removed from the cache, since no passage has their text any more.
+    unreachable: lines in folders that are not streams, where no redaction can be appended: `place/file:line`.
+    """
+
+    lines: list[DoomedLine]
+    redacted: int = 0
+    already: int = 0
+    vectors: int = 0
+    unreachable: list[str] = []
+    dry_run: bool = False
+
+
+class ScrubReport(msgspec.Struct, kw_only=True):
+    """The bytes that were overwritten, or would be.
+
+    lines, bytes, segments: how many hold forgotten events.
+    done: whether it was done. generation: the file of the new read model.
+    vectors: how many vectors were removed from the cache.
+    notes: what a person should know.
+    """
+
+    lines: int
+    bytes: int
+    segments: int
+    done: bool = False
+    generation: str | None = None
+    vectors: int = 0
+    notes: list[str] = []
+
+
+PATTERN_SECONDS = 5
+"""Of processor time for one event. The largest, 16 MiB, takes 0.2 s with patterns without nested repeats."""
+
+_WORDS_LENGTH = 60
+_offset = attrgetter("offset")
+_OF_NEWER = ("unknown_type", "newer_version")
+_NAMES = ("channel", "chat_id", "role", "kind")
+"""Members besides the envelope that classify an event; its texts are in the others."""
+
+_KNOWN_BY = ("content", "value", "summary", "title")
+"""The members that a person knows an event by."""
+
+
+class _Selection(NamedTuple):
+    """The lines to forget, in which segments.
+
+    whole: streams of which `wants` every line.
+    """
+
+    segments: list[Segment]
+    wants: Callable[[LogEntry], bool]
+    names: set[Key]
+    whole: Collection[str] = ()
+
+
+def forget(log: Log, read_model: ReadModel, asked: Forget) -> ForgetReport:
+    """See `Forget`.
+
+    log: appends redactions; it syncs, whatever the store's setting is.
+    """
+    if asked.match is None:
+        return _forget(log, read_model, asked, lambda db: _selected(db, log.path, asked))
+    try:
+        with _searching(asked.match) as finds:
+            if finds([""]):
+                raise BadInput(
+                    f"the pattern {asked.match!r} matches the empty text, and so every event",
+                    hint="name what is to be forgotten; to erase all, delete the store's folder",
+                )
+            if asked.reason is not None and finds([asked.reason]):
+                raise BadInput(
+                    "the reason says what is to be forgotten, and stays in the log", hint="word it otherwise"
+                )
+            segments = segments_about(log.path)
+            selection = _Selection(segments, lambda entry: finds(texts_of(entry)), set())
+            return _forget(log, read_model, asked, lambda _: selection)
+    except ReaderFailed as error:
+        hint = "https://docs.python.org/3/library/re.html; no repeat within a repeat, as in (a+)+"
+        raise BadInput(f"the pattern {asked.match!r} cannot be used: {error}", hint=hint) from error
+
+
+@contextmanager
+def _searching(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
+    """A function that answers whether a pattern that memlog did not write matches within one of some texts,
+    as they are or composed (NFC): a search finds either.
+
+    Some patterns, such as `(a+)+$`, take exponential time on some texts, and `re` lets no other thread run
+    meanwhile. So a process with limits searches.
+
+    Raises:
+        ReaderFailed: it is no regular expression, or takes too much time or memory.
+    """
+    with closing(BoundedProcess(on_wait=lambda: None)) as process:
+
+        def match_in(pattern: str, texts: list[str]) -> bool:
+            found, _ = process.ask(SearchTexts(pattern, texts, PATTERN_SECONDS), Verdicts)
+            return found.verdicts == [True]
+
+        def matches(texts: Iterable[str]) -> bool:
+            given = [*texts]
+            composed = [*map(nfc, given)]
+            if match_in(pattern, given if composed == given else given + composed):
+                return True
+            return nfc(pattern) != pattern and match_in(nfc(pattern), composed)
+
+        matches([])  # compiles it
+        yield matches
+
+
+def _forget(
+    log: Log, read_model: ReadModel, asked: Forget, select: Callable[[Connection], _Selection]
+) -> ForgetReport:
+    done, keys = read_model.decide(lambda db: _found(db, log.path, select(db)))
+    done.dry_run = asked.dry_run
+    if asked.dry_run:
+        return done
+    # A key in a reason could never be erased.
+    log.append_redactions(keys, asked.reason and masked(asked.reason))
+    done.redacted = len(keys)
+    try:
+        done.vectors = read_model.decide(lambda db: keep_only(read_model.path, index.texts(db)))
+    except Busy as error:
+        raise Busy(
+            f"{error.message}: {len(keys)} events are redacted, but still in the read model",
+            hint="the next read takes them out; forget them again to see it done",
+        ) from error
+    return done
+
+
+def _selected(db: Connection, log: Path, asked: Forget) -> _Selection:
+    if asked.chat is not None:
+        return _of_chat(db, log, Chat.of(asked.chat))
+    if asked.memory is not None:
+        return _of_memory(db, log, asked.memory)
+    assert asked.event_id is not None
+    return _of_event(db, log, asked.event_id, asked.stream)
+
+
+def _of_event(db: Connection, log: Path, event_id: str, stream: str | None) -> _Selection:
+    """Every line of its stream with the id of an event, including torn lines."""
+    known = event_index.streams_of(db, event_id)
+    streams = [each for each in known if stream in (None, each)]
+    if len(streams) > 1:
+        message = f"{event_id} is in several streams: {', '.join(streams)}"
+        raise BadInput(message, hint="name one: stream=STREAM")
+    # A line that was cut short holds no event, and may be all that was ever written of one.
+    within = streams or [each for each in event_index.streams_with_bad_lines(db) if stream in (None, each)]
+    wanted = _Selection(
+        _segments(log, within),
+        lambda entry: entry.id == event_id or _mentions(entry, event_id),
+        {(each, event_id) for each in streams},
+    )
+    if not streams and not any(map(wanted.wants, in_log_order(wanted.segments, tails=True))):
+        where = "" if stream is None else f" in {stream}"
+        hint = "store.search() gives ids"
+        raise NotFound(f"no event {event_id!r}{where}", hint=hint, code="event_not_found")
+    return wanted
+
+
+def _of_memory(db: Connection, log: Path, memory_id: str) -> _Selection:
+    """Every event that touched a memory or those that it was merged from, and what it gave the profile."""
+    names = event_index.merged_into(db, memory_id)
+    names += event_index.proposed_for(db, names)
+    events = event_index.events_of(db, names) | event_index.held_of(db, memory_id)
+    events |= event_index.undone_texts_of(db, names)
+    events |= _of_profile(log, names) | event_index.contexts_with(db, names)
+    if not events:
+        raise NotFound(f"no memory {memory_id!r}", hint="store.memories.list()", code="memory_not_found")
+    return _Selection(_segments(log, {stream for stream, _ in events}), lambda _: False, events)
+
+
+def _of_chat(db: Connection, log: Path, chat: tuple[str, str]) -> _Selection:
+    """A chat's streams, its facts, and the memories that were ever its own."""
+    own = segments_about(log, chat=chat)
+    others = _segments(log, ("memory", "facts"))
+    name = ":".join(chat)
+    of_chat = {entry.key for entry in in_log_order(others) if _is_of(entry.event, name)}
+    if not own and not of_chat:
+        raise NotFound(
+            f"no chat {name}", hint="store.conversations.sessions() lists the chats", code="session_not_found"
+        )
+    streams = {segment.stream for segment in own}
+    memories = event_index.memories_of(db, of_chat)
+    touched = event_index.events_of(db, memories) | _of_profile(log, memories)
+    touched |= event_index.contexts_with(db, memories)
+    segments = [*own, *others, *_segments(log, ("core",))]
+    return _Selection(segments, lambda entry: entry.segment.stream in streams, of_chat | touched, streams)
+
+
+def _is_of(event: object, chat: str) -> bool:
+    """Whether an event is of a chat, or was distilled from it."""
+    extraction = getattr(event, "extraction", None)
+    return chat in (getattr(event, "chat_id", None), extraction and extraction.chat_id)
+
+
+def _of_profile(log: Path, memories: Collection[str]) -> set[Key]:
+    """What a language model has told of the user by some memories."""
+    entries = in_log_order(_segments(log, ("core",)))
+    return {entry.key for entry in entries if not _sources(entry.event).isdisjoint(memories)}
+
+
+def _sources(event: object) -> set[str]:
+    extraction = getattr(event, "extraction", None)
+    return set() if extraction is None else {*extraction.memory_ids}
+
+
+def _segments(log: Path, streams: Container[str]) -> list[Segment]:
+    return [segment for segment in segments_about(log) if segment.stream in streams]
+
+
+def _found(db: Connection, log: Path, selection: _Selection) -> tuple[ForgetReport, list[Key]]:
+    """Find the lines to forget, with the contexts that name them, and the keys that are not redacted yet."""
+    keys, mixed = dict.fromkeys(sorted(selection.names)), set()
+    wanted: dict[Segment, list[DoomedLine]] = {segment: [] for segment in selection.segments}
+    shown_of = {stream: _shown_messages(db, stream) for stream in selection.whole}
+    for segment in selection.segments:
+        shown = shown_of.get(segment.stream, {}).get(segment.name.filename, [])
+        wanted[segment] += shown
+        for entry in _forgettable(segment, leave_out={line.offset for line in shown}):
+            if selection.wants(entry):
+                keys.update(dict.fromkeys(_other_keys(entry)))
+                wanted[segment].append(_doomed(entry))
+            else:
+                mixed.add(segment)
+        keys.update(dict.fromkeys(line.key for line in wanted[segment]))
+    contexts = event_index.contexts_naming(db, keys.keys()) - keys.keys()
+    keys.update(dict.fromkeys(sorted(contexts)))
+    for segment in _segments(log, {stream for stream, _ in contexts}):
+        wanted.setdefault(segment, [])
+        mixed.add(segment)
+    before = redacted_keys(wanted)
+    streams = set(filter(is_stream, {stream for stream, _ in keys}))
+    # In the order of the log: to sort them takes as long as to write them.
+    new = {key: None for key in keys if key[0] in streams and key not in before}
+    done = ForgetReport(lines=[], already=len(keys.keys() & before))
+    for segment, lines in wanted.items():
+        if not is_stream(segment.stream):
+            done.unreachable += [entry.position for entry in _forgettable(segment) if entry.key in keys]
+        elif segment in mixed:
+            # Read again: lines that are not selected may have the same id.
+            done.lines += [_doomed(entry) for entry in _forgettable(segment) if entry.key in new]
+        else:
+            done.lines += sorted((line for line in lines if line.key in new), key=_offset)
+    return done, list(new)
+
+
+def _shown_messages(db: Connection, stream: str) -> dict[str, list[DoomedLine]]:
+    """The messages of a stream in the caught-up read model, by segment. To decode their lines again would
+    take half as long as projecting them."""
+    found: defaultdict[str, list[DoomedLine]] = defaultdict(list)
+    for event_id, segment, offset, number, kind, content in event_index.messages_in(db, stream):
+        line = DoomedLine(event_id, stream, segment, offset, number, kind, _beginning(content))
+        found[segment].append(line)
+    return found
+
+
+def _forgettable(segment: Segment, leave_out: Container[int] = ()) -> Iterator[LogEntry]:
+    entries = in_log_order([segment], tails=True, leave_out=leave_out)
+    return (entry for entry in entries if not isinstance(entry.event, Redacted))
+
+
+def _other_keys(entry: LogEntry) -> list[Key]:
+    """Keys of a line besides its own: the id of an event that only a newer memlog understands."""
+    if isinstance(entry.event, BadLine) and entry.event.reason in _OF_NEWER:
+        with suppress(KeyError, msgspec.ValidationError):
+            return [(entry.segment.stream, msgspec.convert(_members(entry)["id"], Id))]
+    return []
+
+
+def _doomed(entry: LogEntry) -> DoomedLine:
+    return DoomedLine(
+        id=entry.id,
+        stream=entry.segment.stream,
+        segment=entry.segment.name.filename,
+        offset=entry.line.offset,
+        line=entry.line.number,
+        type=entry.event.reason if isinstance(entry.event, BadLine) else tag_of(entry.event),
+        words=_first_words(entry),
+    )
+
+
+def _first_words(entry: LogEntry) -> str:
+    text = getattr(entry.event, "content", "")
+    if not text:
+        members = _members(entry)
+        known = (members[name] for name in _KNOWN_BY if isinstance(members.get(name), str))
+        text = next(chain(known, texts_of(entry)), "")
+    return _beginning(text)
+
+
+def _beginning(text: str) -> str:
+    words = " ".join(text[: 4 * _WORDS_LENGTH].split())
+    return words if len(words) <= _WORDS_LENGTH else f"{words[: _WORDS_LENGTH - 1]}…"
+
+
+def texts_of(entry: LogEntry) -> Iterator[str]:
+    """Every text in a line, at any depth, except those that identify or classify it.
+
+    For a line without an event, also the whole line; for one that was too long to be loaded, nothing.
+    """
+    envelope = ENVELOPE if isinstance(entry.event, BadLine) else envelope_of(entry.event)
+    # A context that was given has no texts: its ids and hashes would match by chance.
+    of_context = ContextGiven.__struct_fields__ if isinstance(entry.event, ContextGiven) else ()
+    names = (*_NAMES, *envelope, *of_context)
+    yield from texts_within(value for name, value in _members(entry).items() if name not in names)
+    if isinstance(entry.event, BadLine):
+        yield (entry.line.data or b"").decode(errors="replace")
+
+
+def _members(entry: LogEntry) -> dict[str, Any]:
+    """The members of a line, including unknown ones; none if it is no object."""
+    try:
+        members = msgspec.json.decode(without_bom(entry.line.data or b""))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    return members if isinstance(members, dict) else {}
+
+
+def _mentions(entry: LogEntry, event_id: str) -> bool:
+    """Whether a line without an event seems to have this id."""
+    named = re.escape(msgspec.json.encode(event_id))
+    is_bad = isinstance(entry.event, BadLine)
+    return is_bad and re.search(rb'"id"\s*:\s*' + named, entry.line.data or b"") is not None
+
+
+# The log first, then seals, then a new read model, then the cache. If a run is killed, the next one goes
+# on: the redactions name what is left to erase.
+
+OUT_OF_REACH = (
+    "out of reach: backups, snapshots, git's history and other copies of the store; old copies that the disk"
+    " may keep in freed or relocated blocks, such as on an SSD or a copy-on-write file system"
+)
+"""For people: the copies that no program of this user can overwrite."""
+
+
+def scrub_store(read_model: ReadModel, lock_timeout: float, asked: Scrub) -> ScrubReport:
+    """See `Scrub`."""
+    log_format.check_writable(read_model.projector.log)
+    if not asked.dry_run:
+        # Imported here: most stores have no provider.
+        from memlog.service.engine.http_client import forget_words
+
+        forget_words(read_model.path)
+    segments = segments_about(read_model.projector.log)
+    redacted = redacted_keys(segments)
+    # Afterwards, so that the read model has all of them before a byte is erased. A damaged one is replaced:
+    # its content is unknown. A shared catch-up would not look at one that is up to the log.
+    read_model.check_writable()
+    read_model.healed(lambda: read_model.noted(read_model.projector.catch_up()))
+    due = dict(scrub.due_lines(segments, redacted))
+    found = ScrubReport(
+        lines=sum(map(len, due.values())),
+        bytes=sum(line.length for lines in due.values() for line in lines),
+        segments=len(due),
+    )
+    if not redacted:
+        found.notes = ["nothing was forgotten"]
+        return found
+    if asked.dry_run:
+        return found
+    seals = SealFiles(read_model.projector.log, Writer(read_model.path).name())
+    watermarks = Watermarks(read_model.path)
+
+    def erase(segment: Segment) -> Erased:
+        with _finished_by_the_next_run(segment):
+            return read_model.projector.in_turn(
+                lambda db: scrub.erase(
+                    segment,
+                    due[segment],
+                    redacted,
+                    seals=seals,
+                    lock_timeout=lock_timeout,
+                    around=lambda fd: _followed(db, watermarks, segment, fd),
+                )
+            )
+
+    def renew_seals(segments: list[Segment]) -> None:
+        for segment in segments:
+            with _finished_by_the_next_run(segment):
+                seals.reseal(*segment.key, lock_timeout=lock_timeout)
+
+    with locked(read_model.path / SCRUB_LOCK, "the scrub", lock_timeout):
+        erased = list(map(erase, due))
+        renewed = [each.segment for each in erased if each.seal == "renewed"]
+        renew_seals([*scrub.unfinished(segments), *renewed])
+        found.vectors = _remade(read_model, asked.progress)
+        # A process that sealed a segment while its bytes changed has sealed bytes that are gone.
+        renew_seals(renewed)
+    return _completed(found, read_model, erased)
+
+
+@contextmanager
+def _followed(db: Connection, watermarks: Watermarks, segment: Segment, fd: int) -> Iterator[None]:
+    """A context in which bytes of an open segment are erased; watermarks and checkpoints follow."""
+    with watermarks.erasing(segment, fd), checkpoints.following(db, segment, fd):
+        yield
+
+
+def _remade(read_model: ReadModel, progress: Progress | None) -> int:
+    """Build a new generation, remove the others, and shrink the cache; return how many vectors it lost."""
+    projector = read_model.projector
+    projector.rebuild("scrubbed", progress=progress)
+    projector.leave_no_other()
+    projector.core_view.leave_no_older(projector.live())
+    forget_all(read_model.path)
+    return keep_only(read_model.path, index.texts(projector.live()), vacuum=True)
+
+
+def _completed(report: ScrubReport, read_model: ReadModel, erased: list[Erased]) -> ScrubReport:
+    current = read_model.projector.generations.current()
+    report.lines = sum(each.lines for each in erased)
+    report.bytes = sum(each.bytes for each in erased)
+    report.done = True
+    report.generation = None if current is None else current.name
+    unlike = ["/".join(each.segment.key) for each in erased if each.seal == "unlike"]
+    report.notes = [f"{place} was not as it was sealed: its seal stays" for place in unlike] + [OUT_OF_REACH]
+    return report
+
+
+@contextmanager
+def _finished_by_the_next_run(segment: Segment) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise LogError(
+            f"{'/'.join(segment.key)}: {error.strerror or error}: what was forgotten may still be there",
+            hint="store.erasure.scrub() goes on where it stopped",
+        ) from error

@@ -1,0 +1,392 @@
+"""Jobs as programs use them: `store.jobs`."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.errors import BadInput, ProviderError
+from memlog.eventlog.events import JobCompleted
+from memlog.eventlog.extraction import JobStep
+from memlog.eventlog.folders import check_store
+from memlog.eventlog.layout import JOBS_LOCK
+from memlog.eventlog.limits import ARCHIVE_THRESHOLD
+from memlog.eventlog.locks import locked
+from memlog.projector.sqlite import Connection
+from memlog.query.jobs import (
+    JobRun,
+    is_job_due,
+    job_runs,
+    last_extraction,
+    last_summary,
+    skipped_steps,
+    why_clock_is_doubted,
+)
+from memlog.service.engine.engine import Engine, OperationGroup
+from memlog.service.engine.operation import operation
+from memlog.service.engine.schedule import JobRules
+from memlog.service.llm.requests import ListJobRuns, ListJobs, RunJobs
+from memlog.service.llm.task import Outcome, set_aside_note
+from memlog.service.llm.tasks.merge import Merger
+from memlog.service.memory import fading
+
+if TYPE_CHECKING:
+    from memlog.service.engine.schedule import JobRules, Schedule
+    from memlog.service.llm.task import Questions
+    from memlog.service.llm.tasks.extract import ExtractionReport, Extractor
+
+_Jobs = list["Job"]
+"""Within the class `list` is its method."""
+_Runs = list[JobRun]
+_Reports = list["JobReport"]
+
+
+class Job(msgspec.Struct, kw_only=True):
+    """A job of a store.
+
+    due: when it runs, in words. next: the next time, or the past one that is to be caught up; None for one
+        that has no hours, or is off.
+    last: when it ran last; None if it never has. period: the local day for which that was.
+    steps: of that run.
+    """
+
+    name: str
+    due: str
+    next: str | None = None
+    last: str | None = None
+    period: str | None = None
+    steps: list[JobStep] = []
+
+
+class Jobs(OperationGroup):
+    """What memlog does with a store by itself, by day and by week: `store.jobs`."""
+
+    @operation(ListJobs, effect="read")
+    def list(self, _: ListJobs) -> _Jobs:
+        from memlog.service.llm.extraction import rules_of
+
+        rules, now = rules_of(self._engine), timestamps.now()
+        extraction = Job(
+            name="extraction",
+            due=f"{rules.quiet_minutes:g} minutes after the last message, at {rules.tokens:,} tokens, the"
+            " next day",
+            last=self._read(last_extraction),
+        )
+        schedules = _rules(self._engine).schedules().items()
+        summaries = Job(
+            name="summaries",
+            due=f"the older part of a session beyond {rules.tokens:,} tokens, and sessions that end",
+            last=self._read(last_summary),
+        )
+        jobs = [
+            extraction,
+            summaries,
+            *(self._scheduled(name, schedule, now) for name, schedule in schedules),
+        ]
+        if self._engine.read_model.is_off:
+            for job in jobs:
+                job.due, job.next = "off: memory.enabled is false", None
+        return jobs
+
+    @operation(RunJobs, effect="append")
+    def run(self, asked: RunJobs) -> _Reports:
+        check_store(self._engine.path)
+        if self._engine.read_model.is_off:
+            raise BadInput("memory.enabled is false: no job runs", hint="set memory.enabled to true")
+        timeout = self._engine.lock_timeout
+        runner = runner_of(
+            self._engine, lock_timeout=timeout, is_asked=asked.job is not None, retry=asked.retry
+        )
+        return [*runner.run_due()] if asked.job is None else [runner.run(asked.job)]
+
+    @operation(ListJobRuns, effect="read")
+    def log(self, asked: ListJobRuns) -> _Runs:
+        return self._query(job_runs, asked)
+
+    def _scheduled(self, name: str, schedule: "Schedule | None", now: str) -> Job:
+        last = next(iter(self._read(lambda db: job_runs(db, job=name, limit=1))), None)
+        job = Job(name=name, due="off")
+        if schedule is not None:
+            slot = schedule.latest(now)
+            is_due = self._read(lambda db: is_job_due(db, name, slot.period, slot.ts))
+            job.due, job.next = schedule.words, slot.ts if is_due else schedule.next(now).ts
+        if last is not None:
+            job.last, job.period, job.steps = last.ts, last.period, last.steps
+        return job
+
+
+def runner_of(
+    engine: Engine,
+    *,
+    lock_timeout: float,
+    is_asked: bool = False,
+    retry: bool = False,
+    go_on: Callable[[], None] = lambda: None,
+    notify: Callable[[str], None] = lambda _: None,
+) -> "JobRunner":
+    """What runs the jobs of a store.
+
+    lock_timeout: seconds to wait for another process. is_asked: whether a person wants it now.
+    notify: called with a line for each request to the language model.
+    retry: also what was set aside today.
+    """
+    # Imported here, as in the store: most processes run no job.
+    from memlog.service.llm.extraction import extractor_of, questions_of, rules_of, why_no_model
+
+    why = why_no_model(engine)
+    has_model = why is None
+    steps = Steps(
+        engine,
+        extractor_of(engine, is_patient=is_asked, retry=retry) if has_model else None,
+        questions_of(engine, is_patient=is_asked, retry=retry) if has_model else None,
+        room=rules_of(engine).tokens,
+        why_no_model=None if why is None else why.message,
+        lock_timeout=lock_timeout,
+        is_asked=is_asked,
+        go_on=go_on,
+        notify=notify,
+    )
+    return JobRunner(
+        engine, _rules(engine), steps, has_model=has_model, lock_timeout=lock_timeout, go_on=go_on
+    )
+
+
+def _rules(engine: Engine) -> "JobRules":
+    from memlog.service.engine.schedule import JobRules
+
+    return engine.job_rules or JobRules()
+
+
+Work = Callable[[], Outcome]
+"""Does a step."""
+
+STEPS: dict[str, tuple[str, ...]] = {
+    "extraction": ("messages",),
+    "summaries": ("messages",),
+    "daily": ("decay", "daily events"),
+    "weekly": ("duplicates", "merge", "profile", "prune"),
+}
+"""The jobs, and the steps of each in their order."""
+
+_WITHOUT_MODEL = {("daily", "decay"), ("weekly", "duplicates"), ("weekly", "prune")}
+
+
+class Steps:
+    """What jobs do with a store.
+
+    extractor, questions: None where no language model is asked; why_no_model: why not.
+    room: tokens of a request.
+    lock_timeout: seconds to wait for another process that distils.
+    is_asked: whether a person wants it: then nothing waits until it is due.
+    go_on: called as work goes on; an exception of it ends the step. notify: called with a line for each
+        request to the language model.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        extractor: "Extractor | None",
+        questions: "Questions | None",
+        *,
+        room: int,
+        why_no_model: str | None,
+        lock_timeout: float,
+        is_asked: bool,
+        go_on: Callable[[], None],
+        notify: Callable[[str], None],
+    ) -> None:
+        self._engine, self._lock_timeout = engine, lock_timeout
+        self._is_asked, self._go_on, self._notify = is_asked, go_on, notify
+        self._questions, self._why_no_model = questions, why_no_model
+        merger = Merger(engine, questions, room)
+        self._works: dict[tuple[str, str], Work] = {
+            ("daily", "decay"): self._decay,
+            ("weekly", "duplicates"): merger.merge_exact,
+            ("weekly", "prune"): self._prune,
+        }
+        if extractor is not None and questions is not None:
+            # Imported here: most stores have no language model.
+            from memlog.service.llm.tasks.profile import Profile
+            from memlog.service.llm.tasks.summarise import Summariser
+
+            summariser = Summariser(engine, questions, room)
+            self._works |= {
+                ("extraction", "messages"): lambda: self._messages(extractor),
+                ("summaries", "messages"): lambda: summariser.run(self._summarised),
+                ("daily", "daily events"): lambda: self._days(extractor),
+                ("weekly", "merge"): lambda: merger.merge(self._compared),
+                ("weekly", "profile"): Profile(engine, questions, room).refresh,
+            }
+
+    def why_skipped(self, job: str, step: str) -> str | None:
+        """Why a step is left: it needs the language model. None where it can be done."""
+        if (job, step) not in self._works:
+            return self._why_no_model
+        needs_model = self._questions is not None and (job, step) not in _WITHOUT_MODEL
+        return self._questions.why_spent() if self._questions is not None and needs_model else None
+
+    def do(self, job: str, step: str) -> Outcome:
+        """Do a step that nothing keeps from being done.
+
+        Raises:
+            BadInput, Busy, LogError: as `Store.append`. ProviderError: the language model fails.
+        """
+        return self._works[job, step]()
+
+    def _decay(self) -> Outcome:
+        return Outcome(fading.decay(self._engine.append, self._engine.decide, None).changed)
+
+    def _prune(self) -> Outcome:
+        now = timestamps.now()
+        if why := self._engine.decide(lambda db: why_clock_is_doubted(db, now, fading.PRUNED)):
+            return Outcome(0, why)
+        append, decide, least = self._engine.append, self._engine.decide, ARCHIVE_THRESHOLD.default
+        return Outcome(fading.prune(append, decide, fading.PRUNED, least, dry_run=False).archived)
+
+    def _messages(self, extractor: "Extractor") -> Outcome:
+        return self._count(
+            extractor.run(None, None, lock_timeout=self._lock_timeout, is_asked=self._is_asked)
+        )
+
+    def _days(self, extractor: "Extractor") -> Outcome:
+        # Imported here: most stores have no language model.
+        from memlog.service.llm.extraction import yesterday
+
+        return self._count(extractor.run_days(yesterday(self._engine), lock_timeout=self._lock_timeout))
+
+    def _count(self, reports: "Iterable[ExtractionReport]") -> Outcome:
+        done, whys = 0, []
+        for report in reports:
+            if report.set_aside is None:
+                done += report.messages
+                self._notify(
+                    f"distilled {report.messages} of {report.chat or report.date}: {report.saved} saved,"
+                    f" {report.tokens_in + report.tokens_out:,} tokens"
+                )
+            else:
+                whys.append(report.set_aside)
+            self._go_on()
+        return Outcome(done, set_aside_note(whys))
+
+    def _summarised(self, count: int) -> None:
+        self._notify(f"summarised {count} messages")
+        self._go_on()
+
+    def _compared(self, count: int) -> None:
+        if count > 1:
+            self._notify(f"compared {count} memories")
+        self._go_on()
+
+
+# A run ends with the line `job_completed`. A process that is killed before it leaves the run due.
+
+
+class JobReport(msgspec.Struct, kw_only=True):
+    """What a job did. period: the local day for which it was due; None for one that has no hours."""
+
+    job: str
+    period: str | None
+    steps: list[JobStep]
+
+
+class JobRunner:
+    """Runs the jobs of a store. lock_timeout: seconds to wait for another process that runs some.
+
+    go_on: called between two steps; an exception of it ends the run, which stays due.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        rules: JobRules,
+        steps: Steps,
+        *,
+        has_model: bool,
+        lock_timeout: float,
+        go_on: Callable[[], None],
+    ) -> None:
+        self._engine, self._steps, self._has_model = engine, steps, has_model
+        self._lock_timeout, self._go_on = lock_timeout, go_on
+        self._schedules = rules.schedules()
+
+    def may_be_due(self, db: Connection) -> bool:
+        """Whether there may be something to do, by a read model that may be behind the log. Where there is
+        not, a watch leaves catching up to the thread that reports it."""
+        now = timestamps.now()
+        slots = ((job, schedule.latest(now)) for job, schedule in self._schedules.items() if schedule)
+        return self._has_model or any(is_job_due(db, job, slot.period, slot.ts) for job, slot in slots)
+
+    def run_due(self) -> Iterator[JobReport]:
+        """Run what is due, and report each job that did something.
+
+        Raises:
+            Busy: another process runs jobs. ProviderError: the language model fails: the run stays due.
+        """
+        with locked(self._engine.path / JOBS_LOCK, "running jobs", self._lock_timeout):
+            failed: ProviderError | None = None
+            for job in STEPS:
+                try:
+                    report = self._run_if_due(job)
+                except ProviderError as error:
+                    failed = error
+                else:
+                    if report is not None:
+                        yield report
+            if failed is not None:
+                raise failed
+
+    def run(self, job: str) -> JobReport:
+        """Run a job now, whether it is due or not. Raises as `run_due`."""
+        with locked(self._engine.path / JOBS_LOCK, "running jobs", self._lock_timeout):
+            if job not in self._schedules:
+                return self._run(job)
+            now, schedule = timestamps.now(), self._schedules[job]
+            return self._run_for(job, now[:10] if schedule is None else schedule.latest(now).period)
+
+    def _run_if_due(self, job: str) -> JobReport | None:
+        if job not in self._schedules:
+            report = self._run(job) if self._has_model else None
+            return report if report and any(step.count for step in report.steps) else None
+        schedule = self._schedules[job]
+        if schedule is None:
+            return None
+        slot = schedule.latest(timestamps.now())
+        if self._engine.decide(lambda db: is_job_due(db, job, slot.period, slot.ts)):
+            return self._run_for(job, slot.period)
+        skipped = self._engine.decide(lambda db: skipped_steps(db, job, slot.period))
+        left = [step for step in skipped if self._steps.why_skipped(job, step) is None]
+        return self._run_for(job, slot.period, left) if left else None
+
+    def _run_for(self, job: str, period: str, steps: Sequence[str] | None = None) -> JobReport:
+        report = self._run(job, steps)
+        report.period = period
+        self._engine.append([JobCompleted(job=job, period=period, steps=report.steps)])
+        return report
+
+    def _run(self, job: str, steps: Sequence[str] | None = None) -> JobReport:
+        """Do the steps of a job, or some of them. One that fails keeps no other from being done.
+
+        Raises:
+            ProviderError: the language model could not be asked.
+        """
+        done: list[JobStep] = []
+        failed: ProviderError | None = None
+        for step in STEPS[job] if steps is None else steps:
+            self._go_on()
+            if why := self._steps.why_skipped(job, step):
+                done.append(JobStep(step, "skipped", why=why))
+                continue
+            try:
+                outcome = self._steps.do(job, step)
+                done.append(JobStep(step, "done", outcome.count, outcome.note))
+            except BadInput as error:  # such as an event of today's decay that was forgotten
+                done.append(JobStep(step, "failed", why=error.message))
+            except ProviderError as error:
+                done.append(JobStep(step, "skipped" if error.is_of_budget else "failed", why=error.message))
+                if error.is_of_budget:
+                    continue
+                failed = failed if error.is_of_answer else error
+        if failed is not None:
+            raise failed
+        return JobReport(job=job, period=None, steps=done)

@@ -1,0 +1,274 @@
+"""Maintenance as programs use it: `store.maintenance`."""
+
+import threading
+from functools import partial
+from os.path import lexists
+from typing import TYPE_CHECKING, Any, Self
+
+import msgspec
+
+from memlog.eventlog.errors import BadInput, DatabaseError
+from memlog.eventlog.folders import check_store
+from memlog.eventlog.layout import CURRENT, SCRUB_LOCK, SegmentRecord
+from memlog.eventlog.locks import locked_if_there
+from memlog.eventlog.seals.close import accept_losses, all_losses, seal_all
+from memlog.eventlog.seals.format import Seal
+from memlog.eventlog.seals.losses import Loss
+from memlog.eventlog.streams import segments_of
+from memlog.eventlog.verify import LogCheck, check_log
+from memlog.eventlog.watermarks import OpenLoss
+from memlog.eventlog.writer import Log
+from memlog.projector import projection_id
+from memlog.projector.catchup import Progress
+from memlog.projector.digest import digest
+from memlog.projector.embedding.cache import check_cache, count_unused
+from memlog.projector.passages import index
+from memlog.projector.sqlite import wrapped
+from memlog.projector.verify import Verification, verify
+from memlog.query import provenance
+from memlog.query.provenance import QuarantinedLine
+from memlog.service.engine.engine import OperationGroup
+from memlog.service.engine.operation import operation
+from memlog.service.engine.read_model import ReadModel
+from memlog.service.upkeep.project import EmbedReport, ProjectReport, embed, project
+from memlog.service.upkeep.requests import (
+    CountStats,
+    Digest,
+    Embed,
+    Examine,
+    ListQuarantine,
+    Replay,
+    SealLog,
+    ShowStatus,
+    Verify,
+    Watch,
+)
+from memlog.service.upkeep.status import Stats, Status, stats_of, status_of
+
+if TYPE_CHECKING:
+    from memlog.service.upkeep.findings import Finding
+
+# What only some calls need is imported by them: a process that asks one thing pays for that alone.
+
+
+class Maintenance(OperationGroup):
+    """Catches the read model up with the log, and checks both."""
+
+    @operation(Replay, effect="maintain")
+    def project(self, asked: Replay) -> ProjectReport:
+        return project(self._engine.reads.maintenance, asked)
+
+    @operation(Embed, effect="maintain")
+    def embed(self, asked: Embed) -> EmbedReport:
+        return embed(self._engine.reads.maintenance, asked)
+
+    @operation(Watch, effect="maintain", is_endless=True)
+    def watch(self, asked: Watch) -> None:
+        from memlog.service.documents.documents import Documents
+        from memlog.service.upkeep.jobs import runner_of
+        from memlog.service.upkeep.watch import bring_up, watch
+
+        engine, tell = self._engine, asked.tell or (lambda _: None)
+        if engine.read_model.is_off:
+            raise BadInput("memory.enabled is false: nothing is watched", hint="set memory.enabled to true")
+        if asked.once:
+            check_store(engine.path)
+            bring_up(engine.reads.maintenance, Documents(engine), tell=tell, progress=asked.progress)
+            return
+        watch(
+            engine.read_model,
+            lambda read_model, on_wait: Documents(engine.for_thread(read_model, on_wait)),
+            lambda read_model, go_on, notify: runner_of(
+                engine.for_thread(read_model, lambda: None), lock_timeout=0.0, go_on=go_on, notify=notify
+            ),
+            stop=asked.stop or threading.Event(),
+            tell=tell,
+            progress=asked.progress,
+        )
+
+    @operation(Verify, effect="read")
+    def verify(self, asked: Verify) -> "Verification":
+
+        check_store(self._engine.path)
+        self._engine.record_sizes()
+        read_model = self._engine.reads.maintenance
+        with read_model.mutex:
+            return verify_store(read_model, asked.progress)
+
+    @operation(Examine, effect="maintain")
+    def examine(self, asked: Examine) -> "list[Finding]":
+        from memlog.service.upkeep.doctor import examine
+
+        self._engine.record_sizes()
+        read_model = self._engine.reads.maintenance
+        with read_model.mutex:
+            return examine(read_model, self._engine.language_model, fix=asked.fix)
+
+    @operation(SealLog, effect="maintain")
+    def seal(self, asked: SealLog) -> "SealReport":
+
+        return seal(self._engine.log, accept_loss=asked.accept_loss)
+
+    @operation(Digest, effect="read")
+    def digest(self, asked: Digest) -> str:
+        def taken(read_model: ReadModel) -> str:
+            return digest(read_model.latest()[0], content=asked.content)
+
+        return self._engine.reads.healed(taken)
+
+    @operation(ShowStatus, effect="read")
+    def status(self, _: ShowStatus) -> Status:
+        return self._engine.reads.healed(partial(status_of, self._engine.language_model))
+
+    @operation(CountStats, effect="read")
+    def stats(self, _: CountStats) -> Stats:
+        return self._engine.reads.healed(stats_of)
+
+    @operation(ListQuarantine, effect="read")
+    def quarantine(self, _: ListQuarantine) -> list[QuarantinedLine]:
+        return self._read(provenance.quarantine)
+
+    def explain(self, line: QuarantinedLine) -> str:
+        """Tell why a line is quarantined, and what can be done about it."""
+        return provenance.explanation(self._engine.log_path, line)
+
+
+class SegmentLoss(SegmentRecord, frozen=True, omit_defaults=True):
+    """A segment that has lost or changed bytes.
+
+    bytes: its size now; None if it is missing, 0 in its new seal. sealed: its size by its seal; None for one
+    without a seal. read: its size when it was read last, without a seal. why: a sentence for people.
+    """
+
+    bytes: int | None
+    why: str
+    sealed: int | None = None
+    read: int | None = None
+
+    @classmethod
+    def of(cls, loss: Seal | Loss | OpenLoss) -> Self:
+        """A loss; of an accepted one that was sealed, by its new seal."""
+        if isinstance(loss, Seal):
+            lost = loss.lost or 0
+            why = f"{loss.segment}: {lost} bytes lost, {loss.bytes} left"
+            return cls(*loss.name, loss.bytes, why, sealed=loss.bytes + lost)
+        sizes: dict[str, Any] = {"read": loss.read} if isinstance(loss, OpenLoss) else {"sealed": loss.sealed}
+        return cls(*loss.name, loss.bytes, loss.why, **sizes)
+
+
+class SealReport(msgspec.Struct, kw_only=True):
+    """The seals of a run.
+
+    sealed: new seals, one for each segment that had none.
+    accepted: losses that are accepted from now on.
+    lost: losses that are not accepted.
+    """
+
+    sealed: list[Seal]
+    accepted: list[SegmentLoss]
+    lost: list[SegmentLoss]
+
+
+def seal(log: Log, *, accept_loss: bool) -> SealReport:
+    """See `memlog.service.upkeep.requests.Seal`."""
+    check_store(log.store)
+    made = seal_all(log.store, lock_timeout=log.lock_timeout)
+    accepted = accept_losses(log.store, lock_timeout=log.lock_timeout) if accept_loss else []
+    return SealReport(
+        sealed=made,
+        accepted=[*map(SegmentLoss.of, accepted)],
+        lost=[*map(SegmentLoss.of, all_losses(log.store))],
+    )
+
+
+_LONGEST_SCRUB, _STOPPED = 600.0, 10.0
+"""Seconds to wait for a scrub, which is mostly a rebuild; and if its process is stopped."""
+
+_IN_MEMORY = 200
+"""MiB of log that are replayed in memory if no file can be made: measured to take 4.6 bytes for each byte of
+the log, so 1 GB at most."""
+
+
+def verify_store(read_model: ReadModel, progress: Progress | None) -> Verification:
+    """See `Verify`."""
+    found = _verified(read_model, progress)
+    if found.ok:
+        return found
+    # A scrub that ran beside this has changed lines between two looks at them, and left its lock file.
+    lock = read_model.path / SCRUB_LOCK
+    with locked_if_there(lock, "the log", _LONGEST_SCRUB, if_stopped=_STOPPED) as has_been_scrubbed:
+        return _verified(read_model, progress) if has_been_scrubbed else found
+
+
+def _verified(read_model: ReadModel, progress: Progress | None) -> Verification:
+    log = check_log(read_model.projector.log)
+    found = _compared(read_model, progress)
+    if found.digest is None:
+        found = _counted(found, log)
+    cached, cache_problems = check_cache(read_model.path, read_only=read_model.is_only_read)
+    return msgspec.structs.replace(
+        found,
+        cached_vectors=cached,
+        unused_vectors=0 if found.digest is None or cache_problems else _count_unused(read_model),
+        seals=log.seals,
+        torn_seals=log.torn_seals,
+        accepted_losses=log.accepted_losses,
+        problems=list(dict.fromkeys([*log.problems, *found.problems, *cache_problems])),
+        tampered=log.tampered,
+        notes=[*found.notes, *log.notes],
+    )
+
+
+def _count_unused(read_model: ReadModel) -> int:
+    with wrapped("the read model"):
+        texts = index.texts(read_model.projector.live(read_only=read_model.is_read_only))
+        return count_unused(read_model.path, texts, read_only=read_model.is_only_read)
+
+
+def _compared(read_model: ReadModel, progress: Progress | None) -> Verification:
+    """Compares the read model with a replay, as far as it has caught up; or says why it cannot."""
+    projector = read_model.projector
+    if projector.generations.current() is None:
+        if lexists(read_model.path / CURRENT):
+            return Verification(
+                problems=["model/CURRENT names a read model that does not exist: store.maintenance.project()"]
+            )
+        return Verification(notes=["there is no read model: store.maintenance.project()"])
+    try:
+        db = projector.live(read_only=read_model.is_read_only)
+        with wrapped("the read model"):
+            standing = projection_id.stored_projection_id(db)
+        if standing != projection_id.projection_id(projector.sizes):
+            return Verification(
+                notes=["the read model was made with other chunk sizes, or by another memlog: not compared"]
+            )
+        if read_model.is_only_read:
+            mebibytes = sum(segment.status().st_size for segment in segments_of(projector.log)[0]) >> 20
+            if mebibytes > _IN_MEMORY:
+                return Verification(notes=[_TOO_LONG.format(mebibytes)])
+            return verify(db, projector.log, projector.sizes, read_only=True, progress=progress)
+        scratch = projector.generations.scratch
+        return verify(db, projector.log, projector.sizes, scratch=scratch, progress=progress)
+    except DatabaseError as error:
+        projector.close()
+        return Verification(
+            problems=[f"the read model could not be read ({error.message}): store.maintenance.project()"]
+        )
+
+
+_TOO_LONG = (
+    "the store cannot be written, and its log of {} MiB is too long to be replayed in memory: not compared;"
+    " verify a copy that can be written"
+)
+
+
+def _counted(found: Verification, log: LogCheck) -> Verification:
+    """Takes the counts from the log, since no read model has them."""
+    return msgspec.structs.replace(
+        found,
+        events=log.lines.events,
+        duplicates=log.lines.duplicates,
+        conflicts=log.lines.conflicts,
+        quarantined=dict(sorted(log.lines.quarantined.items())),
+        damaged=log.lines.damaged,
+    )

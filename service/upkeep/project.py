@@ -1,0 +1,153 @@
+"""Bringing the read model up to the log, as long work that reports: rows and text, then vectors."""
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from memlog.eventlog.errors import EmbeddingError
+from memlog.projector.embedding.fill import Embedded
+from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind
+from memlog.projector.embedding.set_aside import names_set_aside
+from memlog.projector.passages import index
+from memlog.projector.sqlite import count_rows
+from memlog.service.engine.read_model import ReadModel, narrowed_scope
+from memlog.service.upkeep.requests import Embed, Replay
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class ProjectReport(msgspec.Struct, kw_only=True):
+    """What a projection did.
+
+    events, duplicates, conflicts, quarantined: lines that were read now, by what became of them.
+    nul_runs: runs of NUL bytes around them, left by a power cut.
+    rows: events in the read model.
+    vectors_computed, vectors_cached, vectors_pending: passages.
+    rebuilt: why everything was read from scratch; None where the read model was read on.
+    notes: what a person should know: streams whose history was rewritten, what is lost, files that are no
+        segments.
+    silent: what did not work, and why.
+    """
+
+    events: int
+    rows: int
+    duplicates: int
+    conflicts: int
+    quarantined: int
+    nul_runs: int
+    vectors_computed: int
+    vectors_cached: int
+    vectors_pending: int
+    rebuilt: str | None
+    notes: list[str]
+    silent: dict[str, str]
+    seconds: float
+
+
+class EmbedReport(msgspec.Struct, kw_only=True):
+    """What became of passages without a vector: how many the model `computed` one for, the cache had one for
+    (`cached`), get none (`withheld`), and still have none (`pending`).
+
+    withheld: they are not sent to a provider, or a model could not embed them. set_aside: what it could not
+    embed today: words find it, and another day asks again. silent: why the multilingual model embedded none.
+    """
+
+    computed: int
+    cached: int
+    withheld: int = 0
+    pending: int
+    set_aside: list[str] = []
+    silent: dict[str, str] = {}
+
+
+class _BesideOthers:
+    """An embedder that lets other threads have the read model while it computes; they may close it."""
+
+    def __init__(self, embedder: Embedder, mutex: threading.RLock) -> None:
+        self.id, self.dimension = embedder.id, embedder.dimension
+        self.is_remote = embedder.is_remote
+        self._embedder = embedder
+        self._mutex = mutex
+
+    def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
+        """See `Embedder.embed`."""
+        self._mutex.release()
+        try:
+            return self._embedder.embed(texts, kind)
+        finally:
+            self._mutex.acquire()
+
+
+def project(read_model: ReadModel, asked: Replay) -> ProjectReport:
+    """See `Replay`."""
+    return read_model.healed(lambda: _projected(read_model, asked))
+
+
+def _projected(read_model: ReadModel, asked: Replay) -> ProjectReport:
+    started = time.monotonic()
+    read_model.check_writable()
+    projector = read_model.projector
+    models, silent = read_model.model.models_or_why("command") if asked.embed else (NO_MODELS, {})
+    if asked.from_scratch:
+        done = projector.rebuild("asked for", progress=asked.progress)
+    else:
+        done = projector.catch_up(progress=asked.progress)
+    embedded = Embedded()
+    for name, embedder in models.named():
+        try:
+            embedded += projector.embed(_BesideOthers(embedder, read_model.mutex), progress=asked.progress)
+        except EmbeddingError as error:
+            silent[name] = error.message
+    db = projector.live()
+    return ProjectReport(
+        events=done.read.events,
+        rows=count_rows(db, "events"),
+        duplicates=done.read.duplicates,
+        conflicts=done.read.conflicts,
+        quarantined=done.read.quarantined,
+        nul_runs=done.read.nul_runs,
+        vectors_computed=embedded.computed,
+        vectors_cached=embedded.cached + done.vectors_cached,
+        vectors_pending=index.count_all_pending(db),
+        rebuilt=done.rebuilt,
+        notes=[*done.read.notes, *narrowed_scope(done, projector, read_model.people)],
+        silent=silent,
+        seconds=round(time.monotonic() - started, 3),
+    )
+
+
+def embed(read_model: ReadModel, asked: Embed) -> EmbedReport:
+    """See `Embed`."""
+    return read_model.healed(lambda: _embedded(read_model, asked))
+
+
+def _embedded(read_model: ReadModel, asked: Embed) -> EmbedReport:
+    models, _ = read_model.model.models_or_why("command")
+    if not models.loaded:
+        read_model.model.embedder("command")  # raises why
+    read_model.check_writable()
+    caught_up = read_model.noted(read_model.projector.catch_up(progress=asked.progress))
+    done, projector = Embedded(), read_model.projector
+    silent: dict[str, str] = {}
+    for name, model in models.named():
+        embedder = _BesideOthers(model, read_model.mutex)
+        try:
+            done += projector.embed(embedder, batch=asked.batch, progress=asked.progress)
+        except EmbeddingError as error:
+            if name != "multilingual":
+                raise
+            silent[name] = error.message
+    db = read_model.projector.live()
+    return EmbedReport(
+        computed=done.computed,
+        cached=done.cached + caught_up.vectors_cached,
+        withheld=done.withheld,
+        pending=index.count_all_pending(db),
+        set_aside=names_set_aside(db, read_model.path),
+        silent=silent,
+    )

@@ -1,0 +1,209 @@
+"""The state, counts and sizes of a store, and what works here."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from memlog.eventlog import disk, timestamps
+from memlog.eventlog.layout import CACHE
+from memlog.eventlog.streams import shown
+from memlog.projector import catchup, projection_id
+from memlog.projector.embedding.set_aside import names_set_aside
+from memlog.projector.passages import index, vectors
+from memlog.projector.sqlite import Connection, count_rows, described, transaction, vec_version, wrapped
+from memlog.query import counts
+from memlog.query.conflicts import MOST_OPEN, open_conflicts
+from memlog.query.jobs import why_clock_is_doubted
+from memlog.query.set_aside import SetAside, failures_of_today
+from memlog.service.engine.http_client import Breaker, ProviderState, count_errors
+from memlog.service.engine.read_model import ReadModel, name_pending
+from memlog.service.engine.settings import LanguageModelProvider
+from memlog.service.memory.fading import PRUNED
+from memlog.service.retrieval.search import providers_of
+from memlog.service.upkeep.findings import why_multilingual, why_not_multilingual
+
+
+class Status(msgspec.Struct, kw_only=True):
+    """The state of a store, and what works here.
+
+    generation: the file of the read model; None without one.
+    unread_bytes: of the log, behind the read model.
+    nul_runs: runs of NUL bytes around lines, left by a power cut.
+    plain_texts: events that are too long for their form to be looked at; their words are searched.
+    vector_model: the model that the read model's vectors are of; None where it has no room for any.
+    sqlite: the binding and its version, the first here that loads extensions where one does.
+    sqlite_vec: the version of the extension; None where it does not work.
+    model, dimension: of the embedding model that works here; None where none does. multilingual_model: of the
+        extra `multilingual`; None where it is not installed, or does not work.
+    vectors_set_aside: what a model could not embed today: words find it, and another day asks again.
+    providers: who is asked for vectors and ranks, and how they do.
+    set_aside: what the language model is not asked about again before tomorrow, in UTC.
+    memory_conflicts: that wait for a person; memory_conflicts_queued: more of them, which wait behind these.
+    silent: what would not take part in a search, or in a job, and why: `vector`, `multilingual`, `pending`,
+        `prune`.
+    """
+
+    store: str
+    generation: str | None
+    projection_id: str
+    unread_bytes: int
+    events: int
+    messages: int
+    memories: int
+    streams: int
+    quarantined: int
+    nul_runs: int
+    plain_texts: int
+    duplicates: int
+    conflicts: int
+    memory_conflicts: int
+    memory_conflicts_queued: int
+    vectors_pending: int
+    vectors_set_aside: list[str]
+    vector_model: str | None
+    sqlite: str
+    sqlite_vec: str | None
+    model: str | None
+    dimension: int | None
+    multilingual_model: str | None
+    providers: list[ProviderState]
+    set_aside: list[SetAside]
+    silent: dict[str, str]
+
+
+def status_of(language_model: LanguageModelProvider | None, read_model: ReadModel) -> Status:
+    """Read the state, without catching up."""
+    projector = read_model.projector
+    (embedder, multilingual), silent = read_model.model.models_or_why()
+    if multilingual is not None and (problem := why_not_multilingual(multilingual)):
+        multilingual, silent["multilingual"] = None, problem.message
+    db, _ = read_model.latest(sync=False)
+    current = projector.generations.current()
+    with wrapped("the read model"):
+        if embedder is not None or multilingual is not None:
+            name_pending(db, silent)
+        if (missing := why_multilingual(db, read_model.model)) is not None:
+            silent["multilingual"] = missing
+        if embedder is not None and (reason := vectors.why_unlike(db, embedder)):
+            silent["vector"] = reason
+        if doubt := why_clock_is_doubted(db, timestamps.now(), PRUNED):
+            silent["prune"] = doubt
+        unsettled = open_conflicts(db)
+        providers, set_aside = [*providers_of(read_model)], []
+        if language_model is not None:
+            providers.append(Breaker(read_model.path, "language_model", language_model).state())
+            set_aside = failures_of_today(db, language_model.place, language_model.name).set_aside()
+        return Status(
+            store=shown(read_model.path),
+            generation=current.name if current else None,
+            projection_id=projection_id.projection_id(projector.sizes),
+            unread_bytes=catchup.unread_bytes(db, projector.log),
+            events=count_rows(db, "events"),
+            messages=count_rows(db, "messages WHERE type <> 'session_break'"),
+            memories=count_rows(db, "memories"),
+            streams=count_rows(db, "(SELECT DISTINCT stream FROM checkpoints)"),
+            quarantined=count_rows(db, "quarantine"),
+            nul_runs=count_rows(db, "nul_runs"),
+            plain_texts=count_rows(db, "plain_texts"),
+            duplicates=count_rows(db, "duplicates"),
+            conflicts=count_rows(db, "conflicts"),
+            memory_conflicts=min(unsettled, MOST_OPEN),
+            memory_conflicts_queued=max(unsettled - MOST_OPEN, 0),
+            vectors_pending=index.count_all_pending(db),
+            vectors_set_aside=names_set_aside(db, read_model.path),
+            vector_model=vectors.model_of(db),
+            sqlite=described(),
+            sqlite_vec=vec_version(db),
+            model=embedder.id if embedder else None,
+            dimension=embedder.dimension if embedder else None,
+            multilingual_model=multilingual.id if multilingual else None,
+            providers=providers,
+            set_aside=set_aside,
+            silent=silent,
+        )
+
+
+class Stats(msgspec.Struct, kw_only=True):
+    """Counts and sizes of a store. Counts by name are sorted by name.
+
+    synced: whether the read model was caught up with the log, so that everything is counted.
+    unread_bytes, unread_lines: of the log, that the read model lacked before it caught up.
+    events_by_type, events_by_day: accepted events; a day is the UTC day on which they happened.
+    messages_by_role, messages_by_chat: without session breaks; a chat is `<channel>:<chat_id>`.
+    memories_by_category, memories_by_kind: including archived ones, which memories_archived counts.
+    passages: that are searched; vectors: how many have one; vectors_pending: how many have none yet.
+    log_bytes, model_bytes, cache_bytes: of the files in these folders.
+    counters: `memory.saved.count`, saves; `memory.retrieved.count`, memories given to an agent, each as often
+        as it was; `memory.extraction.count`, `.success`, `.errors`, `.tokens`: requests to a language model,
+        of which the cache knows the errors.
+    """
+
+    synced: bool
+    unread_bytes: int
+    unread_lines: int
+    events_by_type: dict[str, int]
+    events_by_day: dict[str, int]
+    messages_by_role: dict[str, int]
+    messages_by_chat: dict[str, int]
+    memories_by_category: dict[str, int]
+    memories_by_kind: dict[str, int]
+    memories_archived: int
+    passages: int
+    vectors: int
+    vectors_pending: int
+    log_bytes: int
+    model_bytes: int
+    cache_bytes: int
+    counters: dict[str, int]
+
+
+def stats_of(read_model: ReadModel) -> Stats:
+    """Measure how far the read model is behind, catch up, and count."""
+    log = read_model.projector.log
+    behind, _ = read_model.latest(sync=False)
+    unread_bytes, unread_lines = catchup.unread_bytes(behind, log), catchup.unread_lines(behind, log)
+    db, synced = (behind, False) if read_model.is_read_only else read_model.latest()
+    with transaction(db, "DEFERRED"):
+        by_type = counts.count_by(db, "type", "events")
+        messages = "messages WHERE type <> 'session_break'"
+        return Stats(
+            synced=synced,
+            unread_bytes=unread_bytes,
+            unread_lines=unread_lines,
+            events_by_type=by_type,
+            events_by_day=counts.count_by(db, "substr(ts, 1, 10)", "events"),
+            messages_by_role=counts.count_by(db, "role", messages),
+            messages_by_chat=counts.count_by(db, "channel || ':' || chat_id", messages),
+            memories_by_category=counts.count_by(db, "category", "memories"),
+            memories_by_kind=counts.count_by(db, "kind", "memories"),
+            memories_archived=count_rows(db, "memories WHERE archived_at IS NOT NULL"),
+            passages=index.count(db),
+            vectors=sum(vectors.count(db, of) for of in vectors.SETS),
+            vectors_pending=index.count_all_pending(db),
+            log_bytes=_bytes_below(log),
+            model_bytes=_bytes_below(read_model.projector.generations.folder),
+            cache_bytes=_bytes_below(read_model.path / CACHE),
+            counters=_counters(db, by_type, read_model.path),
+        )
+
+
+def _counters(db: Connection, by_type: dict[str, int], store: Path) -> dict[str, int]:
+    """With the requests to a language model that failed: of them no event tells."""
+    found = counts.counters(db, by_type)
+    errors = count_errors(store, "language_model")
+    return found | {
+        "memory.extraction.errors": errors,
+        "memory.extraction.count": found["memory.extraction.success"] + errors,
+    }
+
+
+def _bytes_below(folder: Path) -> int:
+    """The size of the files below a folder, without those that vanish meanwhile, as SQLite's do."""
+    total = 0
+    for parent, _, files in os.walk(folder):
+        for name in files:
+            with suppress(FileNotFoundError):
+                total += disk.look(Path(parent, name)).st_size
+    return total

@@ -1,0 +1,444 @@
+"""Watching a store: what any process appends is projected at once; documents and vectors follow behind.
+
+Rows, vectors and documents have a thread and a connection each, so that no row waits for a vector or a file.
+The threads queue calls of the caller's functions, and the thread that called makes them.
+"""
+
+import math
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import closing, suppress
+from pathlib import Path
+from queue import Empty
+
+from memlog.eventlog.errors import Busy
+from memlog.eventlog.file_io import file_version
+from memlog.eventlog.folder_events import ChangeHints
+from memlog.eventlog.layout import LOG
+from memlog.eventlog.limits import LOCK_TIMEOUT
+from memlog.eventlog.log_state import FileState, state_of
+from memlog.eventlog.tail import SWEEP_SECONDS, looks
+from memlog.projector.catchup import Progress
+from memlog.projector.embedding.fill import Embedded
+from memlog.projector.passages import index, vectors
+from memlog.projector.sqlite import Connection
+from memlog.query import documents as queries
+from memlog.query.documents import Registered
+from memlog.service.documents.documents import Documents
+from memlog.service.documents.scan import walk
+from memlog.service.documents.sources import IndexingReport, left_to_another_copy
+from memlog.service.documents.text_files import Root
+from memlog.service.engine.read_model import ReadModel
+from memlog.service.engine.sandbox import Readers
+from memlog.service.upkeep.jobs import JobRunner
+from memlog.service.upkeep.project import project
+from memlog.service.upkeep.requests import Replay
+from memlog.service.upkeep.worker import Shared, WatchLock, WatchStep, Worker
+
+_AT_A_TIME = 0.1  # events appended while many documents are read do not wait for all of them
+_SETTLED = 0.3
+_EMBED_STEP = 16
+_TICK = 0.25
+_NICENESS = 10
+
+
+class Rows(Worker):
+    """Brings rows and full text up to the log whenever it has changed."""
+
+    def __init__(self, shared: Shared, read_model: ReadModel) -> None:
+        super().__init__(shared, read_model)
+        self._log = read_model.path / LOG
+        self._done: tuple[list[FileState], Path | None] | None = None
+        self._is_first = True
+
+    def _work(self) -> None:
+        for _ in looks(self._log, self._shared.stop):
+            self._try(self._look)
+
+    def _look(self) -> bool:
+        if not self._has_store():
+            return False
+        projector = self._read_model.projector
+        # Looked at before it is read: what comes while it is read is new to the next look.
+        state = state_of(self._log), projector.generations.current()
+        if state == self._done or (state[1] is None and self._is_going()):
+            return False
+        self._done = None
+        self._shared.caught_up.clear()
+        while not self._project():
+            if self._shared.stop.is_set():
+                return True
+        self._shared.caught_up.set()
+        self._done = state
+        return True
+
+    def _has_store(self) -> bool:
+        """Whether the store still exists. A new one in its place is watched by the first process."""
+        if self._shared.lock.holds():
+            return True
+        self._read_model.close()
+        self._done = None
+        if not self._read_model.path.is_dir():
+            return False
+        self._shared.lock.take()
+        return True
+
+    def _is_going(self) -> bool:
+        """Whether the whole store is being removed, the read model first: nothing may be made in it."""
+        if self._is_first:
+            return False
+        self._shared.stop.wait(_SETTLED)
+        return not self._shared.lock.holds()
+
+    def _project(self) -> bool:
+        """Read on for a moment, and return whether all was read."""
+        started = time.perf_counter()
+        read_model = self._read_model
+        done = read_model.healed(
+            lambda: read_model.projector.catch_up(progress=self._progress, seconds=_AT_A_TIME)
+        )
+        read_model.noted(done)
+        if done.read.bytes or done.rebuilt or self._is_first:
+            self._shared.rows_came.set()
+            self._tell(WatchStep(projected=done.read.events), started)
+        self._is_first = False
+        return done.read.is_whole
+
+
+class Vectors(Worker):
+    """Gives passages vectors, in small steps, while the processors have nothing better to do."""
+
+    def _work(self) -> None:
+        _be_nice()
+        last = time.monotonic()
+        while not self._shared.stop.is_set():
+            if self._shared.rows_came.wait(_TICK) or time.monotonic() - last >= SWEEP_SECONDS:
+                self._shared.rows_came.clear()
+                last = time.monotonic()
+                if not self._shared.lock.holds():
+                    self._read_model.close()
+                elif self._read_model.projector.generations.current() is not None:
+                    self._try(lambda: self._read_model.healed(self._embed))
+
+    def _embed(self) -> bool:
+        projector, model = self._read_model.projector, self._read_model.model
+        was_due = False
+        while self._has_work(projector.live()):
+            was_due = True
+            models, silent = model.models_or_why()
+            if not models.loaded:
+                self._notes += [f"no vectors: {why}" for why in silent.values()]
+                break
+            started = time.perf_counter()
+            done = Embedded()
+            for embedder in models.loaded:
+                done += projector.embed(
+                    embedder, limit=_EMBED_STEP, batch=_EMBED_STEP, progress=self._progress
+                )
+            embedded = done.computed + done.cached
+            if not embedded + done.withheld:  # another process was faster
+                break
+            self._tell(WatchStep(embedded=embedded), started)
+        return was_due
+
+    def _has_work(self, db: Connection) -> bool:
+        """Without loading the model, which takes 260 MB."""
+        known = self._read_model.model.all_known()
+        is_other = any(vectors.model_of(db, vectors.set_for(each)) != each.id for each in known)
+        return is_other or index.count_all_pending(db) > 0
+
+
+def _be_nice() -> None:
+    """Lower the priority of this thread and those that it starts. Only Linux has a niceness per thread."""
+    if sys.platform == "linux":
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, min(19, os.getpriority(os.PRIO_PROCESS, thread) + _NICENESS))
+
+
+# The file system's events are hints here too: a source is read again if the names, sizes or times of its
+# files have changed, which a look finds without opening any. It is looked at after an event in one of its
+# folders, and from time to time without.
+
+# An editor writes a file in several steps: it is read when the folder has been quiet for a moment.
+_QUIET_MS = 100
+_AT_MOST_MS = 400
+_SHARE = 25
+"""Looking at a large source without an event takes 1/25 of the time."""
+
+_GONE = -1
+
+
+DocumentsBy = Callable[[ReadModel, Callable[[], None]], Documents]
+"""Makes the documents of the store, as another read model of it sees them. The other argument is called while
+a file takes long; an exception of it ends the reading."""
+
+
+class _Watched:
+    """A source, and its state when its documents were brought up to its files.
+
+    state: a hash of its files' names, sizes and times; None where its documents may be behind them.
+    folders: those of its files. due: when to look at it next.
+    """
+
+    def __init__(self, source: Registered) -> None:
+        self.source = source
+        self.root = Path(source.root)
+        self.state: int | None = None
+        self.folders = {self.root}
+        self.due = 0.0
+
+    def look(self, store: Path, readers: Readers) -> int:
+        """Its present state."""
+        started = time.monotonic()
+        self.folders = {self.root}
+        state = _GONE
+        with suppress(OSError), Root(self.root) as root:
+            files = walk(root, self.source, store, readers).files
+            self.folders |= {(self.root / file).parent for file in files}
+            state = sum(_hash_of(root, file) for file in files)
+        now = time.monotonic()
+        self.due = now + max(SWEEP_SECONDS, _SHARE * (now - started))
+        return state
+
+
+class Folders(Worker):
+    """Reads files into the log as they change.
+
+    documents_by: makes the documents of the store, as a read model sees them.
+    """
+
+    lock_timeout = LOCK_TIMEOUT.default
+    """The rows thread has precedence, and takes turn after turn."""
+
+    def __init__(self, shared: Shared, read_model: ReadModel, documents_by: DocumentsBy) -> None:
+        super().__init__(shared, read_model)
+        self._documents = documents_by(self._read_model, self._go_on)
+        self._store = read_model.path
+        self._watched: dict[str, _Watched] = {}
+        self._left_to_others: list[str] = []
+        self._links: dict[str, list[str]] = {}
+
+    def _work(self) -> None:
+        stop = self._shared.stop
+        hints = ChangeHints(is_deep=False, stop=stop, step_ms=_QUIET_MS, group_ms=_AT_MOST_MS)
+        with closing(hints), closing(self._documents):
+            while not stop.is_set():
+                self._try(self._look)
+                folders = {folder for each in self._watched.values() for folder in each.folders}
+                self._hear(hints.wait(sorted(folders), self._pause()))
+
+    def _pause(self) -> float:
+        """Seconds until the next source is due, or may have been registered."""
+        next_due = min((each.due for each in self._watched.values()), default=float("inf"))
+        return max(0.0, min(SWEEP_SECONDS, next_due - time.monotonic()))
+
+    def _hear(self, changed: Iterable[str]) -> None:
+        for each in self._watched.values():
+            root = str(each.root)
+            if any(path == root or path.startswith(f"{root}/") for path in changed):
+                each.due = 0.0
+
+    def _look(self) -> bool:
+        if not self._shared.lock.holds():
+            self._read_model.close()
+            self._watched.clear()
+        elif self._read_model.projector.why_unusable() is None:
+            self._take(self._read_model.healed(self._refreshed_here))
+            due = [each for each in self._watched.values() if each.due <= time.monotonic()]
+            return sum(self._bring_up(each) for each in due) > 0
+        return False
+
+    def _refreshed_here(self) -> list[Registered]:
+        """The sources that this copy of the store refreshes; other sources are reported once."""
+        registered = queries.registered(self._read_model.projector.live())
+        others = [each for each in registered if self._documents.is_of_another_copy(each)]
+        notes = [left_to_another_copy(each.source_id, each.writer) for each in others]
+        for note in notes:
+            if note not in self._left_to_others:
+                self._notify(note)
+        self._left_to_others = notes
+        return [each for each in registered if each not in others]
+
+    def _new_links(self, reports: Iterable[IndexingReport]) -> list[str]:
+        """What is told of links that were none when their source was read last."""
+        before, now = self._links, {each.source_id: links_of(each) for each in reports}
+        self._links = before | now
+        return [note for name, notes in now.items() for note in notes if note not in before.get(name, ())]
+
+    def _take(self, registered: list[Registered]) -> None:
+        """Watch these from now on, and no others."""
+        before = self._watched
+        self._watched = {
+            source.source_id: before[source.source_id]
+            if source.source_id in before and before[source.source_id].source == source
+            else _Watched(source)
+            for source in registered
+        }
+
+    def _bring_up(self, watched: _Watched) -> bool:
+        """Bring the documents of a source up to its files, and return whether these have changed."""
+        started = time.perf_counter()
+        # Looked at before they are read: what changes meanwhile is another state.
+        state = watched.look(self._store, self._documents.readers)
+        if state == watched.state:
+            return False
+        # Otherwise this thread would project in place of the rows thread, and hold that up.
+        while not self._shared.caught_up.wait(_TICK):
+            self._go_on()
+        reports = self._documents.refresh(watched.source.source_id, progress=self._progress)
+        notes = problems_of(reports)
+        self._notes += [*notes, *self._new_links(reports)]
+        # What could not be read is tried again, except a missing folder: `look` sees when it is back.
+        watched.state = None if notes and state != _GONE else state
+        step = WatchStep(
+            indexed=sum(each.indexed for each in reports), removed=sum(each.removed for each in reports)
+        )
+        if step.indexed or step.removed:
+            self._tell(step, started)
+        return True
+
+
+def links_of(report: IndexingReport) -> list[str]:
+    """What is told of the links in a folder of notes."""
+    told = (each for each in report.skipped if each.reason == "link" and each.detail is not None)
+    return [f"{report.source_id}/{each.file}: {each.detail}" for each in told]
+
+
+def problems_of(reports: Iterable[IndexingReport]) -> list[str]:
+    """Why sources were not refreshed, for people."""
+    return [each.problem for each in reports if each.problem is not None]
+
+
+def _hash_of(root: Root, file: str) -> int:
+    """A number that changes when a file does; the same for all that are gone."""
+    try:
+        return hash((file, file_version(root.status(file))))
+    except OSError:
+        return 0
+
+
+_JOBS_TICK = 15.0
+"""Seconds between two looks: no job has to run at once."""
+
+_UNTIL_THERE = 0.5
+"""Seconds until the next look where there is no read model yet."""
+
+RunnerBy = Callable[[ReadModel, Callable[[], None], Callable[[str], None]], JobRunner]
+"""Makes what runs the jobs of the store, with another read model of it, what ends a run, and what
+tells of each request to a language model."""
+
+
+class DueJobs(Worker):
+    """Runs the jobs that are due."""
+
+    def __init__(self, shared: Shared, read_model: ReadModel, runner_by: RunnerBy) -> None:
+        super().__init__(shared, read_model)
+        self._runner = runner_by(self._read_model, self._go_on, self._notify)
+
+    def _work(self) -> None:
+        pause = 0.0
+        while not self._shared.stop.wait(pause):
+            is_there = self._shared.lock.holds() and self._read_model.projector.generations.current()
+            if is_there:
+                self._try(self._look)
+            pause = _JOBS_TICK if is_there else _UNTIL_THERE
+
+    def _look(self) -> bool:
+        if not self._runner.may_be_due(self._read_model.projector.live()):
+            return False
+        done = False
+        try:
+            for report in self._runner.run_due():
+                done = True
+                if report.period is not None:
+                    self._notes.append(f"ran the {report.job} job of {report.period}")
+                self._go_on()
+        except Busy:  # another process runs jobs
+            return done
+        return done
+
+
+Tell = Callable[[WatchStep], None]
+_PATIENCE = 0.3
+"""Seconds for the threads to end, so that the watch ends within one; a busy thread is left to itself."""
+
+_CALLS_TICK = 0.2
+
+
+def watch(
+    read_model: ReadModel,
+    documents_by: DocumentsBy,
+    runner_by: RunnerBy,
+    *,
+    stop: threading.Event,
+    tell: Tell,
+    progress: Progress | None,
+) -> None:
+    """See `Store.watch`."""
+    read_model.make_store()
+    with closing(WatchLock(read_model.path)) as lock:
+        shared = Shared(lock, stop, tell, read_model.notify, progress)
+        workers: list[Worker] = [
+            Rows(shared, read_model),
+            Vectors(shared, read_model),
+            Folders(shared, read_model, documents_by),
+            DueJobs(shared, read_model, runner_by),
+        ]
+        threads = [threading.Thread(target=worker.run, daemon=True) for worker in workers]
+        try:
+            for thread in threads:
+                thread.start()
+            _make_calls(shared, len(threads))
+        except BaseException:
+            stop.set()
+            deadline = time.monotonic() + _PATIENCE
+            for thread in threads:
+                thread.join(max(0.0, deadline - time.monotonic()))
+            raise
+        stop.set()
+
+
+def bring_up(read_model: ReadModel, documents: Documents, *, tell: Tell, progress: Progress | None) -> None:
+    """See `Store.watch`, `once`."""
+    read_model.make_store()
+    started = time.perf_counter()
+    with closing(WatchLock(read_model.path)):
+        # First, since documents are compared with the rows.
+        rows = project(read_model, Replay(embed=False, progress=progress))
+        _notify(read_model, rows.notes)
+        reports = documents.refresh(progress=progress)
+        _notify(read_model, [*problems_of(reports), *(note for each in reports for note in links_of(each))])
+        done = project(read_model, Replay(progress=progress))
+    _notify(read_model, [*done.notes, *(f"no vectors: {why}" for why in done.silent.values())])
+    tell(
+        WatchStep(
+            projected=rows.events + done.events,
+            embedded=done.vectors_computed + done.vectors_cached,
+            indexed=sum(each.indexed for each in reports),
+            removed=sum(each.removed for each in reports),
+            pending=done.vectors_pending,
+            ms=round((time.perf_counter() - started) * 1000, 3),
+        )
+    )
+
+
+def _notify(read_model: ReadModel, notes: list[str]) -> None:
+    for note in notes:
+        read_model.notify(note)
+
+
+def _make_calls(shared: Shared, running: int) -> None:
+    """Make the calls that threads queue until all threads have ended, a call raises, or patience has."""
+    deadline = math.inf
+    while running and time.monotonic() < deadline:
+        if shared.stop.is_set():
+            deadline = min(deadline, time.monotonic() + _PATIENCE)
+        with suppress(Empty):
+            call = shared.calls.get(timeout=_CALLS_TICK)
+            if call is None:
+                running -= 1
+            else:
+                call()

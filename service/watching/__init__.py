@@ -1,1 +1,0 @@
-"""The watch: keeps the read model up to the log, and documents up to their files."""
