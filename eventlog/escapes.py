@@ -1,13 +1,18 @@
 """Removes one level of escapes from a text, and maps positions back.
 
-A level is one quoting: JSON or a Python literal (`\\n`, `\\u001b`), Markdown (`\\_`), a URL (`%3D`), HTML
+A level is one quoting: JSON or a Python literal (`\n`, `\u001b`), Markdown (`\\_`), a URL (`%3D`), HTML
 (`&quot;`), quoted-printable (`=3D`, and `=` at the end of a line), terminal colours, invisible characters. An
 escape becomes one character; a colour, an invisible character or a soft line break is removed.
 """
 
 import re
+import zlib
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import chain
+from typing import TypeVar
+
+import msgspec
 
 _COLOUR = r"(?:\[[0-9;:?]{0,32}[A-Za-z]|\([0AB])"
 _NO_WIDTH = (
@@ -88,3 +93,78 @@ def _character(match: re.Match[str]) -> str:
 
 def _numbered(code: int) -> str:
     return chr(code) if code <= _LAST_CHARACTER else " "
+
+
+_IGNORABLE = (
+    *((0x00AD, 0x00AD), (0x034F, 0x034F), (0x061C, 0x061C), (0x115F, 0x1160), (0x17B4, 0x17B5)),
+    *((0x180B, 0x180F), (0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0x3164, 0x3164)),
+    *((0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8)),
+    *((0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),
+)
+"""Default_Ignorable_Code_Point, as DerivedCoreProperties.txt of the Unicode Character Database has it.
+Python's `unicodedata` lacks the property (UAX #44)."""
+
+_BLANK = (0x2800, 0x2800)
+"""The empty Braille pattern: a symbol by its category that looks like a space."""
+
+_CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
+"""Controls, format characters, halves of surrogate pairs, separators of lines and paragraphs."""
+
+
+@lru_cache(4096)
+def is_unseen(character: str) -> bool:
+    """Whether a character has no shape of its own."""
+    # Imported here: most appends do without it.
+    import unicodedata
+
+    return unicodedata.category(character) in _CATEGORIES or _is_ignorable(character)
+
+
+def _is_ignorable(character: str) -> bool:
+    return any(first <= ord(character) <= last for first, last in (*_IGNORABLE, _BLANK))
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text has nothing that a reader sees."""
+    return not any(letter.isalnum() and not _is_ignorable(letter) for letter in text[:_READ]) and all(
+        letter.isspace() or is_unseen(letter) for letter in text
+    )
+
+
+_READ = 100
+"""Characters among which most texts have a letter."""
+
+
+CRC_LENGTH = len(b',"crc":"00000000"}')
+_plain = msgspec.json.Encoder()
+_T = TypeVar("_T")
+
+
+def encoded(value: object, encoder: msgspec.json.Encoder = _plain) -> bytes:
+    """`value` as JSON. Raises MemoryError."""
+    return bytes(encoded_buffer(value, encoder))
+
+
+def encoded_buffer(value: object, encoder: msgspec.json.Encoder) -> bytearray:
+    """As `encoded`, into a buffer: `Encoder.encode` of msgspec 0.22 crashes when memory runs out."""
+    buffer = bytearray()
+    encoder.encode_into(value, buffer)
+    return buffer
+
+
+def with_crc(body: bytes) -> bytes:
+    """An object with its crc as the last member; `body` lacks the closing brace."""
+    return body + b',"crc":"%08x"}' % zlib.crc32(body)
+
+
+def has_its_crc(line: bytes) -> bool:
+    """Whether a line ends with the right crc."""
+    return line.endswith(b',"crc":"%08x"}' % zlib.crc32(line[:-CRC_LENGTH]))
+
+
+def decoded(line: bytes | bytearray, kind: type[_T]) -> _T | None:
+    """The value of a line of JSON; None if it is torn, of another kind or too deep."""
+    try:
+        return msgspec.json.decode(line, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None

@@ -1,20 +1,25 @@
 """The events: one struct per type, a tagged union on `type`.
 
 Unknown members stay in the log and are ignored. Types and members are added here, their effects in
-`memlog.projector.handlers`. docs/storage/jsonl-format.md has a table of all types.
+`memlog.projector.subjects`. docs/storage/jsonl-format.md has a table of all types.
 """
 
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from memlog.eventlog.envelope import Change, ConversationEvent, Event, tag_of
-from memlog.eventlog.event_fields import (
+from memlog.eventlog.errors import MemlogError
+from memlog.eventlog.fields import (
+    MAX_TARGETS,
     AccessKind,
+    Channel,
     Count,
     Day,
     FactKind,
     FailureKind,
+    GivenEntry,
+    Id,
     Ids,
     MemoryKind,
     ModelTask,
@@ -26,9 +31,121 @@ from memlog.eventlog.event_fields import (
     Topic,
     Unit,
 )
-from memlog.eventlog.extraction import Extraction, JobStep, MergeDecision
-from memlog.eventlog.given import GivenEntry
-from memlog.eventlog.redacted import Redacted as Redacted
+from memlog.eventlog.limits import Durability as Durability
+
+
+class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="type"):
+    """The envelope of every event.
+
+    id: unique in its stream; a UUIDv7 if the caller gives none.
+    ts: when it happened; the time of appending if the caller gives none.
+    at: when memlog appended it; None in a foreign line.
+    v: version of the type's schema.
+    """
+
+    VERSION: ClassVar[int] = 1
+
+    id: Id | None = None
+    ts: str | None = None
+    at: str | None = None
+    v: Annotated[int, msgspec.Meta(ge=1)] = 1
+
+
+class Change(Event, kw_only=True):
+    """An event that sets, changes or removes something with one value at a time.
+
+    wins: its precedence: of two changes of one thing the greater wins. Set by memlog; None in a foreign line
+        or one of an older memlog. See `memlog.eventlog.log.order`.
+    highest_wins: the stream's highest precedence, if that is above `wins`.
+    """
+
+    wins: str | None = None
+    highest_wins: str | None = None
+
+
+class ConversationEvent(Event):
+    """An event of a conversation's stream."""
+
+    channel: Channel
+    chat_id: Text
+
+
+def tag_of(event: Event | type[Event]) -> str:
+    """The name of an event's type in the log."""
+    return str(event.__struct_config__.tag)
+
+
+class Redacted(Event, tag="redacted"):
+    """A person has redacted events. Written to their stream; no line with a target's id in that stream
+    is projected any more, earlier or later.
+
+    target_id, target_ids: one id or several; a line has one of the two.
+    stream: that of the targets; needed only for appending.
+    """
+
+    target_id: Id | None = None
+    target_ids: Annotated[list[Id], msgspec.Meta(max_length=MAX_TARGETS)] = []
+    reason: str | None = None
+    stream: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.target_id is None) == (not self.target_ids):
+            raise ValueError("name one event by target_id, or several by target_ids")
+
+    @property
+    def targets(self) -> list[str]:
+        """All target ids."""
+        return self.target_ids if self.target_id is None else [self.target_id]
+
+
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
+
+
+class Extraction(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Where a language model distilled an event from.
+
+    id: of the event that closes the extraction, such as `memories_extracted`; without it the event does not
+        count. A summary closes itself.
+    model: its name. prompt: the id of the prompt. message_ids: the messages that it was distilled from.
+    memory_ids: the memories that it was merged from.
+    chat_id: `<channel>:<chat_id>`, theirs.
+    """
+
+    id: Name
+    model: Name
+    prompt: Name
+    message_ids: list[Name] = []
+    memory_ids: list[Name] = []
+    chat_id: str | None = None
+
+
+class MergeDecision(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What memories that mean the same have to do with each other.
+
+    relation: `same`: they say the same; `update`: they say more of one thing; `contradiction`: not all can
+        hold; `different`: a person says that all do; `accepted`: a person takes the text that was proposed.
+    memory_ids: of them, the oldest first. event_ids: of the events with the contents that were compared.
+    memory_id: of the one that stands for all; None where a person is to decide, or all hold.
+    proposal_id: of the memory with the text that the model proposes, where a person is to decide.
+    """
+
+    relation: Literal["same", "update", "contradiction", "different", "accepted"]
+    memory_ids: list[Name]
+    event_ids: list[Name]
+    memory_id: Name | None = None
+    proposal_id: Name | None = None
+
+
+class JobStep(msgspec.Struct, frozen=True):
+    """A step of a job: what became of it, and how many things it changed.
+
+    why: it did nothing, or what it leaves to do.
+    """
+
+    name: Name
+    outcome: Literal["done", "skipped", "failed"]
+    count: Count = 0
+    why: str | None = None
 
 
 class Message(ConversationEvent, tag="message"):
@@ -218,7 +335,7 @@ class ContextGiven(Change, tag="context_given"):
 
     chat_id: `<channel>:<chat_id>`. message_id: of the asking message.
     entries: in the order of printing. tokens: by part.
-    stable, turn: hashes of the blocks, with the key of the store (`memlog.eventlog.store_key`): of the core
+    stable, turn: hashes of the blocks, with the key of the store (`eventlog.secrets.outgoing`): of the core
         memory and of the rest. The same where one block has both; None for what was not printed as a block.
     """
 
@@ -388,3 +505,94 @@ _KINDS: list[type[Event]] = [*ConversationEvent.__subclasses__(), *Change.__subc
 
 TYPES = {tag_of(kind): kind for kind in _KINDS}
 """The event types by their names in the log."""
+
+
+class AppendWarning(msgspec.Struct, frozen=True):
+    """Something about a stored event that its writer probably did not intend.
+
+    code: `unknown_member`, `chat_form`, `key`, `conflict` or `forgotten`.
+    member: the member in question.
+    message: the problem and its remedy.
+    """
+
+    code: str
+    member: str
+    message: str
+
+
+class IdHolder(msgspec.Struct, frozen=True):
+    """The position of the event that has an id; offset in bytes."""
+
+    stream: str
+    segment: str
+    offset: int
+
+
+class Position(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """The position of a stored event: stream, segment's file name, offset of its line in bytes.
+
+    memory_id: the memory that the event saves or changes.
+    conflict: an earlier event with this id and other content. It counts; the new one stays in the log unread.
+    duplicate: the same event was stored before under this id; the two count as one.
+    """
+
+    id: str
+    stream: str
+    segment: str
+    offset: int
+    durability: Durability
+    memory_id: str | None = None
+    conflict: IdHolder | None = None
+    duplicate: bool = False
+    warnings: tuple[AppendWarning, ...] = ()
+
+
+class RefusedLine(msgspec.Struct, frozen=True):
+    """A line that may not be stored. id: its event's id, if the line or memlog gave one."""
+
+    error: MemlogError
+    id: str | None
+
+
+class KnownId(msgspec.Struct, frozen=True):
+    """An id in use in a stream: its holder, None for a forgotten id, and the holder's content hash."""
+
+    holder: IdHolder | None = None
+    content: bytes = b""
+
+
+LookUp = Callable[[str, Sequence[str]], Mapping[str, KnownId]]
+"""Given a stream and ids just appended to it, returns the ids that were in use before."""
+
+
+def warnings_of(positions: Iterable[Position]) -> list[AppendWarning]:
+    """Return what is to be told of stored events, as the answer of an operation has it."""
+    return [warning for position in positions for warning in position.warnings]
+
+
+OnStored = Callable[[Sequence[Position]], None]
+"""Called with stored events, once they are durable."""
+
+
+def compared(position: Position, content: bytes, known: KnownId | None) -> Position:
+    """`position` with what follows from an id in use. content: the event's content hash."""
+    if known is None:
+        return position
+    if known.holder is None:
+        return _warned(position, "forgotten", f"the id {position.id} was forgotten: no read shows this event")
+    holder = known.holder
+    if holder == IdHolder(position.stream, position.segment, position.offset):
+        return position
+    if known.content == content:
+        return msgspec.structs.replace(position, duplicate=True)
+    message = (
+        f"the id {position.id} already names another event ({holder.stream}/{holder.segment}, byte"
+        f" {holder.offset}): that one counts, and no read shows this one; append it again with an id of its"
+        " own"
+    )
+    return msgspec.structs.replace(_warned(position, "conflict", message), conflict=holder)
+
+
+def _warned(position: Position, code: str, message: str) -> Position:
+    warning = AppendWarning(code, "id", message)
+    return msgspec.structs.replace(position, warnings=(*position.warnings, warning))

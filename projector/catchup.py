@@ -14,24 +14,63 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from memlog.eventlog import disk
+from memlog.eventlog.codec import decode, upcast
+from memlog.eventlog.codec.hashing import short_sha256
 from memlog.eventlog.errors import Busy, DatabaseError
-from memlog.eventlog.file_io import blocks
-from memlog.eventlog.layout import WATERMARKS
-from memlog.eventlog.reader import reading
-from memlog.eventlog.seals.losses import LOST, Loss, losses
-from memlog.eventlog.seals.reader import sealed_bytes
-from memlog.eventlog.segment import Fingerprint
-from memlog.eventlog.streams import Segment, SegmentName, segments_of, shown
-from memlog.projector import checkpoints, projection_id, schema
-from memlog.projector.checkpoints import NOTHING_READ, Checkpoint, FileHints
+from memlog.eventlog.files import disk
+from memlog.eventlog.files.file_io import blocks
+from memlog.eventlog.integrity.seal_losses import LOST, Loss, losses
+from memlog.eventlog.integrity.seal_reader import sealed_bytes
+from memlog.eventlog.log.layout import WATERMARKS
+from memlog.eventlog.log.reader import Fingerprint, reading
+from memlog.eventlog.log.streams import Segment, SegmentName, segments_of, shown
+from memlog.projector import checkpoints, limits, schema, subjects
+from memlog.projector.checkpoints import (
+    NOTHING_READ,
+    Checkpoint,
+    FileHints,
+    HistoryChanged,
+    Stretch,
+    Tally,
+    as_it_stands,
+)
+from memlog.projector.passages import chunking, vectors
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.projector.segment_range import HistoryChanged, Stretch, Tally, as_it_stands
 from memlog.projector.sqlite import Connection, transaction
+from memlog.projector.text import analyzer, stemming
+from memlog.projector.text.language_files import TEXT_SHA256
+from memlog.projector.text.tokens import VOCABULARY_SHA256
+
+if TYPE_CHECKING:
+    from memlog.eventlog.log.watermarks import OpenLoss, Watermarks
+
+
+def projection_id(sizes: ChunkSizes) -> str:
+    """A hash over all that shapes rows beside the log, 16 hex digits. Another one is another read model."""
+    shapes = (
+        *schema.statements(),
+        f"line {decode.VERSION}, upcast {upcast.VERSION}, handlers {subjects.VERSION}",
+        f"analyzer {analyzer.VERSION}, snowball {stemming.snowball_version()}",
+        f"chunker {chunking.VERSION}, {sizes.window} tokens, {sizes.overlap} overlap",
+        f"plain beyond {limits.LONGEST_STRUCTURED} characters, names beyond {limits.LONGEST_NAMES}",
+        f"vocabulary {VOCABULARY_SHA256}, languages {TEXT_SHA256}",
+        f"vectors {vectors.VERSION}",
+    )
+    return short_sha256("\n".join(shapes).encode()).hexdigest()[:16]
+
+
+def store_projection_id(db: Connection, sizes: ChunkSizes) -> None:
+    """Record which projection id a new read model is made with."""
+    db.execute("INSERT INTO meta VALUES ('projection_id', ?)", (projection_id(sizes),))
+
+
+def stored_projection_id(db: Connection) -> str | None:
+    """The projection id that a read model was made with."""
+    row = db.execute("SELECT value FROM meta WHERE name = 'projection_id'").fetchone()
+    return row[0] if row else None
+
 
 # Imported where it is needed: most reads find nothing new in the log.
-if TYPE_CHECKING:
-    from memlog.eventlog.watermarks import OpenLoss, Watermarks
 
 Bounds = dict[tuple[str, str], int]
 """How far to read in each (stream, segment), in bytes."""
@@ -123,7 +162,7 @@ def catch_up(
 
 def watermarks_of(log: Path) -> "Watermarks":
     """The watermarks of the store of a log."""
-    from memlog.eventlog.watermarks import Watermarks
+    from memlog.eventlog.log.watermarks import Watermarks
 
     return Watermarks(log.parent)
 
@@ -137,7 +176,7 @@ def remember(
 
     before: how far the only segment had been read.
     """
-    from memlog.eventlog.watermarks import Read
+    from memlog.eventlog.log.watermarks import Read
 
     read = [(segment, checkpoints.load(db, segment)) for segment in segments]
     known = [Read(segment, now.fingerprint, before) for segment, now in read if now != NOTHING_READ]
@@ -157,7 +196,7 @@ def _notes_of(log: Path, strangers: list[Path]) -> list[str]:
     if not strangers:
         return []
     # Imported here: in most logs everything is read.
-    from memlog.eventlog.unread_files import why_not_read
+    from memlog.eventlog.log.tail import why_not_read
 
     return [f"{why_not_read(log, path)}; store.maintenance.examine() says what to do" for path in strangers]
 
@@ -252,7 +291,7 @@ class _Reader(msgspec.Struct):
 
     def replay(self, stream: str) -> None:
         """Replay a stream."""
-        from memlog.projector.replay import replay_stream
+        from memlog.projector.fold import replay_stream
 
         for _ in range(_ATTEMPTS):
             try:
@@ -334,7 +373,7 @@ def build(
     """
     with transaction(db):
         schema.create_tables(db)
-        projection_id.store_projection_id(db, sizes)
+        store_projection_id(db, sizes)
         report = catch_up(db, log, sizes, bounds=bounds, progress=progress)
         schema.create_indexes(db)
     dangling = db.execute("PRAGMA foreign_key_check").fetchone()

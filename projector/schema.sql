@@ -103,7 +103,7 @@ CREATE TABLE checkpoints (
     offset    INTEGER NOT NULL,  -- the bytes before it were projected
     lines     INTEGER NOT NULL,  -- that end before the offset
     is_open   INTEGER NOT NULL,  -- 1 where the last of them had no newline, in a segment that gets no more
-    tail      BLOB NOT NULL,     -- memlog.eventlog.segment.Fingerprint
+    tail      BLOB NOT NULL,     -- memlog.eventlog.log.reader.Fingerprint
     chain     BLOB NOT NULL,
     rest      BLOB NOT NULL,
     size      INTEGER NOT NULL,  -- of the file when it was last looked at: with inode and times a hint

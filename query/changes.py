@@ -10,17 +10,24 @@ from functools import cache, partial
 from typing import NamedTuple
 
 from memlog.projector.passages import index, vectors
-from memlog.projector.rows import as_list
-from memlog.projector.sqlite import Connection
+from memlog.projector.sqlite import Connection, as_list
 from memlog.projector.text import language_files
-from memlog.projector.text.holding import Holds, by_words
-from memlog.projector.text.phrases import WORD, Phrases, folded, spaced
-from memlog.query.context.lines import rarity
+from memlog.projector.text.phrases import WORD, Holds, Phrases, by_words, folded, spaced
+from memlog.query.context.floor import rarity
 from memlog.query.filters import Filters
 from memlog.query.search import fulltext, nearest
-from memlog.query.search.fts_query import parse
 from memlog.query.search.hits import Hit
-from memlog.query.search.wording import are_forms
+from memlog.query.search.request import parse
+
+_ENDING = 2
+"""Letters by which forms of a word may differ at the end."""
+
+
+def are_forms(one: str, other: str) -> bool:
+    """Whether two words are probably forms of one."""
+    shorter = min(len(one), len(other))
+    return one == other or (shorter > _ENDING and one[: shorter - _ENDING] == other[: shorter - _ENDING])
+
 
 _LEAST_COVER = 0.33
 """Of the newer text's words by the older one, by their rarity, times the root of their number: at it 15 of 15

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from memlog.eventlog.event_fields import MAX_LEVELS, SourceKind
+from memlog.eventlog.fields import MAX_LEVELS, SourceKind
 from memlog.projector.sqlite import Connection
-from memlog.query.rows import record
+from memlog.query.event_index import record
 
 
 class Source(msgspec.Struct, kw_only=True):

@@ -1,14 +1,18 @@
 """Positions of events in the log, and the events of memories."""
 
-from collections.abc import Collection, Iterable, Iterator
+import json
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cache
+from itertools import chain
+from typing import Any, TypeVar, get_origin
 
 import msgspec
 
-from memlog.eventlog.layout import CONVERSATIONS
-from memlog.eventlog.streams import chat_of_stream, conversation_stream
-from memlog.eventlog.upcast import place_of
-from memlog.projector.rows import as_list
-from memlog.projector.sqlite import Connection
+from memlog.eventlog.codec.upcast import place_of
+from memlog.eventlog.fields import fields_of
+from memlog.eventlog.log.layout import CONVERSATIONS
+from memlog.eventlog.log.streams import chat_of_stream, conversation_stream
+from memlog.projector.sqlite import Connection, as_list
 
 Key = tuple[str, str]
 """(stream, event id)."""
@@ -162,3 +166,41 @@ def _as_asking(messages: Collection[Key]) -> Iterator[Key]:
             yield conversation_stream(*chat), event_id
         if stream.startswith(CONVERSATIONS):
             yield CONVERSATIONS, event_id
+
+
+Sql = tuple[str, list[Any]]
+"""A condition and its values."""
+
+POSITION = "e.stream, e.segment, e.offset, e.line"
+"""The columns of `events e` that make a `LinePosition`."""
+
+_Struct = TypeVar("_Struct", bound=msgspec.Struct)
+
+
+def all_of(*conditions: tuple[str, Any]) -> Sql:
+    """The conditions whose value is not None, joined by AND. A list or tuple holds several values."""
+    given = [(sql, value) for sql, value in conditions if value is not None]
+    values = (value if isinstance(value, list | tuple) else [value] for _, value in given)
+    return " AND ".join(sql for sql, _ in given) or "1", [*chain.from_iterable(values)]
+
+
+def record(struct: type[_Struct], row: Sequence[Any], **members: Any) -> _Struct:  # noqa: ANN401
+    """The struct of a row: a column for each field that `members` lacks, in their order.
+
+    Lists and dicts are JSON. A field `position` takes the last four columns, `POSITION`.
+    """
+    names, of_json = _fields(struct)
+    if "position" in names:
+        members["position"] = LinePosition(*row[-4:])
+        row = row[:-4]
+    stored = dict(zip((name for name in names if name not in members), row, strict=False))
+    for name in of_json & stored.keys():
+        stored[name] = None if stored[name] is None else json.loads(stored[name])
+    return struct(**stored, **members)
+
+
+@cache
+def _fields(struct: type[msgspec.Struct]) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The names of a struct's fields, and which of them hold lists and dicts."""
+    of_json = frozenset(field.name for field in fields_of(struct) if get_origin(field.kind) in (list, dict))
+    return struct.__struct_fields__, of_json

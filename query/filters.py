@@ -4,13 +4,12 @@ import json
 from collections.abc import Collection, Iterable
 from typing import Annotated, Literal
 
-from memlog.eventlog.categories import CATEGORIES, OTHER, known_category
-from memlog.eventlog.chat import Chat
-from memlog.eventlog.struct_fields import Local, Reads
+from memlog.eventlog.fields import Chat, Local, Reads
+from memlog.eventlog.limits import CATEGORIES, OTHER, known_category
 from memlog.eventlog.text import equivalents
+from memlog.query.event_index import Sql, all_of
 from memlog.query.facts.topic_keys import compared, same_key
 from memlog.query.request import ChatField, End, Ids, Request, Time, Unit
-from memlog.query.rows import Sql, all_of
 
 Kind = Literal["message", "memory", "document"]
 Role = Literal["user", "assistant", "system", "tool"]

@@ -1,20 +1,46 @@
 """Memories, as the log leaves them, and the events that touched each."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.event_fields import MemoryKind
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.fields import MemoryKind
+from memlog.eventlog.limits import CATEGORIES, behaves_as, rate_of
 from memlog.projector.sqlite import Connection
-from memlog.query.event_index import LinePosition
+from memlog.query.event_index import POSITION, LinePosition, all_of, record
 from memlog.query.facts.topic_keys import compared, same_key, teach_topics
 from memlog.query.filters import in_any_form, of_categories
 from memlog.query.provenance import EVENT_COLUMNS, StoredEvent, event_at
-from memlog.query.relevance import age_in_days, freshness, relevance
-from memlog.query.rows import POSITION, all_of, record
+
+# It is not stored: events change importance and salience, but age changes every day.
+
+
+def freshness(category: str, age_days: int) -> float:
+    """What age leaves of a memory, from 0 to 1: half after each half-life of its category, down to its floor.
+
+    age_days: whole days, from 0 on.
+    """
+    curve = CATEGORIES[behaves_as(category)]
+    return max(curve.floor, math.pow(0.5, age_days / curve.half_life))
+
+
+def relevance(importance: float, salience: float, category: str, age_days: int) -> float:
+    """The relevance of a memory, from 0 to 1: importance × salience × freshness, each from 0 to 1."""
+    return importance * salience * freshness(category, age_days)
+
+
+def age_in_days(since: str, today: str) -> int:
+    """The days from `since` to `today`, at least 0; days, not seconds, so that a day has one answer.
+
+    since: a time as the log writes it. today: a UTC date, 2026-02-24.
+    """
+    return max(0, (date.fromisoformat(today) - date.fromisoformat(since[:10])).days)
 
 
 class Memory(msgspec.Struct, kw_only=True):
@@ -139,3 +165,53 @@ def history(db: Connection, log: Path, memory_id: str) -> list[StoredEvent]:
         (memory_id,),
     ).fetchall()
     return [event_at(log, row) for row in rows]
+
+
+_STREAM = "memory"
+
+
+class Decay(msgspec.Struct, frozen=True):
+    """A `salience_decayed` event; rates: factors from 0 to 1 by category."""
+
+    event_id: str
+    ts: str
+    rates: dict[str, float]
+    position: LinePosition
+
+
+def decay_of(db: Connection, event_id: str) -> Decay | None:
+    """The decay with this id; None if no event has the id.
+
+    Raises:
+        BadInput: the id was forgotten, or is another event's.
+    """
+    row = db.execute(
+        f"SELECT d.id, e.ts, d.rates, {POSITION} FROM decays d"
+        " JOIN events e ON e.stream = d.stream AND e.id = d.id WHERE d.stream = ? AND d.id = ?",
+        (_STREAM, event_id),
+    ).fetchone()
+    if row is not None:
+        return record(Decay, row)
+    other = db.execute(
+        "SELECT 1 FROM events WHERE stream = ?1 AND id = ?2"
+        " UNION ALL SELECT 1 FROM redactions WHERE stream = ?1 AND target_id = ?2",
+        (_STREAM, event_id),
+    ).fetchone()
+    if other is not None:
+        raise BadInput(
+            f"{event_id} cannot decay anything: it was forgotten, or another event has this id",
+            hint="a decay of another day has another id",
+        )
+    return None
+
+
+def memories_changed(db: Connection, decay: Decay) -> int:
+    """The number of memories, including archived ones, whose salience this decay lowered."""
+    counts = db.execute(
+        "SELECT m.category, count(*) FROM memories m JOIN decays d ON d.stream = ? AND d.id = ?"
+        " WHERE m.salience_set > 0 AND m.salience_precedence < d.precedence"
+        " AND NOT EXISTS (SELECT 1 FROM best_in_contexts b WHERE b.memory_id = m.memory_id AND b.day = ?)"
+        " GROUP BY m.category",
+        (_STREAM, decay.event_id, decay.ts[:10]),
+    )
+    return sum(count for category, count in counts if rate_of(decay.rates, category) < 1)

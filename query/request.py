@@ -1,7 +1,7 @@
 """Requests: what callers ask of an operation, checked when it is made, so that nothing wrong reaches SQL.
 
 A request is the one declaration of an operation's arguments. Python methods, options of commands, JSON
-schemas and reference pages are made from its fields (`memlog.eventlog.struct_fields`).
+schemas and reference pages are made from its fields (`memlog.eventlog.fields`).
 """
 
 import os
@@ -15,10 +15,9 @@ from typing import Annotated, Any, Self, TypeVar, get_origin
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.chat import Chat, ChatName
 from memlog.eventlog.errors import BadInput, shown_value
+from memlog.eventlog.fields import Chat, ChatName, Field, Reads, choices_of, fields_of
 from memlog.eventlog.limits import MOST
-from memlog.eventlog.struct_fields import Field, Reads, choices_of, fields_of
 
 T = TypeVar("T")
 

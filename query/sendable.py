@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from memlog.eventlog.chat import Chat
-from memlog.eventlog.outgoing import SentText, has_key, is_private, masked_parts, with_keys
-from memlog.projector.passages.beside import (
+from memlog.eventlog.fields import Chat
+from memlog.eventlog.secrets.outgoing import SentText, has_key, is_private, masked_parts, with_keys
+from memlog.projector.passages.fulltext import (
     beside,
     fact_holds_key,
     message_holds_key,

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from memlog.eventlog.struct_fields import fields_of
-from memlog.query.context.invisible import python_escape, shown
+from memlog.eventlog.fields import fields_of
+from memlog.query.context.fence import python_escape, shown
 from memlog.query.request import Request, check_names
 from memlog.service.engine.operation import Operation, required
 from memlog.service.engine.readable import EVERYTHING, readable, reading_below

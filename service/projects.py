@@ -13,11 +13,12 @@ from urllib.parse import unquote
 
 import msgspec
 
-from memlog.eventlog import disk, locks
 from memlog.eventlog.errors import BadInput, Busy, LogError, MemlogError, NotFound
-from memlog.eventlog.file_io import is_regular
-from memlog.eventlog.folders import sync_folder
-from memlog.eventlog.layout import (
+from memlog.eventlog.files import disk, locks
+from memlog.eventlog.files.file_io import is_regular
+from memlog.eventlog.files.folders import sync_folder
+from memlog.eventlog.limits import LOCK_TIMEOUT
+from memlog.eventlog.log.layout import (
     BUILD_LOCK,
     CONVERSATIONS,
     LOG,
@@ -28,9 +29,8 @@ from memlog.eventlog.layout import (
     WATCH_LOCK,
     seals_files,
 )
-from memlog.eventlog.limits import LOCK_TIMEOUT
-from memlog.eventlog.reader import last_at
-from memlog.eventlog.streams import project_folder, segments_of, shown
+from memlog.eventlog.log.reader import last_at
+from memlog.eventlog.log.streams import project_folder, segments_of, shown
 from memlog.eventlog.text import equivalents
 from memlog.query.request import Request, path_of, read_argument
 from memlog.service.engine.operation import not_found, operation

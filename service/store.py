@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar, get_args, overload
 
 from msgspec.structs import replace
 
-from memlog.eventlog import disk
-from memlog.eventlog.acknowledgements import Durability, OnStored, Position, RefusedLine
 from memlog.eventlog.errors import BadInput, NotFound, shown_value
-from memlog.eventlog.layout import LOG
+from memlog.eventlog.events import Durability, OnStored, Position, RefusedLine
+from memlog.eventlog.files import disk
+from memlog.eventlog.files.locks import check_owner
 from memlog.eventlog.limits import DOCUMENT_SECONDS, LOCK_TIMEOUT
-from memlog.eventlog.owner import check_owner
+from memlog.eventlog.log.layout import LOG
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.query.context.people import People
+from memlog.query.context.scope import People
 from memlog.query.request import path_of, read_argument
 from memlog.service.engine.embedding_models import EmbeddingModel, LocalModel, model_of
 from memlog.service.engine.engine import Engine, OperationGroup
@@ -220,7 +220,7 @@ class Store:
             LogError: the log cannot be written.
         """
         # Imported here: most programs append events.
-        from memlog.eventlog.append_lines import append_lines
+        from memlog.eventlog.log.writer import append_lines
 
         return [*append_lines(self._engine.log, lines)]
 

@@ -6,14 +6,14 @@ from typing import get_args
 
 import memlog
 from memlog.eventlog import timestamps
-from memlog.eventlog.decode import decode
+from memlog.eventlog.codec.decode import decode
+from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.errors import LineFault
 from memlog.eventlog.events import TYPES
-from memlog.eventlog.quarantine import HINTS
-from memlog.eventlog.seals.file import SealFiles
-from memlog.eventlog.seals.format import Damage, link
-from memlog.eventlog.streams import SegmentName, conversation_stream
-from memlog.eventlog.upcast import Place
+from memlog.eventlog.integrity.seal_file import SealFiles
+from memlog.eventlog.integrity.seal_format import Damage, link
+from memlog.eventlog.log.quarantine import HINTS
+from memlog.eventlog.log.streams import SegmentName, conversation_stream
 from tests.support.places import ROOT
 
 FORMAT = (ROOT / "docs/storage/jsonl-format.md").read_text()

@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 import memlog
-from memlog.cli.error_handler import EXIT_CODES, exit_code_of, failure_of
+from memlog.cli.process.error_handler import EXIT_CODES, exit_code_of, failure_of
 from memlog.eventlog import errors
 from memlog.projector.sqlite import DAMAGED, INHERITED, NO_ROOM
 from memlog.service.engine.operation import NOUNS

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import memlog
 from memlog.eventlog.events import TYPES
-from memlog.projector.digest import dump
+from memlog.projector.verify import dump
 from tests.support.drawn_events import DRAWN_TYPES
 from tests.support.forked_memlog import run_memlog
 from tests.support.places import FIXTURES

@@ -33,6 +33,6 @@ def test_queries_only_read():
 
 
 def test_handlers_write_through_rows_alone():
-    found = [*statements("projector/handlers")]
+    found = [*statements("projector/subjects")]
     assert found
     assert [each for each in found if each[1] != "execute" or not each[2].startswith("SELECT")] == []

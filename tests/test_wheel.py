@@ -63,7 +63,7 @@ def test_the_wheel_holds_its_licences_and_its_command(wheel):
     assert b"Apache License" in wheel.read(f"{info}/licenses/LICENSE")
     notices = {f"{info}/licenses/projector/{name}" for name in ("text/languages/NOTICE", "vocab.NOTICE")}
     assert notices <= set(wheel.namelist())
-    assert b"memlog = memlog.cli.program:main" in wheel.read(f"{info}/entry_points.txt")
+    assert b"memlog = memlog.cli.process.program:main" in wheel.read(f"{info}/entry_points.txt")
 
 
 def test_the_sdist_holds_every_module_too(built, modules):

@@ -19,50 +19,43 @@ __version__ = "0.1.0"
 # does not pay for the search that it does not run. Type checkers read them in __init__.pyi; a test compares
 # the two.
 _NAMES = {
-    "eventlog.acknowledgements": "AppendWarning IdHolder Position RefusedLine",
-    "eventlog.chat": "Chat",
+    "eventlog.events": (
+        "AppendWarning IdHolder Position RefusedLine Event ChangeUndone ContextGiven CoreMemoryDeleted "
+        "CoreMemoryUpdated DailyEventRecorded DailyEventsCompressed DocumentIndexed DocumentRemoved "
+        "ExtractionCompleted FactRemoved FactStored MemoryAccessed JobCompleted MemoriesExtracted "
+        "MemoriesMerged MemoryArchived MemoryDeleted MemorySaved MemoryUpdated Message ProfileRefreshed "
+        "Redacted ModelFailed SalienceDecayed SessionBreak SourceRegistered SourceRemoved SummaryWritten "
+        "Extraction JobStep MergeDecision"
+    ),
+    "eventlog.fields": "Chat GivenEntry",
     "eventlog.errors": (
         "BadInput Busy DatabaseError EmbeddingError LogError MemlogError NotFound ProviderError"
     ),
-    "eventlog.envelope": "Event",
-    "eventlog.events": (
-        "ChangeUndone ContextGiven CoreMemoryDeleted CoreMemoryUpdated DailyEventRecorded "
-        "DailyEventsCompressed DocumentIndexed DocumentRemoved ExtractionCompleted FactRemoved FactStored "
-        "MemoryAccessed JobCompleted MemoriesExtracted MemoriesMerged MemoryArchived MemoryDeleted "
-        "MemorySaved MemoryUpdated Message ProfileRefreshed Redacted ModelFailed SalienceDecayed "
-        "SessionBreak SourceRegistered SourceRemoved SummaryWritten"
-    ),
-    "eventlog.extraction": "Extraction JobStep MergeDecision",
-    "eventlog.given": "GivenEntry",
-    "eventlog.seals.format": "Seal",
+    "eventlog.integrity.seal_format": "Seal",
     "projector.passages.chunking": "ChunkSizes",
     "projector.verify": "NulRun Verification",
     "query.context.compose": "Context",
     "query.context.entries": "ContextEntry",
     "query.context.filling": "OmittedEntry",
-    "query.context.people": "People",
+    "query.context.scope": "People",
     "query.context.scores": "EntryScore",
     "query.core_memory": "CoreMemory",
-    "query.daily_events": "DailyEvent",
+    "query.records": "DailyEvent JobRun",
     "query.documents": "Document DocumentFile DocumentFolder DocumentText Source",
     "query.event_index": "LinePosition",
-    "query.facts.answers": "FactAnswer Route",
-    "query.facts.current": "Fact",
+    "query.facts.answers": "FactAnswer Route Fact",
     "query.filters": "Filters",
-    "query.gate.rules": "Gate should_retrieve",
+    "query.gate": "Gate should_retrieve",
     "query.conflicts": "ConflictingMemory MemoryConflict",
-    "query.jobs": "JobRun",
     "query.memories": "Memory",
     "query.provenance": "QuarantinedLine StoredEvent",
     "query.search.hits": "Evidence Hit",
     "query.search.hybrid": "SearchResult",
-    "query.search.ranking": "Ranking",
-    "query.set_aside": "SetAside",
-    "query.sessions": "Session SessionContent",
-    "query.summaries": "Summary",
-    "query.surroundings": "Surroundings",
+    "query.search.request": "Ranking",
+    "query.buffer": "SetAside Buffer BufferedMessage",
+    "query.sessions": "Session SessionContent Summary",
+    "query.conversations": "Surroundings Window WindowMessage",
     "query.time_words": "NamedTime",
-    "query.window": "Window WindowMessage",
     "service.adapters.async_operations": (
         "AsyncConversations AsyncCore AsyncDailyEvents AsyncDataExchange AsyncDocuments AsyncErasure "
         "AsyncExtractions AsyncFacts AsyncJobs AsyncMaintenance AsyncMemories AsyncTools AsyncWorkspaces"
@@ -78,7 +71,6 @@ _NAMES = {
     "service.documents.workspaces": "Workspaces",
     "service.upkeep.erasure": "Occurrence Proof SecretPlace Erasure",
     "service.upkeep.forgetting": "DoomedLine ForgetReport ScrubReport",
-    "query.buffer": "Buffer BufferedMessage",
     "service.llm.extraction": "DistilRequest Extractions",
     "service.exchange.importing": "ImportProblem ImportReport",
     "service.exchange.exchange": "DataExchange ExportReport",

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from memlog.eventlog import disk, permissions
+from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import Busy, DatabaseError
-from memlog.eventlog.file_io import status_at
-from memlog.eventlog.folders import make_path
-from memlog.eventlog.hashing import sha256
-from memlog.eventlog.layout import EMBEDDINGS
+from memlog.eventlog.files import disk, file_io
+from memlog.eventlog.files.file_io import status_at
+from memlog.eventlog.files.folders import make_path
+from memlog.eventlog.log.layout import EMBEDDINGS
 from memlog.projector.sqlite import (
     INHERITED,
     NO_ROOM,
@@ -206,7 +206,7 @@ def _opened(path: Path) -> Connection:
 def _made(path: Path) -> Connection:
     make_path(path.parent)
     # SQLite would make it readable for everyone that the umask lets.
-    disk.close(permissions.open_file(path, disk.WRITE | disk.CREATE))
+    disk.close(file_io.open_file(path, disk.WRITE | disk.CREATE))
     db = connect(path, "write")
     with wrapped(path):
         db.execute("PRAGMA journal_mode = WAL")

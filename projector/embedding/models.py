@@ -8,8 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
+from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import EmbeddingError
-from memlog.eventlog.hashing import sha256
 from memlog.projector.text.stemming import is_mostly_latin
 from memlog.projector.text.tokens import new_tokenizer
 

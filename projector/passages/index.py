@@ -5,15 +5,14 @@ from typing import Any, Literal
 
 import msgspec
 
-from memlog.eventlog.outgoing import has_key
+from memlog.eventlog.secrets.outgoing import has_key
 from memlog.projector.limits import have_room
 from memlog.projector.passages import fulltext, vectors
-from memlog.projector.passages.beside import fact_holds_key, message_holds_key, names_of_memory
 from memlog.projector.passages.chunking import Chunk, ChunkSizes, chunks, plain_chunks, single_chunk
 from memlog.projector.passages.formats import MARKDOWN, Form, form_of
+from memlog.projector.passages.fulltext import fact_holds_key, message_holds_key, names_of_memory
 from memlog.projector.passages.vectors import Pending, VectorSet
-from memlog.projector.rows import insert
-from memlog.projector.sqlite import Connection, count_rows
+from memlog.projector.sqlite import Connection, count_rows, insert
 from memlog.projector.text.analyzer import passage
 from memlog.projector.text.tokens import surely_within
 

@@ -29,9 +29,17 @@ from typing import NamedTuple
 from memlog.eventlog.text import PIECE, pieces
 from memlog.projector.limits import is_structured
 from memlog.projector.text import stemming
-from memlog.projector.text.normalization import compatible, folded, plain
-from memlog.projector.text.spaceless import CJK_CHARACTERS, SOUTH_EAST_ASIAN, grams, is_spaceless, spaceless
 from memlog.projector.text.stemming import ENGLISH, latin
+from memlog.projector.text.tokens import (
+    CJK_CHARACTERS,
+    SOUTH_EAST_ASIAN,
+    compatible,
+    folded,
+    grams,
+    is_spaceless,
+    plain,
+    spaceless,
+)
 
 VERSION = 4
 """Changes with any change to what this module or `languages` makes of a text; part of the projection id."""

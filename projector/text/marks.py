@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 from memlog.projector.text import stemming
 from memlog.projector.text.analyzer import words_in
-from memlog.projector.text.normalization import folded, plain
-from memlog.projector.text.spaceless import is_spaceless
 from memlog.projector.text.stemming import latin
+from memlog.projector.text.tokens import folded, is_spaceless, plain
 
 _SHORTEST_STEM = 3
 """Letters. Too many words begin with a shorter one: "te" of tea."""

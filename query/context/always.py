@@ -6,21 +6,18 @@ Health first, then preferences and prohibitions, each within its tokens. See doc
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
-from memlog.eventlog.content_ids import folded as text_folded
-from memlog.eventlog.secrets import kinds_in
-from memlog.projector.rows import as_list
-from memlog.projector.sqlite import Connection
-from memlog.projector.text.holding import Holds
+from memlog.eventlog.codec.content_ids import folded as text_folded
+from memlog.eventlog.secrets.detection import kinds_in
+from memlog.projector.sqlite import Connection, as_list
+from memlog.projector.text.phrases import Holds
 from memlog.query.changes import Changes, names_the_same, says_change
 from memlog.query.conflicts import contested_memories
-from memlog.query.context.eligible import EligibleEntry
 from memlog.query.context.entries import ContextEntry
-from memlog.query.context.model_tokens import CHARACTERS
+from memlog.query.context.filling import EligibleEntry
 from memlog.query.context.request import BuildContext
-from memlog.query.context.sources import of_others
-from memlog.query.context.token_counters import size, weight
-from memlog.query.event_index import LinePosition
-from memlog.query.rows import POSITION
+from memlog.query.context.scope import of_others
+from memlog.query.context.token_counters import CHARACTERS, size, weight
+from memlog.query.event_index import POSITION, LinePosition
 
 _SHOWN = """
 archived_at IS NULL AND (?1 OR chat_id IS NULL OR chat_id IN (SELECT value FROM json_each(?2)))

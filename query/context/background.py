@@ -15,10 +15,9 @@ from memlog.projector.embedding.models import Model, is_bundled
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import Shelf
 from memlog.projector.passages.vectors import VectorSet
-from memlog.projector.rows import as_list
-from memlog.projector.sqlite import Connection
-from memlog.projector.text.spaceless import is_cjk
+from memlog.projector.sqlite import Connection, as_list
 from memlog.projector.text.stemming import ENGLISH, OTHER_SCRIPT, language_of
+from memlog.projector.text.tokens import is_cjk
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,19 +5,17 @@ from typing import Any, Literal
 
 import msgspec
 
-from memlog.eventlog.chat import Chat
-from memlog.eventlog.content_ids import folded
-from memlog.projector.rows import as_list
-from memlog.projector.sqlite import Connection
+from memlog.eventlog.codec.content_ids import folded
+from memlog.eventlog.fields import Chat
+from memlog.projector.sqlite import Connection, as_list
+from memlog.query.context.scope import CoreRow
 from memlog.query.context.scores import EntryScore
-from memlog.query.context.sources import CoreRow
-from memlog.query.event_index import LinePosition
-from memlog.query.facts.current import Topic
+from memlog.query.conversations import WindowMessage
+from memlog.query.event_index import POSITION, LinePosition
+from memlog.query.facts.answers import Topic
 from memlog.query.memories import Memory
-from memlog.query.rows import POSITION
 from memlog.query.search.hits import Hit
-from memlog.query.summaries import Summary
-from memlog.query.window import WindowMessage
+from memlog.query.sessions import Summary
 
 Part = Literal["core", "always", "fact", "memory", "document", "passage", "summary", "window"]
 

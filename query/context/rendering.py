@@ -22,8 +22,8 @@ from memlog.query.context.fence import (
     unlabelled,
 )
 from memlog.query.context.request import BuildContext
+from memlog.query.conversations import speaker
 from memlog.query.search.hits import LATER
-from memlog.query.speakers import speaker
 
 _ROLES = ("user", "assistant")
 """Speakers of a conversation. Earlier messages of tools and of the system are data, not instructions."""

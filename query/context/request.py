@@ -4,11 +4,10 @@ from datetime import tzinfo
 from functools import cached_property
 from typing import Annotated, Literal
 
-from memlog.eventlog.chat import Chat
 from memlog.eventlog.errors import BadInput
+from memlog.eventlog.fields import Chat, Local
 from memlog.eventlog.limits import HEALTH_TOKENS, PREFERENCE_TOKENS
 from memlog.eventlog.limits import Scope as Scope
-from memlog.eventlog.struct_fields import Local
 from memlog.query.context.token_counters import Counter
 from memlog.query.request import ChatField, Count, Ids, Request, Synced, Unit
 from memlog.query.search.request import Search

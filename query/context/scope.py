@@ -1,13 +1,376 @@
 """Whose memory a context gives: that of the whole store, or that of one conversation."""
 
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import NamedTuple
 
-from memlog.projector.sqlite import Connection
-from memlog.query.context.people import People, Speaker, speakers
+import msgspec
+
+from memlog.eventlog.errors import BadInput, shown_value
+from memlog.eventlog.escapes import is_unseen
+from memlog.eventlog.fields import Chat
+from memlog.eventlog.limits import MESSENGERS
+from memlog.projector.sqlite import Connection, as_list
 from memlog.query.context.request import BuildContext, Scope
-from memlog.query.context.sources import chats_of
+from memlog.query.event_index import POSITION, LinePosition
+
+
+class People(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose chats are whose.
+
+    messengers: channels over which several people may write. A chat there in which nobody has given a name is
+        somebody's own.
+    chats: the chats of each person, such as `{"anna": ["telegram:1", "signal:+358401"]}`. They share a scope,
+        and are not another person's, whatever names their messages give.
+
+    Raises:
+        BadInput: it has another form, or a chat is of two people.
+    """
+
+    messengers: tuple[str, ...] = MESSENGERS
+    chats: dict[str, list[str]] = {}
+
+    def __post_init__(self) -> None:
+        if not _is_list(self.messengers):
+            hint = 'a list of channels, such as ("telegram",)'
+            raise BadInput(f"messengers is {shown_value(self.messengers)}", hint=hint)
+        for channel in self.messengers:
+            if not channel or ":" in channel:
+                raise BadInput(f"messengers has {channel!r}", hint="name a channel, such as telegram")
+        is_table = isinstance(self.chats, dict) and all(isinstance(each, str) for each in self.chats)
+        if not is_table or not all(map(_is_list, self.chats.values())):
+            hint = '{"anna": ["telegram:1", "signal:+358401"]}'
+            raise BadInput(f"chats is {shown_value(self.chats)}", hint=hint)
+        owners: dict[str, str] = {}
+        for person, chats in self.chats.items():
+            for chat in chats:
+                if owners.setdefault(str(Chat.of(chat)), person) != person:
+                    raise BadInput(f"{chat} is of {owners[chat]} and of {person}", hint="name it once")
+
+    def owner(self, chat: str) -> str | None:
+        """Return the person whose chat it is, as far as the settings say."""
+        return next((person for person, chats in self.chats.items() if chat in chats), None)
+
+    def joined(self, chat: str) -> frozenset[str]:
+        """Return the chats that share a scope with a chat, itself among them."""
+        owner = self.owner(chat)
+        return frozenset([chat, *(self.chats[owner] if owner is not None else ())])
+
+    def is_messenger(self, chat: str) -> bool:
+        """Whether anybody may write in a chat."""
+        return self.has_messenger(chat.partition(":")[0])
+
+    def has_messenger(self, channel: str) -> bool:
+        """Whether a channel is one of the messengers, in any case of letters."""
+        return channel.casefold() in {each.casefold() for each in self.messengers}
+
+
+class Speaker(NamedTuple):
+    """A person who talks to the agent.
+
+    name: of the settings, or of messages; None for whoever writes in a chat where nobody has given one.
+    chat: one of theirs.
+    """
+
+    name: str | None
+    chat: str
+
+
+_NEXT_NAME = "SELECT min(name) FROM messages WHERE role = 'user' AND name <> '' AND name > ?"
+_OF_NAME = "messages WHERE role = 'user' AND name <> '' AND name = ?"
+_HAS_NAME = """
+SELECT EXISTS (
+    SELECT 1 FROM messages WHERE role = 'user' AND name <> '' AND name = ? AND channel = ? AND chat_id = ?
+)
+"""
+
+_CONVERSED = ("messages WHERE TRUE", "summaries WHERE TRUE")
+_NEXT_CATEGORY = "SELECT min(category) FROM memories WHERE category > ?"
+_LAST = "\U0010ffff"
+_OF_SENDERS = """
+SELECT DISTINCT channel || ':' || sender_id FROM daily_events
+WHERE channel IS NOT NULL AND sender_id IS NOT NULL
+"""
+
+
+def speakers(db: Connection, people: People, chat: str | None = None) -> Iterator[Speaker]:
+    """Yield who talks to the agent, one by one: two are enough to know that there are several.
+
+    chat: one that is about to begin.
+    """
+    # Whoever is named in the settings counts before anything is said.
+    yield from (Speaker(person, chats[0]) for person, chats in people.chats.items() if chats)
+    for name in _names(db):
+        own = (Speaker(name, place) for place in _of_name(db, name) if people.owner(place) is None)
+        yield from islice(own, 1)
+    for place in nameless_chats(db, people, chat):
+        yield Speaker(None, place)
+
+
+def nameless_chats(db: Connection, people: People, chat: str | None = None) -> Iterator[str]:
+    """Yield the chats of messengers in which nobody has given a name, and which are nobody's by the settings.
+
+    chat: one that is about to begin.
+    """
+    names, found = [*_names(db)], set[str]()
+    for place in _of_messengers(db, people, chat):
+        if place not in found and people.owner(place) is None:
+            found.add(place)
+            where = place.partition(":")[::2]
+            if not any(db.execute(_HAS_NAME, (name, *where)).fetchone()[0] for name in names):
+                yield place
+
+
+def chats_by_name(db: Connection) -> dict[str, list[str]]:
+    """Return the chats in which user messages give each name."""
+    return {name: [*_of_name(db, name)] for name in _names(db)}
+
+
+def _names(db: Connection) -> Iterator[str]:
+    """Yield the names that user messages give. What nobody can see is none."""
+    names = _following(db, _NEXT_NAME)
+    return (name for name in names if not all(sign.isspace() or is_unseen(sign) for sign in name))
+
+
+def _of_name(db: Connection, name: str) -> Iterator[str]:
+    """Yield the chats in which user messages give a name."""
+    return _chats(db, _OF_NAME, name)
+
+
+def _of_messengers(db: Connection, people: People, chat: str | None) -> Iterator[str]:
+    """Yield the chats of messengers, also those that only derived things name."""
+    if chat is not None and people.is_messenger(chat):
+        yield chat
+    for rows in _CONVERSED:
+        yield from _chats(db, rows, wanted=people.has_messenger)
+    yield from _derived(db, people, "facts WHERE TRUE")
+    for category in _following(db, _NEXT_CATEGORY):
+        yield from _derived(db, people, "memories WHERE category = ?", category)
+    yield from (chat for (chat,) in db.execute(_OF_SENDERS) if people.is_messenger(chat))
+
+
+def _chats(
+    db: Connection, rows: str, *of: str, wanted: Callable[[str], bool] = lambda _: True
+) -> Iterator[str]:
+    """Yield the chats that rows are of, in the channels that are wanted."""
+    for channel in filter(wanted, _following(db, f"SELECT min(channel) FROM {rows} AND channel > ?", *of)):
+        next_chat = f"SELECT min(chat_id) FROM {rows} AND channel = ? AND chat_id > ?"
+        yield from (f"{channel}:{chat_id}" for chat_id in _following(db, next_chat, *of, channel))
+
+
+def _derived(db: Connection, people: People, rows: str, *of: str) -> Iterator[str]:
+    """Yield the chats of messengers that derived rows are of; those of other channels are passed over."""
+    next_chat = f"SELECT min(chat_id) FROM {rows} AND chat_id > ?"
+    at: str | None = ""
+    while (at := db.execute(next_chat, (*of, at)).fetchone()[0]) is not None:
+        if people.is_messenger(at):
+            yield at
+        else:
+            at = f"{at.partition(':')[0]}:{_LAST}"
+
+
+def _following(db: Connection, select: str, *of: str) -> Iterator[str]:
+    """Yield what a statement finds behind the last one: with an index it looks at no row twice."""
+    found: str | None = ""
+    while (found := db.execute(select, (*of, found)).fetchone()[0]) is not None:
+        yield found
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+
+
+_CORE = f"""
+SELECT c.section, c.key, c.value, c.event_id, c.chat_id, c.extraction_id, c.is_profile, {POSITION}
+FROM core_memory c JOIN events e ON (e.stream, e.id) = (c.stream, c.event_id)
+ORDER BY c.section DESC, c.key, c.precedence
+"""
+
+_KNOWN = "SELECT memory_id FROM memories WHERE memory_id IN (SELECT value FROM json_each(?))"
+
+_OF_MEMORIES = """
+SELECT v.memory_id, v.memory_id, v.stream, v.event_id FROM json_each(?1) j
+JOIN current_versions v ON (v.stream, v.memory_id) = ('memory', j.value)
+"""
+"""The events that set a field of some memories."""
+
+_OF_PROFILES = """
+SELECT x.extraction_id, t.memory_id, t.stream, t.event_id FROM memory_events t
+JOIN compared_contents x ON (x.stream, x.event_id) = ('core', t.event_id)
+WHERE x.extraction_id IN (SELECT value FROM json_each(?1))
+"""
+"""The events whose contents some profiles were made of."""
+
+_MISSING = """
+SELECT c.id, c.chat_id, (SELECT count(*) FROM compared_contents x
+    WHERE (x.stream, x.extraction_id) = (c.stream, c.id)
+    AND NOT EXISTS (SELECT 1 FROM events e WHERE (e.stream, e.id) = ('memory', x.event_id)))
+FROM closed_extractions c WHERE c.stream = 'core' AND c.id IN (SELECT value FROM json_each(?1))
+"""
+"""The group of each profile, and how many of the events that it was made of are gone."""
+
+# Of a merge on to what was compared, and of days to the daily events.
+_MADE = """
+WITH RECURSIVE made (root, memory_id, stream, event_id) AS (
+    {seeds}
+    UNION
+    SELECT m.root, i.value, m.stream, v.value FROM made m
+    JOIN memory_events t USING (memory_id, stream, event_id)
+    JOIN merge_decisions d
+        ON (d.stream, d.extraction_id, d.memory_id) = (t.stream, t.extraction_id, t.memory_id)
+    JOIN json_each(d.memory_ids) i JOIN json_each(d.event_ids) v ON v.key = i.key
+),
+written (root, memory_id, stream, extraction_id, chat_id) AS (
+    SELECT m.root, m.memory_id, m.stream, t.extraction_id, t.chat_id FROM made m
+    JOIN memory_events t USING (memory_id, stream, event_id)
+)
+"""
+
+_CHATS = f"""{_MADE}
+SELECT root, chat_id FROM written WHERE chat_id IS NOT NULL
+UNION
+SELECT w.root, c.chat_id FROM written w
+JOIN closed_extractions c ON (c.stream, c.id) = (w.stream, w.extraction_id) WHERE c.chat_id IS NOT NULL
+UNION
+SELECT w.root, m.chat_id FROM written w JOIN memories m USING (memory_id) WHERE m.chat_id IS NOT NULL
+UNION
+SELECT w.root, coalesce(e.chat_id, coalesce(e.channel, '') || ':' || coalesce(e.sender_id, '')) FROM written w
+JOIN daily_compressions c ON (c.stream, c.event_id) = (w.stream, w.extraction_id)
+JOIN daily_events e ON (e.stream, e.id) = (c.stream, c.daily_event_id)
+WHERE (e.chat_id, e.channel, e.sender_id) IS NOT (NULL, NULL, NULL)
+"""
+
+
+# Which messages a daily event was distilled from, nobody has noted: some of its chat.
+_ORIGINS = f"""{_MADE},
+days (root, chat, daily_event_id, chat_id) AS (
+    SELECT w.root, e.channel || ':', e.id, e.chat_id FROM written w
+    JOIN daily_compressions c ON (c.stream, c.event_id) = (w.stream, w.extraction_id)
+    JOIN daily_events e ON (e.stream, e.id) = (c.stream, c.daily_event_id)
+)
+SELECT m.root, k.chat_id, v.value FROM made m LEFT JOIN memories k USING (memory_id)
+JOIN json_each(json_array(m.memory_id, m.event_id)) v
+UNION
+SELECT w.root, x.chat_id, x.message_id FROM written w JOIN extracted_messages x USING (stream, extraction_id)
+UNION
+SELECT root, chat, daily_event_id FROM days
+UNION
+SELECT d.root, x.chat_id, x.message_id FROM days d JOIN extracted_messages x USING (chat_id)
+"""
+
+
+_DISTILLED = """
+SELECT chat_id, chat_id, message_id FROM extracted_messages WHERE chat_id IN (SELECT value FROM json_each(?))
+"""
+
+
+class SourceEvent(NamedTuple):
+    """A message, a daily event, a memory or an event with its content, and its channel."""
+
+    channel: str | None
+    event_id: str
+
+
+def origins_of(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[SourceEvent]]:
+    """Return what each memory was made of, and itself."""
+    return _origins(db, _OF_MEMORIES, memory_ids)
+
+
+def origins_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str, set[SourceEvent]]:
+    """Return what each profile was made of, also what none of its values cites."""
+    return _origins(db, _OF_PROFILES, extraction_ids)
+
+
+def origins_of_days(db: Connection, chats: Iterable[str]) -> dict[str, set[SourceEvent]]:
+    """Return the messages that were distilled of each chat."""
+    return _by_root(db.execute(_DISTILLED, (as_list([*chats]),)))
+
+
+def _origins(db: Connection, seeds: str, names: Iterable[str]) -> dict[str, set[SourceEvent]]:
+    return _by_root(db.execute(_ORIGINS.format(seeds=seeds), (as_list([*names]),)))
+
+
+def _by_root(rows: Iterable[tuple[str, str | None, str]]) -> dict[str, set[SourceEvent]]:
+    found: defaultdict[str, set[SourceEvent]] = defaultdict(set)
+    for root, chat, event_id in rows:
+        found[root].add(SourceEvent(chat and chat.partition(":")[0], event_id))
+    return found
+
+
+def chats_of(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[str]]:
+    """Return the chats that each memory comes from, and its own; without memories that are gone.
+
+    A daily event with a channel alone is of a chat `<channel>:`, which no scope shows.
+    """
+    names = as_list([*memory_ids])
+    found: dict[str, set[str]] = {memory_id: set() for (memory_id,) in db.execute(_KNOWN, (names,))}
+    for memory_id, chat in db.execute(_CHATS.format(seeds=_OF_MEMORIES), (names,)):
+        found[memory_id].add(chat)
+    return found
+
+
+def chats_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str, set[str]]:
+    """Return the chats that each profile was made of, also those that none of its values cites: a model may
+    repeat what it does not name. Without profiles of which nobody can say that.
+    """
+    names = as_list([*extraction_ids])
+    found: dict[str, set[str]] = {}
+    for name, chat, missing in db.execute(_MISSING, (names,)):
+        if chat is not None or not missing:
+            found[name] = set() if chat is None else {chat}
+    for name, chat in db.execute(_CHATS.format(seeds=_OF_PROFILES), (names,)):
+        if name in found:
+            found[name].add(chat)
+    return found
+
+
+def of_others(db: Connection, request: BuildContext, memory_ids: Collection[str]) -> set[str]:
+    """Return those of some memories that come from a chat which the scope of a request does not show."""
+    if request.scope == "store" or not memory_ids:
+        return set()
+    own = {*request.own_chats}
+    return {memory_id for memory_id, chats in chats_of(db, memory_ids).items() if not own.issuperset(chats)}
+
+
+class CoreRow(NamedTuple):
+    """A value of the core memory, and the event that set it."""
+
+    section: str
+    key: str
+    value: str
+    event_id: str
+    position: LinePosition
+
+
+class CoreRows(NamedTuple):
+    """The values of the core memory that a scope shows, a row per key, the user's before the agent's.
+
+    wide: how many values were made of what no single context of the scope may show.
+    """
+
+    shown: list[CoreRow]
+    wide: int
+
+
+def core_rows(db: Connection, own: AbstractSet[str] | None) -> CoreRows:
+    """Return the core memory that a scope shows: of the values of a key, the newest.
+
+    own: the chats of the scope; None for all of the store.
+    """
+    rows = db.execute(_CORE).fetchall()
+    known = {} if own is None else chats_of_profiles(db, {row[5] for row in rows if row[5] is not None})
+    shown: dict[tuple[str, str], CoreRow] = {}
+    wide = 0
+    for row in rows:
+        section, key, value, event_id, chat, extraction_id, is_profile = row[:7]
+        chats = known.get(extraction_id) if is_profile else set[str]()
+        if own is None or (chats is not None and own >= chats):
+            shown[section, key] = CoreRow(section, key, value, event_id, LinePosition(*row[7:]))
+        else:
+            wide += not chat
+    return CoreRows([*shown.values()], wide)
 
 
 class ChosenScope(NamedTuple):

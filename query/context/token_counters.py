@@ -16,7 +16,82 @@ from functools import cache, lru_cache
 from typing import Literal
 
 from memlog.eventlog.text import pieces
-from memlog.query.context.model_tokens import CHARACTERS, model_tokens
+from memlog.projector.text.tokens import count_tokens
+
+# That vocabulary knows words in Latin script. Everything else, and a run without spaces, would be one token
+# of it, the one for unknown words: these are counted by their letters, with the rates below.
+
+CHARACTERS = 16
+"""Of a token, at most: a long run of spaces is some tokens, too."""
+
+_LATIN = (
+    r"\x00-\x7f\xa0-\xff\u0100-\u0131\u0134-\u0137\u0139-\u013e\u0141-\u0148\u014a-\u0165\u0168-\u017e"
+    r"\u01a0\u01a1\u01af\u01b0\u0218-\u021b\u1e00-\u1e99\u1ea0-\u1ef9\u2010-\u2016\u2018-\u201a\u201c-\u201e"
+    r"\u2020-\u2022\u2026\u20ac"
+)
+"""What the vocabulary can write: a word with another character would be one unknown word."""
+
+# Tokens of a character. Measured in November 2026: the larger count of OpenAI's cl100k_base and o200k_base,
+# which was cl100k_base's for each script, less that of the words and signs between, over the characters of
+# the script; on XQuAD (Thai, Russian, Chinese) and on Django's translations into 80 languages. Each rate is
+# .8 or more of what the most expensive language of its script takes. docs/tools/context.md has the figures.
+_RATES = (
+    (r"\u0370-\u03ff\u1f00-\u1fff", 1.05),  # Greek
+    (r"\u0400-\u052f", 0.75),  # Cyrillic: Russian .53, Kazakh .93
+    (r"\u0530-\u058f\u10a0-\u10ff", 2.1),  # Armenian, Georgian
+    (r"\u0590-\u05ff", 1.15),  # Hebrew
+    (r"\u0600-\u06ff", 0.95),  # Arabic .82, Uyghur 1.16
+    (r"\u0900-\u097f", 1.25),  # Devanagari
+    (r"\u0980-\u09ff", 1.5),  # Bengali
+    (r"\u0a00-\u0dff", 2.05),  # Telugu, Kannada, Malayalam, and scripts beside them
+    (r"\u0e00-\u0e7f", 1.0),  # Thai
+    (r"\u2500-\u259f", 1.0),  # frames and bars
+    (r"\u3000-\u303f\uff00-\uffef", 1.0),  # signs of Chinese and Japanese, wide letters
+    (r"\u3040-\u30ff", 1.15),  # kana: .86 in words, 1.4 in any order
+    (r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff", 1.5),  # Chinese 1.31, with traditional letters 1.46
+    (r"\uac00-\ud7a3", 2.1),  # Hangul: 1.1 in words, 2.6 in any order
+)
+
+_OF_A_BYTE = 0.8
+"""Of any other character: a vocabulary of bytes has at most one token for a byte of UTF-8. An emoji has three
+or four bytes, and 2.4 to 2.9 tokens."""
+
+_MARK = 0.5
+"""More for a Latin letter with a mark, which the vocabulary reads without it: Vietnamese needs .4."""
+
+_LONGEST_WORD = 32
+_LONG_WORD = re.compile(rf"[^\W_]{{{_LONGEST_WORD}}}(?=[^\W_])")
+"""Where a word is cut: the vocabulary makes one unknown word of more than 100 letters and digits."""
+
+
+def model_tokens(text: str) -> float:
+    """The tokens of `text`, before rounding; of a text joined from pieces at spaces at most their sum."""
+    return sum(map(_of_piece, pieces(text)))
+
+
+def _of_piece(text: str) -> float:
+    least, tokens = len(text) / CHARACTERS, 0.0
+    if not text.isascii():
+        of_scripts, other, marked = _token_patterns()
+        for script, rate in of_scripts:
+            text, count = script.subn(" ", text)
+            tokens += rate * count
+        unknown = "".join(other.findall(text))
+        tokens += _OF_A_BYTE * len(unknown.encode(errors="surrogatepass"))
+        tokens += _MARK * len(marked.findall(text))
+        text = other.sub(" ", text)
+    # The pattern is slower than the split, and few texts have such a word.
+    if max(map(len, text.split()), default=0) > _LONGEST_WORD:
+        text = _LONG_WORD.sub(r"\g<0> ", text)
+    return max(least, tokens + count_tokens(text))
+
+
+@cache
+def _token_patterns() -> tuple[list[tuple[re.Pattern[str], float]], re.Pattern[str], re.Pattern[str]]:
+    # Compiled on first use: many texts are ASCII.
+    of_scripts = [(re.compile(f"[{script}]"), rate) for script, rate in _RATES]
+    return of_scripts, re.compile(f"[^{_LATIN}]+"), re.compile(r"[\u00c0-\u024f\u1e00-\u1ef9]")
+
 
 Counter = Literal["model", "chars4", "heuristic"]
 

@@ -1,12 +1,134 @@
 """Answers from facts, each with the rule and topic that it came from."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from itertools import groupby
+from typing import Any, Literal
 
 import msgspec
 
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.fields import FactKind
 from memlog.projector.sqlite import Connection
-from memlog.query.facts.current import Fact, Topic, all_topics, called, topics
+from memlog.projector.text import stemming
+from memlog.projector.text.stemming import ENGLISH
+from memlog.query.event_index import POSITION, LinePosition, record
+from memlog.query.facts.question_parser import Question, parse
+from memlog.query.facts.topic_keys import (
+    built_in,
+    compared,
+    fact_words,
+    favorite_part,
+    is_plural,
+    key_of,
+    same_key,
+)
+
+# A topic has a ranked list or a single value, under one spelling of its key: the ones that were set last.
+
+
+class Fact(msgspec.Struct, kw_only=True):
+    """One value of a topic.
+
+    topic_key: as in its event.
+    rank: from 1 in a ranked list; 0 for a single value.
+    chat: `<channel>:<chat_id>`; None for the store's own scope.
+    source_message_id: the message that it comes from, if the event names one.
+    updated_at: when it was set.
+    event_id, position: of the event that set it.
+    """
+
+    topic_key: str
+    kind: FactKind
+    rank: int
+    value: str
+    chat: str | None
+    source_message_id: str | None
+    updated_at: str
+    event_id: str
+    position: LinePosition
+
+    @property
+    def fact_id(self) -> str:
+        """Its id: `favorite_colors/2/telegram:7`."""
+        key = self.topic_key.replace("%", "%25").replace("/", "%2F")
+        return f"{key}/{self.rank}" + (f"/{self.chat}" if self.chat else "")
+
+
+class Topic(msgspec.Struct, frozen=True):
+    """The current facts of one topic in one chat.
+
+    key: as `key_of` makes it. keys: all spellings in events.
+    facts: by rank; at least one. precedence: of the newest one.
+    """
+
+    key: str
+    keys: Sequence[str]
+    facts: Sequence[Fact]
+    precedence: str
+
+    @property
+    def kind(self) -> FactKind:
+        """Whether it is a list or a single value."""
+        return self.facts[0].kind
+
+    @property
+    def chat(self) -> str | None:
+        """`<channel>:<chat_id>`; None for the store's own scope."""
+        return self.facts[0].chat
+
+    def at(self, rank: int) -> Fact | None:
+        """The fact at this rank, or None."""
+        return next((fact for fact in self.facts if fact.rank == rank), None)
+
+
+_Row = tuple[str, Fact]
+"""A fact behind its precedence."""
+
+_FACTS = (
+    "SELECT f.precedence, f.topic_key, f.kind, f.rank, f.value,"
+    f" nullif(f.chat_id, ''), f.source_message_id, f.updated_at, f.event_id, {POSITION}"
+    " FROM facts f JOIN events e ON e.stream = f.stream AND e.id = f.event_id"
+)
+
+
+def topics(db: Connection, chat: str | None) -> list[Topic]:
+    """The topics of a chat, `<channel>:<chat_id>` or None for the store's own scope; the newest first."""
+    return _topics(db.execute(f"{_FACTS} WHERE f.chat_id = ?", (chat or "",)).fetchall())
+
+
+def exactly(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
+    """The first topic with one of these keys, for what is written."""
+    return next((topic for topic in topics if topic.key in keys), None)
+
+
+def called(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
+    """The first topic with one of these keys; else the first that differs in number or spelling alone."""
+    alike = {compared(key) for key in keys}
+    return exactly(topics, keys) or next((topic for topic in topics if compared(topic.key) in alike), None)
+
+
+def all_topics(db: Connection) -> list[Topic]:
+    """The topics of every chat; the newest first."""
+    return _topics(db.execute(_FACTS).fetchall())
+
+
+def _topics(rows: Sequence[tuple[Any, ...]]) -> list[Topic]:
+    facts = sorted(((row[0], record(Fact, row[1:])) for row in rows), key=_scope)
+    topics = [_topic(key, list(group)) for (_, key), group in groupby(facts, key=_scope)]
+    return sorted(topics, key=lambda topic: topic.precedence, reverse=True)
+
+
+def _scope(row: _Row) -> tuple[str, str]:
+    return row[1].chat or "", same_key(row[1].topic_key)
+
+
+def _topic(key: str, rows: Sequence[_Row]) -> Topic:
+    """The topic in the spelling and kind that were set last."""
+    precedence, newest = max(rows, key=lambda row: row[0])
+    facts = [fact for _, fact in rows if (fact.topic_key, fact.kind) == (newest.topic_key, newest.kind)]
+    keys = sorted({fact.topic_key for _, fact in rows})
+    return Topic(key, keys, sorted(facts, key=lambda fact: fact.rank), precedence)
+
 
 NOT_STORED = "I don't have that stored yet"
 """The answer when no fact is found."""
@@ -120,3 +242,127 @@ def _lines(facts: Sequence[Fact]) -> str:
         return facts[0].value
     # A value of several lines may not pass for several ranks.
     return "\n".join(f"{fact.rank}. {' '.join(fact.value.split())}" for fact in facts)
+
+
+def ask(db: Connection, text: str, *, chat: str | None, any_chat: bool) -> FactAnswer:
+    """Answers a question from the facts of a chat.
+
+    any_chat: if the chat has no such topic, use the chat that set it last.
+    """
+    questions = list(parse(text))
+    if not questions:
+        return not_stored("it is not a question about a fact that memlog understands")
+    for question in questions:
+        topic = _topic_of(db, question, chat=chat, any_chat=any_chat)
+        if topic is not None:
+            return _answer(question, topic, chat)
+    named = " or ".join(dict.fromkeys(question.name for question in questions))
+    return not_stored(f"no topic {named} {where(chat, any_chat=any_chat)}")
+
+
+# The topic
+
+
+def _topic_of(db: Connection, question: Question, *, chat: str | None, any_chat: bool) -> Topic | None:
+    """The topic that a question asks for; None if that is not certain."""
+    if question.names_a_topic:
+        return find(db, lambda topics: _named(question, topics), chat=chat, any_chat=any_chat)
+    newest = find(db, lambda topics: next(iter(topics), None), chat=chat, any_chat=any_chat)
+    return newest if newest and (not question.is_favorite or _is_favorite(newest)) else None
+
+
+def _named(question: Question, topics: Sequence[Topic]) -> Topic | None:
+    keys = _keys(question)
+    if keys is not None:
+        return called(topics, keys)
+    names = [(topic, name) for topic in topics if (name := _name(topic, question)) is not None]
+    same = [topic for topic, name in names if [*name] == [*question.words]]
+    alike = same or [topic for topic, name in names if _has_same_stems(name, question)]
+    return alike[0] if len(alike) == 1 else None
+
+
+def _keys(question: Question) -> Sequence[str] | None:
+    """The keys that a question can mean; None if only the inflection of its words can tell."""
+    if question.names:
+        return [key_of(name) for name in question.names]
+    if question.language != ENGLISH:
+        key = built_in(question.words, question.language) if question.is_favorite else None
+        return None if key is None else [key]
+    words = ["favorite", *question.words] if question.is_favorite else question.words
+    try:
+        return [key_of(" ".join(words))]
+    except BadInput:
+        return []
+
+
+def _name(topic: Topic, question: Question) -> Sequence[str] | None:
+    """The words of a topic's key to compare with those of the question; None if the topic cannot be meant."""
+    words = topic.key.split("_")
+    part = favorite_part(words, question.language)
+    return part if question.is_favorite else (words if part is None else None)
+
+
+def _has_same_stems(name: Sequence[str], question: Question) -> bool:
+    language = question.language
+    # lempivärisi (your favourite colour) is not mine.
+    others = tuple(fact_words()[language].other_suffixes.split())
+    return len(name) == len(question.words) and all(
+        _stem(own, language) == _stem(word, language) and not word.endswith(others)
+        for own, word in zip(name, question.words, strict=True)
+    )
+
+
+def _stem(word: str, language: str) -> str:
+    stem = next((stem for _, stem in stemming.stems([word], [language])), word)
+    # kaupunki, kaupungin: one of the two gradations stands for both.
+    gradation = fact_words()[language].gradation
+    return stem.replace(*gradation) if gradation else stem
+
+
+def _is_favorite(topic: Topic) -> bool:
+    return any(favorite_part(topic.key.split("_"), language) is not None for language in fact_words())
+
+
+# The answer
+
+
+def _answer(question: Question, topic: Topic, chat: str | None) -> FactAnswer:
+    rule, facts = _facts(question, topic)
+    if not facts or None in facts:
+        missing = next((rank for rank in _ranks(question) if topic.at(rank) is None), 1)
+        return not_stored(no_rank(topic, missing))
+    route = Route(
+        rule=rule,
+        language=question.language,
+        topic_key=topic.key,
+        ranks=_ranks(question) or ([1] if rule == "first" else []),
+        chat=topic.chat,
+        most_recent=not question.names_a_topic,
+        other_chat=topic.chat != chat,
+    )
+    return answered([fact for fact in facts if fact], route)
+
+
+def _facts(question: Question, topic: Topic) -> tuple[Rule, Sequence[Fact | None]]:
+    ranks = _ranks(question)
+    if ranks or question.top is not None:
+        is_list = topic.kind == "ranked"
+        return "rank", [topic.at(rank) if is_list else None for rank in ranks]
+    if topic.kind == "single":
+        return "single", topic.facts
+    if _is_of_several(question) or not question.is_favorite:
+        return "list", topic.facts
+    return "first", [topic.at(1)]
+
+
+def _ranks(question: Question) -> list[int]:
+    return [*question.ranks] if question.top is None else [*range(1, question.top + 1)]
+
+
+def _is_of_several(question: Question) -> bool:
+    """Whether a question without a rank asks for the whole list."""
+    if question.is_list or not question.words:
+        return question.is_list
+    last = question.words[-1]
+    ending = fact_words()[question.language].plural_ending
+    return is_plural(last) if question.language == ENGLISH else ending != "" and last.endswith(ending)

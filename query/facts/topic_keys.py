@@ -14,8 +14,8 @@ from memlog.eventlog.text import nfkc
 from memlog.projector.sqlite import Connection
 from memlog.projector.text import language_files
 from memlog.projector.text.language_files import EnglishWords, FactWords
-from memlog.projector.text.spelling import american
 from memlog.projector.text.stemming import ENGLISH
+from memlog.projector.text.tokens import american
 
 LONGEST = 128
 """Characters of a key."""

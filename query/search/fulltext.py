@@ -6,20 +6,12 @@ Messages, memories and documents are ranked separately: bm25 of different tables
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from memlog.projector.rows import as_list
-from memlog.projector.sqlite import Connection
+from memlog.projector.sqlite import Connection, as_list
+from memlog.query.event_index import Sql
 from memlog.query.facts.topic_keys import teach_topics
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters
-from memlog.query.rows import Sql
-from memlog.query.search.candidates import (
-    DOC_PASSAGE,
-    MEMORY_PASSAGE,
-    MESSAGE,
-    Candidate,
-    Scores,
-    candidate_of,
-)
 from memlog.query.search.copies import Fetched, best
+from memlog.query.search.hits import DOC_PASSAGE, MEMORY_PASSAGE, MESSAGE, Candidate, Scores, candidate_of
 from memlog.query.search.neighbours import Neighbourhood
 
 

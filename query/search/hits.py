@@ -1,21 +1,209 @@
 """Hits: what a search found, its content and place in the log, and why it was found."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from memlog.projector.rows import as_list
-from memlog.projector.sqlite import Connection, required_row
+from memlog.projector.sqlite import Connection, as_list, required_row
 from memlog.projector.text.marks import Marks, first_place
-from memlog.query.event_index import LinePosition
+from memlog.query.conversations import Surroundings, speaker
+from memlog.query.event_index import POSITION, LinePosition, record
 from memlog.query.filters import DAILY_EVENTS, FACTS, SUMMARIES, Kind
-from memlog.query.rows import POSITION, record
-from memlog.query.search.candidates import SCORE_DIGITS, Candidate, Lists, Owner, Ref
-from memlog.query.search.fts_query import FtsQuery
-from memlog.query.search.fusion import Ranks
-from memlog.query.speakers import speaker
-from memlog.query.surroundings import Surroundings
+from memlog.query.search.request import FtsQuery, Ranking
+
+Owner = Literal["message", "memory", "summary", "fact", "daily_event", "document"]
+"""What has a passage. All but messages, and documents of sources of kind `docs`, are found as memories."""
+
+SCORE_DIGITS = 6
+"""Digits of a score: noise in the last ones decides nothing."""
+
+Ref = int | tuple[Owner, tuple[str, str]]
+"""Identifies what was found: the number of a message, the owner and key of anything else."""
+
+Scores = dict[Ref, float]
+"""A list of one side before it is ranked, with what neighbours add."""
+
+
+Place = tuple[str, int, str, int]
+"""Day, number and writer of a segment, and the offset in it: tells the newer of two messages of one time."""
+
+NOWHERE: Place = ("", 0, "", 0)
+
+
+class Candidate(NamedTuple):
+    """A message, memory or document that one side found.
+
+    key: (stream, id of an event, a memory, or a document).
+    score: of its side, higher is better; None for a message that only its neighbours brought.
+    message_no: of a message.
+    chunk_no: its best passage; None for a message that was found as a whole.
+    start, end: of the passage in its owner, in code points; the whole if `end` is None.
+    says: what it has in common with its copies, for which it stands. place: in the log, of a message.
+    copies: how many there are with it.
+    """
+
+    kind: Kind
+    owner: Owner
+    key: tuple[str, str]
+    score: float | None
+    ts: str
+    message_no: int | None = None
+    chunk_no: int | None = None
+    start: int = 0
+    end: int | None = None
+    says: Hashable = None
+    place: Place = NOWHERE
+    copies: int = 1
+
+    @property
+    def ref(self) -> Ref:
+        """See `Ref`."""
+        return (self.owner, self.key) if self.message_no is None else self.message_no
+
+
+Lists = list[list[Candidate]]
+"""The candidates of one side: the full text has a list for each kind of hit."""
+
+
+def in_order(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """Candidates of equal scores in their order: newer first, then by kind, stream and id."""
+    ordered = sorted(candidates, key=lambda candidate: (candidate.kind, candidate.owner, candidate.key))
+    ordered.sort(key=lambda candidate: candidate.ts, reverse=True)
+    return ordered
+
+
+def candidate_of(row: Sequence[Any], score: float) -> Candidate:
+    """The candidate of a row of the columns below."""
+    kind, owner, stream, name, ts, *place = row
+    return Candidate(kind, owner, (stream, name), score, ts, *place)
+
+
+MESSAGE = "'message', 'message', m.stream, m.id, m.created_at, m.message_no"
+"""The columns of `messages m` that make a candidate."""
+
+MEMORY_PASSAGE = (
+    "iif(c.message_id IS NULL, 'memory', 'message'),"
+    " CASE WHEN c.message_id IS NOT NULL THEN 'message' WHEN c.memory_id IS NOT NULL THEN 'memory'"
+    " WHEN c.summary_id IS NOT NULL THEN 'summary' WHEN c.fact_id IS NOT NULL THEN 'fact'"
+    " WHEN c.daily_event_id IS NOT NULL THEN 'daily_event' ELSE 'document' END, c.stream,"
+    " coalesce(c.message_id, c.memory_id, c.summary_id, c.fact_id, c.daily_event_id, c.document_id),"
+    " c.updated_at,"
+    " (SELECT message_no FROM messages s WHERE s.stream = c.stream AND s.id = c.message_id),"
+    " c.chunk_no, c.start_char, c.end_char"
+)
+"""The columns of `memory_chunks c` that make a candidate."""
+
+DOC_PASSAGE = (
+    "'document', 'document', c.stream, c.document_id, c.updated_at, NULL,"
+    " c.chunk_no, c.start_char, c.end_char"
+)
+"""The columns of `doc_chunks c` that make a candidate."""
+
+
+_HIGHEST = 1.5
+"""The highest sum of a scaled score and a prior."""
+
+InOrder = Callable[[Iterable[Ref]], list[Ref]]
+"""Orders entries of equal scores."""
+
+Says = Callable[[Ref], Hashable]
+"""What an entry has in common with its copies, of which the best is taken; None for one that is not taken."""
+
+
+def _itself(ref: Ref) -> Hashable:
+    return ref
+
+
+class Ranked(NamedTuple):
+    """An entry of a list.
+
+    found: its score with the addition of its neighbours. prior: its likelihood for any question.
+    scaled: `found` between the lowest and the highest of the list, from 0 to 1, plus the prior.
+    """
+
+    ref: Ref
+    found: float
+    prior: float
+    scaled: float
+
+
+class Ranks(NamedTuple):
+    """A list, best first, and its weight."""
+
+    weight: float
+    ranked: list[Ranked]
+
+
+def ranked(
+    scores: Mapping[Ref, float],
+    priors: Mapping[Ref, float],
+    cut: int,
+    in_order: InOrder,
+    says: Says = _itself,
+) -> list[Ranked]:
+    """The best `cut` of a list, by scaled scores plus priors."""
+    if not scores:
+        return []
+    low = min(scores.values())
+    span = max(scores.values()) - low
+    scaled = {
+        ref: round(((score - low) / span if span else 1.0) + priors.get(ref, 0.0), SCORE_DIGITS)
+        for ref, score in scores.items()
+    }
+    return [
+        Ranked(ref, scores[ref], priors.get(ref, 0.0), score)
+        for ref, score in _best(scaled, cut, in_order, says)
+    ]
+
+
+def fused(
+    lists: Iterable[Ranks],
+    ranking: Ranking,
+    factors: Mapping[Ref, float],
+    cut: int,
+    in_order: InOrder,
+    says: Says = _itself,
+) -> list[tuple[Ref, float]]:
+    """The best `cut` of all lists, best first, each with its fused score.
+
+    rrf: Σ weight / (k + rank) (Cormack, Clarke & Büttcher, SIGIR 2009). convex: Σ weight · scaled score
+    (Bruch, Gai & Ingber, ACM TOIS 2023, https://arxiv.org/abs/2210.11934).
+    factors: of scores; 1 by default.
+    """
+    scores: dict[Ref, float] = {}
+    for weight, rows in lists:
+        for rank, row in enumerate(rows, start=1):
+            part = 1 / (ranking.rank_constant + rank) if ranking.fusion == "rrf" else row.scaled
+            scores[row.ref] = scores.get(row.ref, 0.0) + weight * part
+    multiplied = {
+        ref: round(score * factors.get(ref, 1.0), 2 * SCORE_DIGITS) for ref, score in scores.items()
+    }
+    return _best(multiplied, cut, in_order, says)
+
+
+def _best(scores: Mapping[Ref, float], cut: int, in_order: InOrder, says: Says) -> list[tuple[Ref, float]]:
+    """The best `cut` without copies, by falling score; only possible ones are ordered."""
+    by_score: dict[float, list[Ref]] = {}
+    for ref, score in scores.items():
+        by_score.setdefault(score, []).append(ref)
+    taken: dict[Hashable, tuple[Ref, float]] = {}
+    for score in sorted(by_score, reverse=True):
+        refs = by_score[score]
+        for ref in in_order(refs) if len(refs) > 1 else refs:
+            text = says(ref)
+            if text is not None:
+                taken.setdefault(text, (ref, score))
+            if len(taken) == cut:
+                return [*taken.values()]
+    return [*taken.values()]
+
+
+def best_possible(weights: Iterable[float], ranking: Ranking) -> float:
+    """The score of an entry that is first on a list of each weight, with the highest prior."""
+    first = 1 / (ranking.rank_constant + 1)
+    return sum(weights) * (first if ranking.fusion == "rrf" else _HIGHEST if ranking.priors else 1.0)
+
 
 SNIPPET_LENGTH = 200
 """At most, in characters, including the `…` at a cut."""

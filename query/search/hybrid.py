@@ -10,22 +10,42 @@ from memlog.eventlog.errors import BadInput
 from memlog.projector.embedding.models import Models
 from memlog.projector.passages.vectors import set_for
 from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction
-from memlog.query.changes import later_first
+from memlog.query.changes import are_forms, later_first
+from memlog.query.context import floor
+from memlog.query.context.background import StoreSample
+from memlog.query.context.scope import core_rows
+from memlog.query.context.scores import (
+    ListedHit,
+    ScoredPrompt,
+    chance,
+    compared,
+    embedding_once,
+    is_known,
+    scored,
+)
+from memlog.query.conversations import Surroundings, around_event, around_passage
 from memlog.query.filters import Filters
 from memlog.query.search import fulltext, nearest
-from memlog.query.search.candidates import Candidate, Lists, Ref, Scores, in_order
-from memlog.query.search.copies import same_in_all, what_they_say
-from memlog.query.search.fts_query import LONGEST_QUESTION, MAX_WORDS
-from memlog.query.search.fusion import Ranks, best_possible, fused, ranked
-from memlog.query.search.hits import Hit, add_evidence, hits_of
+from memlog.query.search.copies import same_in_all, what_they_say, without_twins
+from memlog.query.search.hits import (
+    SNIPPET_LENGTH,
+    Candidate,
+    Hit,
+    Lists,
+    Ranks,
+    Ref,
+    Scores,
+    add_evidence,
+    best_possible,
+    fused,
+    hits_of,
+    in_order,
+    ranked,
+)
 from memlog.query.search.nearest import Compared
-from memlog.query.search.neighbours import Neighbourhood, neighbourhood_of
-from memlog.query.search.priors import passages_of, priors
-from memlog.query.search.ranking import Ranking
-from memlog.query.search.request import Mode, Search
-from memlog.query.search.twins import without_twins
+from memlog.query.search.neighbours import Neighbourhood, neighbourhood_of, passages_of, priors
+from memlog.query.search.request import LONGEST_QUESTION, MAX_WORDS, FtsQuery, Mode, Ranking, Search, parse
 from memlog.query.search.vector_cache import HeldVectors
-from memlog.query.surroundings import Surroundings, around_event, around_passage
 
 
 class SearchResult(msgspec.Struct, kw_only=True):
@@ -273,3 +293,77 @@ def _around(db: Connection, candidate: Candidate, neighbours: int) -> Surroundin
     if candidate.kind == "document" and candidate.chunk_no is not None:
         return around_passage(db, candidate.chunk_no, neighbours)
     return None
+
+
+# The order and the scores of hits are those of the search. Beside them stands how likely each memory, fact
+# and document belongs to the question, measured as for a context.
+
+_LEAST_OF_CORE = 0.6
+"""The share of the question's words that a core value has, times the root of their number: two words of
+eleven, or one of two, are enough; core memory is small, and written to be found."""
+
+
+def rate(db: Connection, request: Search, models: Models, sample: StoreSample, found: Found) -> bool:
+    """Note in each hit but messages its `relevance`, and its `similarity` where it has none; return whether
+    anything that was found certainly has to do with the question.
+
+    Raises:
+        sqlite3.Error (of the binding): the read model cannot be read.
+    """
+    prompt = ScoredPrompt(db, request, embedding_once(models), sample)
+    listed = [each for each in found.hits if each[1].kind != "message"]
+    near = compared(db, prompt, listed)
+    far = {} if prompt.multilingual is None else prompt.multilingual.nearness(listed)
+    measured = []
+    for place, (candidate, hit) in enumerate(listed):
+        cosine, words = near[place]
+        if hit.similarity is None and cosine is not None:
+            hit.similarity = round(max(0.0, cosine), 6)
+        measured.append(ListedHit(hit, candidate.owner, cosine, words, far=far.get(place)))
+    rated = scored(prompt, measured, lambda name: is_known(db, name))
+    for hit, score in rated:
+        hit.relevance = round(chance(score), 6)
+    if any(score.total >= score.floor for _, score in rated):
+        return True
+    messages = [each for each in found.hits if each[1].kind == "message"]
+    judged = floor.measured(
+        db, prompt.question, messages, found.near, prompt.vector, prompt.reads, is_read=prompt.is_read
+    )
+    return bool(floor.judged(judged, len(prompt.question.terms)).kept)
+
+
+def core_hits(db: Connection, question: FtsQuery) -> list[Hit]:
+    """Return the values of the core memory that have enough of a question's words, best first: hits of source
+    `core`, whose id is section and key.
+
+    Raises:
+        sqlite3.Error (of the binding): the read model cannot be read.
+    """
+    asked = question.words
+    found = []
+    for row in core_rows(db, None).shown:
+        known = parse(f"{row.section} {row.key.replace('_', ' ')} {row.value}").words
+        had = sum(any(are_forms(word, other) for other in known) for word in asked)
+        share = had / max(1, len(asked))
+        if share * len(asked) ** 0.5 >= _LEAST_OF_CORE:
+            found.append(
+                Hit(
+                    kind="memory",
+                    id=f"{row.section}.{row.key}",
+                    event_id=row.event_id,
+                    score=round(share, 6),
+                    similarity=None,
+                    only_context=False,
+                    snippet=row.value[:SNIPPET_LENGTH],
+                    content=row.value,
+                    chat=None,
+                    role=None,
+                    name=None,
+                    title=f"{row.section}.{row.key}",
+                    category=None,
+                    source="core",
+                    ts="",
+                    position=row.position,
+                )
+            )
+    return sorted(found, key=lambda hit: -hit.score)

@@ -11,13 +11,13 @@ from memlog.projector.embedding.models import Embedder, Models, can_read, is_bun
 from memlog.projector.passages import index, vectors
 from memlog.projector.passages.index import Shelf
 from memlog.projector.passages.vectors import FIRST, VectorSet, set_for
-from memlog.projector.rows import as_list
-from memlog.projector.sqlite import Connection, why_no_vectors
+from memlog.projector.sqlite import Connection, as_list, why_no_vectors
 from memlog.projector.text.stemming import ENGLISH, language_of
+from memlog.query.event_index import Sql
 from memlog.query.facts.topic_keys import teach_topics
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters
-from memlog.query.rows import Sql
-from memlog.query.search.candidates import (
+from memlog.query.search.copies import Fetched, best
+from memlog.query.search.hits import (
     DOC_PASSAGE,
     MEMORY_PASSAGE,
     SCORE_DIGITS,
@@ -25,7 +25,6 @@ from memlog.query.search.candidates import (
     Scores,
     candidate_of,
 )
-from memlog.query.search.copies import Fetched, best
 from memlog.query.search.neighbours import Neighbourhood
 from memlog.query.search.vector_cache import HeldVectors, nearest_first, similarities
 

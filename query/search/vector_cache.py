@@ -10,8 +10,7 @@ import msgspec
 
 from memlog.projector.passages import vectors
 from memlog.projector.passages.index import Shelf
-from memlog.projector.rows import as_list
-from memlog.projector.sqlite import Connection
+from memlog.projector.sqlite import Connection, as_list
 
 if TYPE_CHECKING:
     import numpy as np

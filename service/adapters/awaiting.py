@@ -8,7 +8,7 @@ from contextvars import copy_context
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar, overload
 
-from memlog.eventlog.forks import SplitByFork
+from memlog.eventlog.files.forks import SplitByFork
 from memlog.projector.catchup import Progress
 from memlog.query.request import Request
 from memlog.service.documents.documents import ListOperation

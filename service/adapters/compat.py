@@ -3,12 +3,10 @@
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from memlog.eventlog.chat import Chat, decimal
 from memlog.eventlog.errors import BadInput, NotFound, shown_value
-from memlog.eventlog.event_fields import FactKind, MemoryKind, Role
 from memlog.eventlog.events import Message, SessionBreak
+from memlog.eventlog.fields import Chat, FactKind, MemoryKind, Reads, Role, decimal
 from memlog.eventlog.limits import HITS
-from memlog.eventlog.struct_fields import Reads
 from memlog.query.facts.answers import NOT_STORED
 from memlog.query.facts.question_parser import parse
 from memlog.query.facts.topic_keys import compared, key_of

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog.acknowledgements import RefusedLine
 from memlog.eventlog.errors import (
     BadInput,
     Busy,
@@ -17,6 +16,7 @@ from memlog.eventlog.errors import (
     NotFound,
     ProviderError,
 )
+from memlog.eventlog.events import RefusedLine
 from memlog.projector.sqlite import NO_ROOM
 from memlog.service.engine.readable import reading_below
 from memlog.service.store import Store

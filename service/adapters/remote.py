@@ -9,11 +9,10 @@ from urllib.parse import quote
 import httpx2
 import msgspec
 
-from memlog.eventlog.chat import Chat
-from memlog.eventlog.encode import as_json
-from memlog.eventlog.envelope import Event
+from memlog.eventlog.codec.encode import as_json
 from memlog.eventlog.errors import BadInput, DatabaseError, LogError, MemlogError, NotFound, shown_value
-from memlog.eventlog.struct_fields import fields_of
+from memlog.eventlog.events import Event
+from memlog.eventlog.fields import Chat, fields_of
 from memlog.query.request import Request
 from memlog.service.adapters.local_sockets import check_proof, is_own
 from memlog.service.adapters.problems import Problem, ProblemAnswer, error_of

@@ -11,9 +11,9 @@ from typing import get_type_hints
 import msgspec
 from msgspec.structs import replace
 
-from memlog.eventlog import locks
+from memlog.eventlog.codec.hashing import short_sha256
 from memlog.eventlog.errors import BadInput, Busy, LogError
-from memlog.eventlog.hashing import short_sha256
+from memlog.eventlog.files import locks
 from memlog.query.request import path_of, read_argument
 from memlog.service.adapters.local_sockets import listening_at
 from memlog.service.adapters.remote import Connected, ServerConnection

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from memlog.eventlog.event_fields import FactKind, Role
+from memlog.eventlog.fields import FactKind, Role
 from memlog.eventlog.limits import HITS
 from memlog.query.request import Request
 from memlog.service.adapters.compat import GetFacts, IndexChatMessage, SearchProject, StoreFact

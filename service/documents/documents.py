@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, overload
 
 import msgspec
 
-from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.errors import BadInput, Busy
-from memlog.eventlog.event_fields import SourceId, SourceKind
-from memlog.eventlog.events import SourceRegistered, SourceRemoved
-from memlog.eventlog.streams import shown
+from memlog.eventlog.events import Position, SourceRegistered, SourceRemoved
+from memlog.eventlog.fields import SourceId, SourceKind
+from memlog.eventlog.log.streams import shown
 from memlog.projector.catchup import Progress
 from memlog.query import documents as queries
 from memlog.query.documents import Document, DocumentFolder, DocumentText, Registered, Source, tree
@@ -152,7 +151,7 @@ def check_without_keys(texts: Iterable[str]) -> None:
         BadInput: a text holds what looks like a key: masked, it would name something else.
     """
     # Imported here: it compiles the shapes of all keys, which most runs do not need.
-    from memlog.eventlog.secrets import kinds_in
+    from memlog.eventlog.secrets.detection import kinds_in
 
     if any(kinds_in(text) for text in texts):
         raise BadInput(

@@ -10,19 +10,18 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from memlog.eventlog import disk, locks, timestamps
-from memlog.eventlog.acknowledgements import Position
-from memlog.eventlog.envelope import Event
+from memlog.eventlog import timestamps
+from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import MemlogError
-from memlog.eventlog.events import DocumentIndexed, DocumentRemoved
-from memlog.eventlog.folders import make_path
-from memlog.eventlog.hashing import sha256
-from memlog.eventlog.layout import SOURCE_RECORDS
-from memlog.eventlog.quarantine import MAX_LINE
-from memlog.eventlog.secrets import masked
-from memlog.eventlog.streams import shown
-from memlog.eventlog.writer import in_batches
-from memlog.projector import atomic_file
+from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, Event, Position
+from memlog.eventlog.files import disk, locks
+from memlog.eventlog.files.folders import make_path
+from memlog.eventlog.log.layout import SOURCE_RECORDS
+from memlog.eventlog.log.quarantine import MAX_LINE
+from memlog.eventlog.log.streams import shown
+from memlog.eventlog.log.writer import in_batches
+from memlog.eventlog.secrets.detection import masked
+from memlog.projector import core_file
 from memlog.projector.catchup import Progress
 from memlog.query.documents import Source
 from memlog.service.documents import text_files
@@ -138,14 +137,14 @@ class SourceRecords:
         """Replace the record of the last reading, or of the files."""
         # A full disk, or a cache that was just removed, costs only time.
         with suppress(OSError):
-            atomic_file.replace(self._path(_SUFFIXES[type(record)]), msgspec.msgpack.encode(record))
+            core_file.replace(self._path(_SUFFIXES[type(record)]), msgspec.msgpack.encode(record))
 
     def _path(self, suffix: str) -> Path:
         return self._folder / f"{self._stem}.{suffix}"
 
     def _read(self, kind: type[Record]) -> Record | None:
         try:
-            data = atomic_file.read(self._path(_SUFFIXES[kind]))
+            data = core_file.read(self._path(_SUFFIXES[kind]))
             return None if data is None else msgspec.msgpack.decode(data, type=kind)
         except (OSError, msgspec.DecodeError):
             # Another version of memlog wrote it, or it is damaged: it is worth no error.

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput, shown_value
-from memlog.eventlog.struct_fields import Reads
+from memlog.eventlog.fields import Reads
 from memlog.query.request import PathField, Request, path_of
 from memlog.service.engine.requests import ProgressField
 

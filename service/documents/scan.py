@@ -12,10 +12,10 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from memlog.eventlog import disk
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import SourceRegistered
-from memlog.eventlog.streams import shown
+from memlog.eventlog.files import disk
+from memlog.eventlog.log.streams import shown
 from memlog.query.documents import Registered
 from memlog.service.documents.text_files import GONE, Reason, Root, Unfit, filetype, read_bytes
 from memlog.service.engine.sandbox import ReaderFailed, Readers

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from memlog.eventlog.envelope import Event
-from memlog.eventlog.events import DocumentRemoved, SourceRegistered
+from memlog.eventlog.events import DocumentRemoved, Event, SourceRegistered
 from memlog.query.documents import Registered
 from memlog.service.documents.scan import SkippedFile
 from memlog.service.memory.core import CoreImportReport

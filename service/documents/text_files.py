@@ -12,9 +12,10 @@ from typing import Literal, Self
 
 import msgspec
 
-from memlog.eventlog import disk, timestamps
-from memlog.eventlog.file_io import identity
-from memlog.eventlog.hashing import sha256
+from memlog.eventlog import timestamps
+from memlog.eventlog.codec.hashing import sha256
+from memlog.eventlog.files import disk
+from memlog.eventlog.files.file_io import identity
 from memlog.service.engine.sandbox import Extracted, ReaderFailed, Readers
 
 # No link below the root is followed, also where another process puts one in the place of a folder

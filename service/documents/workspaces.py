@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Literal
 
-from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.errors import BadInput, NotFound
+from memlog.eventlog.events import Position
 from memlog.query.documents import Source
 from memlog.service.documents.documents import Documents
 from memlog.service.documents.requests import AddWorkspace, ListWorkspaces, RemoveWorkspace

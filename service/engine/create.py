@@ -5,11 +5,12 @@ from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog import disk, layout, log_format, permissions
 from memlog.eventlog.errors import LogError
-from memlog.eventlog.folders import make_path
-from memlog.eventlog.layout import LOG
-from memlog.eventlog.streams import shown
+from memlog.eventlog.files import disk, file_io
+from memlog.eventlog.files.folders import make_path
+from memlog.eventlog.log import layout, log_format
+from memlog.eventlog.log.layout import LOG
+from memlog.eventlog.log.streams import shown
 
 _GITIGNORE = f"""\
 # The log is the store; memlog makes the rest anew.
@@ -84,7 +85,7 @@ def _make_missing(store: Path, files: dict[str, str]) -> list[str]:
 def _made(path: Path, text: str) -> bool:
     """Make a file unless it exists. Returns whether it was made."""
     try:
-        file = permissions.open_file(path, disk.WRITE | disk.NEW)
+        file = file_io.open_file(path, disk.WRITE | disk.NEW)
     except FileExistsError:
         return False
     with os.fdopen(file, "w", encoding="utf-8") as opened:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memlog.eventlog.errors import EmbeddingError
-from memlog.eventlog.forks import SplitByFork, keep_for_ever
+from memlog.eventlog.files.forks import SplitByFork, keep_for_ever
 from memlog.projector.embedding.models import (
     MULTILINGUAL_PACKAGE,
     Embedder,

@@ -12,16 +12,15 @@ from urllib.parse import quote, unquote
 import msgspec
 from msgspec.structs import asdict
 
-from memlog.eventlog import disk
-from memlog.eventlog.acknowledgements import Durability, OnStored, Position
-from memlog.eventlog.envelope import Event
-from memlog.eventlog.layout import LOG
+from memlog.eventlog.events import Durability, Event, OnStored, Position
+from memlog.eventlog.files import disk
+from memlog.eventlog.log.layout import LOG
 from memlog.query.request import Request
 from memlog.service.engine.read_model import Answer, ReadModel, ReadPool
 
 if TYPE_CHECKING:
-    from memlog.eventlog.encode import Draft, FindStream
-    from memlog.eventlog.writer import Log
+    from memlog.eventlog.codec.encode import Draft, FindStream
+    from memlog.eventlog.log.writer import Log
     from memlog.service.engine.ids import KnownIds
     from memlog.service.engine.sandbox import Readers
     from memlog.service.engine.schedule import JobRules
@@ -160,7 +159,7 @@ class Engine:
 
     def _log(self, lock_timeout: float, **lookups: Any) -> "Log":  # noqa: ANN401
         # Imported here: most reads append nothing.
-        from memlog.eventlog.writer import Log
+        from memlog.eventlog.log.writer import Log
         from memlog.service.engine.readable import check_source
 
         return Log(

@@ -19,12 +19,11 @@ from msgspec.structs import replace
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import MemlogError, ProviderError
-from memlog.eventlog.folders import make_path
-from memlog.eventlog.layout import LOG, PROVIDERS
-from memlog.eventlog.outgoing import Outgoing
-from memlog.eventlog.secrets import masked
-from memlog.eventlog.store_key import key_of, keyed_hash
-from memlog.projector import atomic_file
+from memlog.eventlog.files.folders import make_path
+from memlog.eventlog.log.layout import LOG, PROVIDERS
+from memlog.eventlog.secrets.detection import masked
+from memlog.eventlog.secrets.outgoing import Outgoing, key_of, keyed_hash
+from memlog.projector import core_file
 from memlog.service.engine.settings import ApiKey, Provider
 
 T = TypeVar("T")
@@ -461,7 +460,7 @@ def _records(store: Path) -> dict[str, ProviderRecord]:
 def _known(store: Path) -> dict[str, ProviderRecord] | None:
     """The records; None for a file that cannot be read."""
     try:
-        data = atomic_file.read(store / PROVIDERS)
+        data = core_file.read(store / PROVIDERS)
         records = {} if data is None else msgspec.json.decode(data, type=dict[str, ProviderRecord])
     except (OSError, msgspec.MsgspecError, RecursionError):
         return None
@@ -473,4 +472,4 @@ def _known(store: Path) -> dict[str, ProviderRecord] | None:
 
 
 def _put(store: Path, records: dict[str, ProviderRecord]) -> None:
-    atomic_file.replace(store / PROVIDERS, msgspec.json.encode(records) + b"\n")
+    core_file.replace(store / PROVIDERS, msgspec.json.encode(records) + b"\n")

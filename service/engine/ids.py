@@ -4,20 +4,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from memlog.eventlog.acknowledgements import IdHolder, KnownId
-from memlog.eventlog.content_ids import content_hash_of_one
-from memlog.eventlog.decode import decode
-from memlog.eventlog.envelope import Event
+from memlog.eventlog.codec.content_ids import content_hash_of_one
+from memlog.eventlog.codec.decode import decode
+from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.errors import MemlogError
-from memlog.eventlog.forks import ForkMutex, SplitByFork
-from memlog.eventlog.layout import LOG
-from memlog.eventlog.quarantine import BadLine
-from memlog.eventlog.segment import line_at
-from memlog.eventlog.streams import SegmentName
-from memlog.eventlog.upcast import Place
-from memlog.projector.generations import Generations
+from memlog.eventlog.events import Event, IdHolder, KnownId
+from memlog.eventlog.files.forks import ForkMutex, SplitByFork
+from memlog.eventlog.log.layout import LOG
+from memlog.eventlog.log.quarantine import BadLine
+from memlog.eventlog.log.reader import line_at
+from memlog.eventlog.log.streams import SegmentName
+from memlog.projector.lifecycle import Generations
 from memlog.projector.sqlite import Connection, connect, wrapped
-from memlog.query.ids import forgotten_ids, id_holders
+from memlog.query.provenance import forgotten_ids, id_holders
 
 
 class KnownIds(SplitByFork):

@@ -13,9 +13,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import EmbeddingError
-from memlog.eventlog.forks import SplitByFork, keep_for_ever
-from memlog.eventlog.hashing import sha256
+from memlog.eventlog.files.forks import SplitByFork, keep_for_ever
 from memlog.projector.embedding.models import MULTILINGUAL, MULTILINGUAL_PACKAGE, Kind, normalised
 from memlog.service.engine.sandbox import BoundedProcess, EmbedTexts, ReaderFailed, VectorsReply
 

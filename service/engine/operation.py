@@ -26,7 +26,7 @@ from typing import (
 import msgspec
 
 from memlog.eventlog.errors import BadInput, ErrorCode, NotFound, system_error
-from memlog.eventlog.struct_fields import fields_of
+from memlog.eventlog.fields import fields_of
 from memlog.query.request import Request, check_names
 
 P = ParamSpec("P")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
+from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.hashing import sha256
 
 _FOLDER = Path(__file__).parent / "prompts"
 

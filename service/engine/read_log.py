@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from memlog.eventlog.errors import NotFound
-from memlog.eventlog.folders import check_store
-from memlog.eventlog.layout import LOG
-from memlog.eventlog.quarantine import BadLine
-from memlog.eventlog.reader import LogEntry as LogEntry
-from memlog.eventlog.reader import (
+from memlog.eventlog.files.folders import check_store
+from memlog.eventlog.log.layout import LOG
+from memlog.eventlog.log.quarantine import BadLine
+from memlog.eventlog.log.reader import LogEntry as LogEntry
+from memlog.eventlog.log.reader import (
     accepted,
     in_log_order,
     is_redacted,
@@ -19,8 +19,8 @@ from memlog.eventlog.reader import (
     segments_about,
     todays_members,
 )
-from memlog.eventlog.streams import Segment, segments_of
-from memlog.eventlog.tail import Follower, looks
+from memlog.eventlog.log.streams import Segment, segments_of
+from memlog.eventlog.log.tail import Follower, looks
 
 
 class LogReader:

@@ -13,20 +13,19 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError
-from memlog.eventlog.folders import check_store, is_kept_read_only, make_path, unwritable_folder
-from memlog.eventlog.forks import ForkMutex, SplitByFork
-from memlog.eventlog.layout import CACHE, LOG
-from memlog.eventlog.log_state import FileState, changed_streams, state_of
-from memlog.eventlog.owner import making_way
-from memlog.eventlog.streams import shown
+from memlog.eventlog.files.folders import check_store, is_kept_read_only, make_path, unwritable_folder
+from memlog.eventlog.files.forks import ForkMutex, SplitByFork
+from memlog.eventlog.files.locks import making_way
+from memlog.eventlog.log.layout import CACHE, LOG
+from memlog.eventlog.log.reader import FileState, changed_streams, state_of
+from memlog.eventlog.log.streams import shown
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Models
 from memlog.projector.lifecycle import Projection, Projector
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, connect, wrapped
 from memlog.query.context.background import StoreSample
-from memlog.query.context.people import People
-from memlog.query.context.scope import knows_messengers, narrowed_by_messengers
+from memlog.query.context.scope import People, knows_messengers, narrowed_by_messengers
 from memlog.query.search.vector_cache import HeldVectors
 from memlog.service.engine.create import cannot_create
 from memlog.service.engine.embedding_models import EmbeddingModel, QuestionVectors

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from memlog.eventlog.encode import Draft
+from memlog.eventlog.codec.encode import Draft
 from memlog.eventlog.errors import BadInput
 
 EVERYTHING = Path("/")

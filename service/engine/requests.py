@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 
-from memlog.eventlog.chat import Chat, ChatName
-from memlog.eventlog.envelope import Change
-from memlog.eventlog.struct_fields import Field as Field
-from memlog.eventlog.struct_fields import Local, Reads
-from memlog.eventlog.struct_fields import fields_of as fields_of
+from memlog.eventlog.events import Change
+from memlog.eventlog.fields import Chat, ChatName, Local, Reads
+from memlog.eventlog.fields import Field as Field
+from memlog.eventlog.fields import fields_of as fields_of
 from memlog.query.request import Request as Request
 from memlog.query.request import description_of as description_of
 from memlog.query.request import given_as_texts as given_as_texts

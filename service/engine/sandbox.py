@@ -13,7 +13,7 @@ from typing import IO, Literal, NamedTuple, NoReturn, TypeVar
 
 import msgspec
 
-from memlog.eventlog.forks import SplitByFork
+from memlog.eventlog.files.forks import SplitByFork
 from memlog.query.foreign_tables import TablePage
 
 MEMORY = 1024 * 1024 * 1024

@@ -31,7 +31,7 @@ from memlog.eventlog.limits import (
     SystemRole,
     TokenParameter,
 )
-from memlog.eventlog.secrets import masked
+from memlog.eventlog.secrets.detection import masked
 
 ApiKey = str | Callable[[], str]
 """A key, or what gives it when a request is made."""

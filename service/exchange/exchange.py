@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.folders import make_path
-from memlog.eventlog.layout import IMPORT_LOCK, STORE_KEY
-from memlog.eventlog.locks import locked
-from memlog.eventlog.streams import shown
+from memlog.eventlog.files.folders import make_path
+from memlog.eventlog.files.locks import locked
+from memlog.eventlog.log.layout import IMPORT_LOCK, STORE_KEY
+from memlog.eventlog.log.streams import shown
 from memlog.projector.sqlite import Connection, binding, error_types
-from memlog.query.plain_tables import PLAIN_TABLES, plain_rows
+from memlog.query.records import PLAIN_TABLES, plain_rows
 from memlog.service.engine.engine import OperationGroup
 from memlog.service.engine.operation import operation
 from memlog.service.engine.readable import is_bounded
@@ -99,7 +99,7 @@ def _check_project(chosen: str | None, projects: list[str], name: str) -> None:
 
 def _key(store: Path, *, makes: bool) -> bytes:
     """The key of the store, which an import makes before its first event, unless it is only tried."""
-    from memlog.eventlog.store_key import key_of
+    from memlog.eventlog.secrets.outgoing import key_of
 
     if makes:
         make_path(store)

@@ -6,16 +6,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from memlog.eventlog.acknowledgements import IdHolder
-from memlog.eventlog.envelope import Event
-from memlog.eventlog.events import CoreMemoryUpdated, MemoryArchived
-from memlog.eventlog.hashing import short_sha256
-from memlog.eventlog.precedence import precedence
-from memlog.eventlog.secrets import masked
-from memlog.eventlog.streams import SegmentName
-from memlog.eventlog.writer import in_batches
+from memlog.eventlog.codec.hashing import short_sha256
+from memlog.eventlog.events import CoreMemoryUpdated, Event, IdHolder, MemoryArchived
+from memlog.eventlog.log.order import precedence
+from memlog.eventlog.log.streams import SegmentName
+from memlog.eventlog.log.writer import in_batches
+from memlog.eventlog.secrets.detection import masked
 from memlog.projector.sqlite import Connection
-from memlog.query.ids import IdInUse, ids_below, ids_in_use
+from memlog.query.provenance import IdInUse, ids_below, ids_in_use
 from memlog.service.engine.ids import event_with
 from memlog.service.exchange.formats import Record, Used
 

@@ -8,20 +8,29 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from memlog.eventlog import disk, timestamps
-from memlog.eventlog.acknowledgements import AppendWarning, Position, warnings_of
-from memlog.eventlog.content_ids import content_hash_of_one
-from memlog.eventlog.encode import Draft
-from memlog.eventlog.envelope import Change, Event
+from memlog.eventlog import timestamps
+from memlog.eventlog.codec.content_ids import content_hash_of_one
+from memlog.eventlog.codec.encode import Draft
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import CoreMemoryUpdated, FactStored, MemoryAccessed, MemorySaved
-from memlog.eventlog.secrets import masked
-from memlog.eventlog.store_key import keyed_hash
-from memlog.eventlog.streams import shown
-from memlog.eventlog.writer import in_batches
+from memlog.eventlog.events import (
+    AppendWarning,
+    Change,
+    CoreMemoryUpdated,
+    Event,
+    FactStored,
+    MemoryAccessed,
+    MemorySaved,
+    Position,
+    warnings_of,
+)
+from memlog.eventlog.files import disk
+from memlog.eventlog.log.streams import shown
+from memlog.eventlog.log.writer import in_batches
+from memlog.eventlog.secrets.detection import masked
+from memlog.eventlog.secrets.outgoing import keyed_hash
 from memlog.projector.catchup import Progress
-from memlog.query.ids import suffixes
 from memlog.query.memories import Memory, memory
+from memlog.query.provenance import suffixes
 from memlog.service.engine.read_model import Answer, Ask, Deciding
 from memlog.service.exchange.formats import Read, Record, Skipped, Unreadable, Used
 from memlog.service.exchange.holdings import (

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from memlog.eventlog.struct_fields import Reads
+from memlog.eventlog.fields import Reads
 from memlog.query.request import PathField, Request
 from memlog.service.documents.requests import Paths
 from memlog.service.engine.requests import ProgressField, Tried

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.streams import shown
+from memlog.eventlog.log.streams import shown
 from memlog.query.foreign_tables import TablePage
 from memlog.service.engine.sandbox import BoundedProcess, MoreRows, ReaderFailed, ReadTable
 from memlog.service.exchange.formats import Importer, Unreadable

@@ -11,9 +11,9 @@ from typing import Any, Generic, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
-from memlog.eventlog.categories import CATEGORIES, OTHER, read_as
-from memlog.eventlog.event_fields import MemoryKind
-from memlog.eventlog.secrets import kinds_in
+from memlog.eventlog.fields import MemoryKind
+from memlog.eventlog.limits import CATEGORIES, OTHER, read_as
+from memlog.eventlog.secrets.detection import kinds_in
 from memlog.service.memory.core_markdown import tells_of_project
 from memlog.service.memory.placeholders import is_placeholder, says_nothing
 

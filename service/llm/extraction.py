@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.acknowledgements import AppendWarning, warnings_of
-from memlog.eventlog.chat import Chat
 from memlog.eventlog.errors import BadInput, MemlogError, NotFound, ProviderError
-from memlog.eventlog.events import Message
-from memlog.eventlog.forks import SplitByFork
+from memlog.eventlog.events import AppendWarning, Message, warnings_of
+from memlog.eventlog.fields import Chat
+from memlog.eventlog.files.forks import SplitByFork
 from memlog.projector.catchup import Progress
 from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Buffer, buffers
-from memlog.query.daily_events import daily_events
-from memlog.query.window import newest
+from memlog.query.conversations import newest
+from memlog.query.records import daily_events
 from memlog.service.engine import prompts
 from memlog.service.engine.engine import Engine, OperationGroup
 from memlog.service.engine.operation import operation

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from memlog.eventlog.errors import ProviderError
-from memlog.eventlog.outgoing import outgoing
+from memlog.eventlog.secrets.outgoing import outgoing
 from memlog.query.context.token_counters import tokens
 from memlog.service.engine.http_client import Breaker
 from memlog.service.engine.parameters import LEFT_OUT, send_in_known_forms

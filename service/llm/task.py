@@ -8,19 +8,16 @@ from typing import Any, TypeVar
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.acknowledgements import Position
-from memlog.eventlog.encode import new_id
-from memlog.eventlog.envelope import Event
+from memlog.eventlog.codec.encode import new_id
 from memlog.eventlog.errors import BadInput, LogError, ProviderError
-from memlog.eventlog.event_fields import FailureKind, ModelTask
-from memlog.eventlog.events import ModelFailed
+from memlog.eventlog.events import Event, ModelFailed, Position
+from memlog.eventlog.fields import FailureKind, ModelTask
 from memlog.projector.sqlite import Connection
-from memlog.query.context.model_tokens import CHARACTERS
-from memlog.query.context.sources import SourceEvent, origins_of, origins_of_days, origins_of_profiles
-from memlog.query.context.token_counters import tokens
-from memlog.query.daily_events import DailyEvent
+from memlog.query.buffer import Failures, SetAside, failures_of_today, set_aside_by, tokens_of_today
+from memlog.query.context.scope import SourceEvent, origins_of, origins_of_days, origins_of_profiles
+from memlog.query.context.token_counters import CHARACTERS, tokens
 from memlog.query.memories import Memory
-from memlog.query.set_aside import Failures, SetAside, failures_of_today, set_aside_by, tokens_of_today
+from memlog.query.records import DailyEvent
 from memlog.service.engine.prompts import EXTRACT, prompt
 from memlog.service.engine.read_model import Deciding
 from memlog.service.engine.settings import ExtractionRules

@@ -7,12 +7,11 @@ from functools import cache, cached_property
 from itertools import groupby
 from typing import NamedTuple
 
-from memlog.eventlog.content_ids import folded, with_quantities
+from memlog.eventlog.codec.content_ids import folded, with_quantities
 from memlog.projector.text import stemming
 from memlog.projector.text.language_files import languages
-from memlog.projector.text.spaceless import is_cjk
 from memlog.projector.text.stemming import ENGLISH, is_latin
-from memlog.projector.text.tokens import vocabulary
+from memlog.projector.text.tokens import is_cjk, vocabulary
 
 # A word that changes the meaning (a number, a day, a negation, a limit, a possessive) keeps two memories
 # apart, whatever language they are in.

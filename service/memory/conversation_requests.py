@@ -5,11 +5,10 @@ from typing import Annotated, Any, Self
 
 from msgspec import Meta
 
-from memlog.eventlog.chat import Chat
-from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, shown_value
+from memlog.eventlog.events import Event
+from memlog.eventlog.fields import Chat, Reads
 from memlog.eventlog.limits import MOST
-from memlog.eventlog.struct_fields import Reads
 from memlog.query.request import ChatField, Day, Request, one_by_one
 from memlog.service.engine.requests import EventId, EventTime
 

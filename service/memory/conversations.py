@@ -1,8 +1,7 @@
 """Conversations as programs read them: `store.conversations`."""
 
-from memlog.query.sessions import Session, SessionContent, session_content, sessions
-from memlog.query.summaries import Summary, summaries
-from memlog.query.window import Window, window
+from memlog.query.conversations import Window, window
+from memlog.query.sessions import Session, SessionContent, Summary, session_content, sessions, summaries
 from memlog.service.engine.engine import OperationGroup
 from memlog.service.engine.operation import operation
 from memlog.service.memory.conversation_requests import ListSessions, ListSummaries, ReadSession, ReadWindow

@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import msgspec
 
-from memlog.eventlog.acknowledgements import AppendWarning, Position, warnings_of
-from memlog.eventlog.chat import ChatName
-from memlog.eventlog.envelope import Event
+from memlog.eventlog.codec.hashing import short_sha256
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated
-from memlog.eventlog.hashing import short_sha256
-from memlog.eventlog.quarantine import MAX_LINE
-from memlog.eventlog.streams import shown
+from memlog.eventlog.events import (
+    AppendWarning,
+    CoreMemoryDeleted,
+    CoreMemoryUpdated,
+    Event,
+    Position,
+    warnings_of,
+)
+from memlog.eventlog.fields import ChatName
+from memlog.eventlog.log.quarantine import MAX_LINE
+from memlog.eventlog.log.streams import shown
 from memlog.eventlog.text import nfc
 from memlog.projector.sqlite import Connection
-from memlog.query.context.people import People
-from memlog.query.context.scope import automatic_scope
-from memlog.query.context.sources import core_rows
+from memlog.query.context.scope import People, automatic_scope, core_rows
 from memlog.query.core_memory import CoreMemory, core_memory
 from memlog.query.event_index import streams_of
 from memlog.service.engine.engine import Engine, OperationGroup

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from memlog.eventlog.content_ids import folded
+from memlog.eventlog.codec.content_ids import folded
 from memlog.eventlog.text import nfkc
 from memlog.query.core_memory import CoreMemory
 from memlog.service.memory.placeholders import is_denial, is_placeholder

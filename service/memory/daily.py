@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 
-from memlog.eventlog.acknowledgements import Position
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import DailyEventRecorded, DailyEventsCompressed
+from memlog.eventlog.events import DailyEventRecorded, DailyEventsCompressed, Position
 from memlog.projector.sqlite import Connection
-from memlog.query import daily_events
-from memlog.query.daily_events import DailyEvent
-from memlog.query.ids import unknown
+from memlog.query import records
+from memlog.query.provenance import unknown
+from memlog.query.records import DailyEvent
 from memlog.service.engine.engine import OperationGroup
 from memlog.service.engine.operation import not_found, operation
 from memlog.service.engine.requests import event_of
@@ -29,7 +28,7 @@ class DailyEvents(OperationGroup):
 
     @operation(ListDailyEvents, effect="read")
     def list(self, asked: ListDailyEvents) -> _DailyEvents:
-        return self._query(daily_events.daily_events, asked)
+        return self._query(records.daily_events, asked)
 
     @operation(CompressDailyEvents.named, effect="append")
     def compress(self, asked: CompressDailyEvents) -> Position:

@@ -11,23 +11,22 @@ import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.categories import read_as
-from memlog.eventlog.content_ids import derived_memory_id, folded, with_quantities
-from memlog.eventlog.encode import draft
-from memlog.eventlog.envelope import Event
+from memlog.eventlog.codec.content_ids import derived_memory_id, folded, with_quantities
+from memlog.eventlog.codec.encode import draft
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import MemoryAccessed, MemorySaved, MemoryUpdated
-from memlog.eventlog.secrets import masked
-from memlog.projector.handlers.memories import TITLE_LENGTH
+from memlog.eventlog.events import Event, MemoryAccessed, MemorySaved, MemoryUpdated
+from memlog.eventlog.limits import read_as
+from memlog.eventlog.secrets.detection import masked
 from memlog.projector.sqlite import Connection
+from memlog.projector.subjects.memories import TITLE_LENGTH
 from memlog.projector.text import stemming
-from memlog.projector.text.spelling import american
 from memlog.projector.text.stemming import ENGLISH, is_latin
+from memlog.projector.text.tokens import american
 from memlog.query import memories, provenance
+from memlog.query.conflicts import DISTILLED, worded_by_somebody
 from memlog.query.memories import Memory
-from memlog.query.merges import DISTILLED, worded_by_somebody
 from memlog.query.provenance import StoredEvent
-from memlog.query.search.duplicate_candidates import likely_memories
+from memlog.query.search.alike import likely_memories
 from memlog.service.engine.read_model import Deciding
 from memlog.service.memory.compared_text import (
     Text,

@@ -7,15 +7,22 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from memlog.eventlog.acknowledgements import AppendWarning, Position, warnings_of
-from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, NotFound
-from memlog.eventlog.event_fields import FactKind
-from memlog.eventlog.events import FactRemoved, FactStored
-from memlog.eventlog.secrets import masked_event
-from memlog.query.facts.answers import FactAnswer, by_key, no_rank, where
-from memlog.query.facts.ask import ask
-from memlog.query.facts.current import Fact, Topic, all_topics, exactly, topics
+from memlog.eventlog.events import AppendWarning, Event, FactRemoved, FactStored, Position, warnings_of
+from memlog.eventlog.fields import FactKind
+from memlog.eventlog.secrets.detection import masked_event
+from memlog.query.facts.answers import (
+    Fact,
+    FactAnswer,
+    Topic,
+    all_topics,
+    ask,
+    by_key,
+    exactly,
+    no_rank,
+    topics,
+    where,
+)
 from memlog.query.facts.topic_keys import key_of
 from memlog.service.engine.engine import OperationGroup
 from memlog.service.engine.operation import operation

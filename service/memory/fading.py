@@ -7,14 +7,11 @@ from typing import Annotated, Literal
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.acknowledgements import Position
-from memlog.eventlog.categories import CATEGORIES, known_category, rates_by_category
 from memlog.eventlog.errors import BadInput, shown_value
-from memlog.eventlog.events import MemoryArchived, SalienceDecayed
-from memlog.eventlog.limits import ARCHIVE_THRESHOLD
-from memlog.eventlog.struct_fields import Reads
-from memlog.query.decays import Decay, decay_of, memories_changed
-from memlog.query.memories import Memory, faded
+from memlog.eventlog.events import MemoryArchived, Position, SalienceDecayed
+from memlog.eventlog.fields import Reads
+from memlog.eventlog.limits import ARCHIVE_THRESHOLD, CATEGORIES, known_category, rates_by_category
+from memlog.query.memories import Decay, Memory, decay_of, faded, memories_changed
 from memlog.query.request import Request
 from memlog.service.engine.read_model import Deciding
 from memlog.service.engine.requests import Tried

@@ -7,25 +7,31 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from memlog.eventlog.acknowledgements import Position
-from memlog.eventlog.encode import new_id
-from memlog.eventlog.envelope import Event
+from memlog.eventlog.codec.encode import new_id
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import (
     ChangeUndone,
+    Event,
+    Extraction,
     MemoriesMerged,
     MemoryAccessed,
     MemoryArchived,
     MemoryDeleted,
     MemorySaved,
     MemoryUpdated,
+    MergeDecision,
+    Position,
 )
-from memlog.eventlog.extraction import Extraction, MergeDecision
 from memlog.projector.sqlite import Connection
-from memlog.query import ids, memories
-from memlog.query.conflicts import MemoryConflict, conflicts
+from memlog.query import memories, provenance
+from memlog.query.conflicts import (
+    MemoryConflict,
+    conflicts,
+    last_merge,
+    merged_again_into,
+    worded_by_somebody,
+)
 from memlog.query.memories import Memory, memory
-from memlog.query.merges import last_merge, merged_again_into, worded_by_somebody
 from memlog.query.provenance import StoredEvent
 from memlog.service.engine.engine import OperationGroup
 from memlog.service.engine.operation import not_found, operation
@@ -233,4 +239,4 @@ class Memories(OperationGroup):
         return self._append_one(event)
 
     def _unknown(self, memory_ids: Sequence[str]) -> Sequence[str]:
-        return self._decide(lambda db: ids.unknown(db, memory_ids, "memories"))
+        return self._decide(lambda db: provenance.unknown(db, memory_ids, "memories"))

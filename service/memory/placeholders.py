@@ -8,7 +8,7 @@ import re
 from functools import cache
 from typing import NamedTuple
 
-from memlog.eventlog.content_ids import folded
+from memlog.eventlog.codec.content_ids import folded
 from memlog.service.engine.prompts import names, prompt
 
 # It consists of words of a closed set alone, in whatever order its language puts them: who might have told,

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from memlog.eventlog.errors import BadInput
 from memlog.projector.text.language_files import ListWords, phrases
-from memlog.query.facts.ordinals import number_of, ordinal_words
+from memlog.query.facts.question_parser import number_of, ordinal_words
 from memlog.query.facts.topic_keys import built_in, fact_words, key_of, without_owner
 
 LONGEST = 100_000

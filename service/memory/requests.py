@@ -5,12 +5,9 @@ from typing import Annotated, Literal, Self
 
 from msgspec import Meta
 
-from memlog.eventlog.categories import CATEGORIES, known_category
-from memlog.eventlog.chat import Chat, ChatName
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.event_fields import MemoryKind
-from memlog.eventlog.limits import MOST
-from memlog.eventlog.struct_fields import Reads
+from memlog.eventlog.fields import Chat, ChatName, MemoryKind, Reads
+from memlog.eventlog.limits import CATEGORIES, MOST, known_category
 from memlog.query.request import PathField, Request, Unit, one_by_one
 from memlog.service.engine.requests import AcrossChats, EventId, EventTime, Scoped, ScopeField, Tried
 

@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from memlog.eventlog.acknowledgements import AppendWarning, Position
-from memlog.eventlog.content_ids import derived_memory_id
-from memlog.eventlog.envelope import Event
-from memlog.eventlog.events import MemorySaved
+from memlog.eventlog.codec.content_ids import derived_memory_id
+from memlog.eventlog.events import AppendWarning, Event, MemorySaved, Position
 
 Append = Callable[[Sequence[Event | bytes]], list[Position]]
 """Makes events, or lines, durable and returns their positions; raises BadInput, Busy and LogError."""

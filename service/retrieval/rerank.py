@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from memlog.eventlog.errors import ProviderError
-from memlog.eventlog.outgoing import outgoing
+from memlog.eventlog.secrets.outgoing import outgoing
 from memlog.query.search.hits import Hit
 from memlog.query.search.nearest import HAS_KEY
 from memlog.service.engine.http_client import Breaker, late

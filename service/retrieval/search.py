@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec.structs import replace
 
-from memlog.eventlog.chat import Chat
 from memlog.eventlog.errors import DatabaseError, EmbeddingError, MemlogError
 from memlog.eventlog.events import MemoryAccessed
-from memlog.eventlog.outgoing import has_key
-from memlog.eventlog.store_key import key_of, keyed_hash
-from memlog.eventlog.writer import Log
+from memlog.eventlog.fields import Chat
+from memlog.eventlog.log.writer import Log
+from memlog.eventlog.secrets.outgoing import has_key, key_of, keyed_hash
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind, Models
 from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection, transaction
 from memlog.projector.text.marks import Marks, marked_places
 from memlog.query.changes import swapped
-from memlog.query.context.compose import Context, compose
+from memlog.query.context.compose import Context, GivenContext, compose, given_of
 from memlog.query.context.entries import ContextEntry
-from memlog.query.context.given import GivenContext, given_of
 from memlog.query.context.request import BuildContext
 from memlog.query.context.retrieve import ContextHits, asking_message, find
 from memlog.query.context.scope import scope_of
@@ -28,9 +26,8 @@ from memlog.query.event_index import Key
 from memlog.query.facts.answers import FactAnswer
 from memlog.query.facts.question_parser import parse
 from memlog.query.filters import Filters
-from memlog.query.search.certainty import core_hits, rate
 from memlog.query.search.hits import Hit
-from memlog.query.search.hybrid import SearchResult, search
+from memlog.query.search.hybrid import SearchResult, core_hits, rate, search
 from memlog.query.search.nearest import HAS_KEY, embedded_part
 from memlog.query.search.request import Search
 from memlog.query.sendable import may_be_sent, question_has_key

@@ -6,15 +6,14 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from memlog.eventlog.acknowledgements import AppendWarning, Position
-from memlog.eventlog.chat import decimal
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.event_fields import MemoryKind
+from memlog.eventlog.events import AppendWarning, Position
+from memlog.eventlog.fields import MemoryKind, decimal
 from memlog.projector.sqlite import Connection
 from memlog.query import memories, provenance
 from memlog.query.core_memory import CoreMemory
 from memlog.query.event_index import streams_of
-from memlog.query.facts.current import all_topics
+from memlog.query.facts.answers import all_topics
 from memlog.query.filters import Filters
 from memlog.query.provenance import StoredEvent
 from memlog.query.request import ChatField, End, Request, Time, Unit

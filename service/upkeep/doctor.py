@@ -10,7 +10,6 @@ from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog import disk, layout, log_format
 from memlog.eventlog.errors import (
     DatabaseError,
     LogError,
@@ -18,17 +17,19 @@ from memlog.eventlog.errors import (
     NotFound,
     system_error,
 )
-from memlog.eventlog.file_io import ends_with_newline
-from memlog.eventlog.folders import check_store
-from memlog.eventlog.owner import refusals, remove_unusable
-from memlog.eventlog.reader import reading
-from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.format import Seals
-from memlog.eventlog.seals.losses import LOSS_REMEDY, Loss, Ownership, arriving, grown, losses
-from memlog.eventlog.streams import Segment, by_writer, segments_of, shown
-from memlog.eventlog.unread_files import remedy as remedy_of
-from memlog.eventlog.unread_files import why_not_read
-from memlog.eventlog.watermarks import OpenLoss, ReturnedText, Watermarks
+from memlog.eventlog.files import disk
+from memlog.eventlog.files.file_io import ends_with_newline
+from memlog.eventlog.files.folders import check_store
+from memlog.eventlog.files.locks import refusals, remove_unusable
+from memlog.eventlog.integrity.seal_file import read_seals
+from memlog.eventlog.integrity.seal_format import Seals
+from memlog.eventlog.integrity.seal_losses import LOSS_REMEDY, Loss, Ownership, arriving, grown, losses
+from memlog.eventlog.log import layout, log_format
+from memlog.eventlog.log.reader import reading
+from memlog.eventlog.log.streams import Segment, by_writer, segments_of, shown
+from memlog.eventlog.log.tail import remedy as remedy_of
+from memlog.eventlog.log.tail import why_not_read
+from memlog.eventlog.log.watermarks import OpenLoss, ReturnedText, Watermarks
 from memlog.projector import catchup
 from memlog.projector.embedding.cache import check_cache
 from memlog.projector.limits import LONGEST_LIST, LONGEST_NAMES, LONGEST_STRUCTURED
@@ -42,9 +43,8 @@ from memlog.projector.sqlite import (
     wrapped,
 )
 from memlog.query.conflicts import open_conflicts
-from memlog.query.context.people import People, chats_by_name, nameless_chats
-from memlog.query.context.scope import automatic_scope
-from memlog.query.ids import Conflict, conflicts, plain_texts
+from memlog.query.context.scope import People, automatic_scope, chats_by_name, nameless_chats
+from memlog.query.provenance import Conflict, conflicts, plain_texts
 from memlog.service.engine.create import notes_beside
 from memlog.service.engine.read_model import ReadModel
 from memlog.service.engine.settings import LanguageModelProvider

@@ -11,15 +11,14 @@ from unicodedata import combining, normalize
 
 import msgspec
 
+from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.folders import check_store
-from memlog.eventlog.hashing import sha256
-from memlog.eventlog.layout import CACHE, LOG, MODEL, WRITERS
-from memlog.eventlog.reader import entry_of, reading, segments_about
-from memlog.eventlog.secrets import kinds_in_line, masked
-from memlog.eventlog.segment import read_lines
-from memlog.eventlog.streams import encoded_name, shown
-from memlog.eventlog.writer import Log
+from memlog.eventlog.files.folders import check_store
+from memlog.eventlog.log.layout import CACHE, LOG, MODEL, WRITERS
+from memlog.eventlog.log.reader import entry_of, read_lines, reading, segments_about
+from memlog.eventlog.log.streams import encoded_name, shown
+from memlog.eventlog.log.writer import Log
+from memlog.eventlog.secrets.detection import kinds_in_line, masked
 from memlog.projector.sqlite import wrapped
 from memlog.service.engine.engine import OperationGroup
 from memlog.service.engine.operation import operation

@@ -14,25 +14,24 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memlog.eventlog import log_format, scrub
-from memlog.eventlog.chat import Chat
-from memlog.eventlog.copy_identity import Writer
-from memlog.eventlog.decode import ENVELOPE, envelope_of, without_bom
-from memlog.eventlog.envelope import tag_of
+from memlog.eventlog.codec.decode import ENVELOPE, envelope_of, without_bom
 from memlog.eventlog.errors import BadInput, Busy, LogError, NotFound
-from memlog.eventlog.event_fields import Id
-from memlog.eventlog.events import ContextGiven, Redacted
-from memlog.eventlog.layout import SCRUB_LOCK
-from memlog.eventlog.locks import locked
-from memlog.eventlog.quarantine import BadLine
-from memlog.eventlog.reader import Key, LogEntry, in_log_order, redacted_keys, segments_about
-from memlog.eventlog.scrub import Erased
-from memlog.eventlog.seals.file import SealFiles
-from memlog.eventlog.secrets import masked, texts_within
-from memlog.eventlog.streams import Segment, is_stream
+from memlog.eventlog.events import ContextGiven, Redacted, tag_of
+from memlog.eventlog.fields import Chat, Id
+from memlog.eventlog.files.locks import locked
+from memlog.eventlog.integrity import scrub
+from memlog.eventlog.integrity.copy_identity import Writer
+from memlog.eventlog.integrity.scrub import Erased
+from memlog.eventlog.integrity.seal_file import SealFiles
+from memlog.eventlog.log import log_format
+from memlog.eventlog.log.layout import SCRUB_LOCK
+from memlog.eventlog.log.quarantine import BadLine
+from memlog.eventlog.log.reader import Key, LogEntry, in_log_order, redacted_keys, segments_about
+from memlog.eventlog.log.streams import Segment, is_stream
+from memlog.eventlog.log.watermarks import Watermarks
+from memlog.eventlog.log.writer import Log
+from memlog.eventlog.secrets.detection import masked, texts_within
 from memlog.eventlog.text import nfc
-from memlog.eventlog.watermarks import Watermarks
-from memlog.eventlog.writer import Log
 from memlog.projector import checkpoints
 from memlog.projector.catchup import Progress
 from memlog.projector.embedding.cache import keep_only

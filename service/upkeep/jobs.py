@@ -7,14 +7,13 @@ import msgspec
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput, ProviderError
-from memlog.eventlog.events import JobCompleted
-from memlog.eventlog.extraction import JobStep
-from memlog.eventlog.folders import check_store
-from memlog.eventlog.layout import JOBS_LOCK
+from memlog.eventlog.events import JobCompleted, JobStep
+from memlog.eventlog.files.folders import check_store
+from memlog.eventlog.files.locks import locked
 from memlog.eventlog.limits import ARCHIVE_THRESHOLD
-from memlog.eventlog.locks import locked
+from memlog.eventlog.log.layout import JOBS_LOCK
 from memlog.projector.sqlite import Connection
-from memlog.query.jobs import (
+from memlog.query.records import (
     JobRun,
     is_job_due,
     job_runs,

@@ -8,23 +8,22 @@ from typing import TYPE_CHECKING, Any, Self
 import msgspec
 
 from memlog.eventlog.errors import BadInput, DatabaseError
-from memlog.eventlog.folders import check_store
-from memlog.eventlog.layout import CURRENT, SCRUB_LOCK, SegmentRecord
-from memlog.eventlog.locks import locked_if_there
-from memlog.eventlog.seals.close import accept_losses, all_losses, seal_all
-from memlog.eventlog.seals.format import Seal
-from memlog.eventlog.seals.losses import Loss
-from memlog.eventlog.streams import segments_of
-from memlog.eventlog.verify import LogCheck, check_log
-from memlog.eventlog.watermarks import OpenLoss
-from memlog.eventlog.writer import Log
-from memlog.projector import projection_id
+from memlog.eventlog.files.folders import check_store
+from memlog.eventlog.files.locks import locked_if_there
+from memlog.eventlog.integrity.seal_close import accept_losses, all_losses, seal_all
+from memlog.eventlog.integrity.seal_format import Seal
+from memlog.eventlog.integrity.seal_losses import Loss
+from memlog.eventlog.integrity.verify import LogCheck, check_log
+from memlog.eventlog.log.layout import CURRENT, SCRUB_LOCK, SegmentRecord
+from memlog.eventlog.log.streams import segments_of
+from memlog.eventlog.log.watermarks import OpenLoss
+from memlog.eventlog.log.writer import Log
+from memlog.projector import catchup
 from memlog.projector.catchup import Progress
-from memlog.projector.digest import digest
 from memlog.projector.embedding.cache import check_cache, count_unused
 from memlog.projector.passages import index
 from memlog.projector.sqlite import wrapped
-from memlog.projector.verify import Verification, verify
+from memlog.projector.verify import Verification, digest, verify
 from memlog.query import provenance
 from memlog.query.provenance import QuarantinedLine
 from memlog.service.engine.engine import OperationGroup
@@ -237,8 +236,8 @@ def _compared(read_model: ReadModel, progress: Progress | None) -> Verification:
     try:
         db = projector.live(read_only=read_model.is_read_only)
         with wrapped("the read model"):
-            standing = projection_id.stored_projection_id(db)
-        if standing != projection_id.projection_id(projector.sizes):
+            standing = catchup.stored_projection_id(db)
+        if standing != catchup.projection_id(projector.sizes):
             return Verification(
                 notes=["the read model was made with other chunk sizes, or by another memlog: not compared"]
             )

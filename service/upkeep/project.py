@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memlog.eventlog.errors import EmbeddingError
-from memlog.projector.embedding.fill import Embedded
+from memlog.projector.embedding.fill import Embedded, names_set_aside
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind
-from memlog.projector.embedding.set_aside import names_set_aside
 from memlog.projector.passages import index
 from memlog.projector.sqlite import count_rows
 from memlog.service.engine.read_model import ReadModel, narrowed_scope

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.struct_fields import Local
+from memlog.eventlog.fields import Local
 from memlog.projector.embedding import EMBED_BATCH
 from memlog.query.request import ChatField, OfText, Request
 from memlog.service.engine.requests import ProgressField, Tried

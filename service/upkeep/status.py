@@ -6,17 +6,18 @@ from pathlib import Path
 
 import msgspec
 
-from memlog.eventlog import disk, timestamps
-from memlog.eventlog.layout import CACHE
-from memlog.eventlog.streams import shown
-from memlog.projector import catchup, projection_id
-from memlog.projector.embedding.set_aside import names_set_aside
+from memlog.eventlog import timestamps
+from memlog.eventlog.files import disk
+from memlog.eventlog.log.layout import CACHE
+from memlog.eventlog.log.streams import shown
+from memlog.projector import catchup
+from memlog.projector.embedding.fill import names_set_aside
 from memlog.projector.passages import index, vectors
 from memlog.projector.sqlite import Connection, count_rows, described, transaction, vec_version, wrapped
-from memlog.query import counts
+from memlog.query import records
+from memlog.query.buffer import SetAside, failures_of_today
 from memlog.query.conflicts import MOST_OPEN, open_conflicts
-from memlog.query.jobs import why_clock_is_doubted
-from memlog.query.set_aside import SetAside, failures_of_today
+from memlog.query.records import why_clock_is_doubted
 from memlog.service.engine.http_client import Breaker, ProviderState, count_errors
 from memlog.service.engine.read_model import ReadModel, name_pending
 from memlog.service.engine.settings import LanguageModelProvider
@@ -98,7 +99,7 @@ def status_of(language_model: LanguageModelProvider | None, read_model: ReadMode
         return Status(
             store=shown(read_model.path),
             generation=current.name if current else None,
-            projection_id=projection_id.projection_id(projector.sizes),
+            projection_id=catchup.projection_id(projector.sizes),
             unread_bytes=catchup.unread_bytes(db, projector.log),
             events=count_rows(db, "events"),
             messages=count_rows(db, "messages WHERE type <> 'session_break'"),
@@ -166,18 +167,18 @@ def stats_of(read_model: ReadModel) -> Stats:
     unread_bytes, unread_lines = catchup.unread_bytes(behind, log), catchup.unread_lines(behind, log)
     db, synced = (behind, False) if read_model.is_read_only else read_model.latest()
     with transaction(db, "DEFERRED"):
-        by_type = counts.count_by(db, "type", "events")
+        by_type = records.count_by(db, "type", "events")
         messages = "messages WHERE type <> 'session_break'"
         return Stats(
             synced=synced,
             unread_bytes=unread_bytes,
             unread_lines=unread_lines,
             events_by_type=by_type,
-            events_by_day=counts.count_by(db, "substr(ts, 1, 10)", "events"),
-            messages_by_role=counts.count_by(db, "role", messages),
-            messages_by_chat=counts.count_by(db, "channel || ':' || chat_id", messages),
-            memories_by_category=counts.count_by(db, "category", "memories"),
-            memories_by_kind=counts.count_by(db, "kind", "memories"),
+            events_by_day=records.count_by(db, "substr(ts, 1, 10)", "events"),
+            messages_by_role=records.count_by(db, "role", messages),
+            messages_by_chat=records.count_by(db, "channel || ':' || chat_id", messages),
+            memories_by_category=records.count_by(db, "category", "memories"),
+            memories_by_kind=records.count_by(db, "kind", "memories"),
             memories_archived=count_rows(db, "memories WHERE archived_at IS NOT NULL"),
             passages=index.count(db),
             vectors=sum(vectors.count(db, of) for of in vectors.SETS),
@@ -191,7 +192,7 @@ def stats_of(read_model: ReadModel) -> Stats:
 
 def _counters(db: Connection, by_type: dict[str, int], store: Path) -> dict[str, int]:
     """With the requests to a language model that failed: of them no event tells."""
-    found = counts.counters(db, by_type)
+    found = records.counters(db, by_type)
     errors = count_errors(store, "language_model")
     return found | {
         "memory.extraction.errors": errors,

@@ -15,12 +15,12 @@ from pathlib import Path
 from queue import Empty
 
 from memlog.eventlog.errors import Busy
-from memlog.eventlog.file_io import file_version
-from memlog.eventlog.folder_events import ChangeHints
-from memlog.eventlog.layout import LOG
+from memlog.eventlog.files.file_io import file_version
+from memlog.eventlog.files.folder_events import ChangeHints
 from memlog.eventlog.limits import LOCK_TIMEOUT
-from memlog.eventlog.log_state import FileState, state_of
-from memlog.eventlog.tail import SWEEP_SECONDS, looks
+from memlog.eventlog.log.layout import LOG
+from memlog.eventlog.log.reader import FileState, state_of
+from memlog.eventlog.log.tail import SWEEP_SECONDS, looks
 from memlog.projector.catchup import Progress
 from memlog.projector.embedding.fill import Embedded
 from memlog.projector.passages import index, vectors

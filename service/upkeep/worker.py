@@ -12,11 +12,11 @@ from queue import SimpleQueue
 
 import msgspec
 
-from memlog.eventlog import disk, locks, permissions
 from memlog.eventlog.errors import Busy, MemlogError
-from memlog.eventlog.file_io import is_at
-from memlog.eventlog.layout import WATCH_LOCK
-from memlog.eventlog.streams import shown
+from memlog.eventlog.files import disk, file_io, locks
+from memlog.eventlog.files.file_io import is_at
+from memlog.eventlog.log.layout import WATCH_LOCK
+from memlog.eventlog.log.streams import shown
 from memlog.projector.catchup import Progress
 from memlog.projector.passages import index
 from memlog.projector.sqlite import wrapped
@@ -43,7 +43,7 @@ class WatchLock:
     def take(self) -> None:
         """Lock the present file, which is made if it is missing. Raises as the class."""
         self.close()
-        self._fd = permissions.open_file(self._path, disk.WRITE | disk.CREATE)
+        self._fd = file_io.open_file(self._path, disk.WRITE | disk.CREATE)
         try:
             locks.acquire(self._fd, "the store", 0)
         except Busy as busy:

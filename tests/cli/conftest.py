@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from memlog.cli import main as main_module
+from memlog.cli.process import main as main_module
 from tests.support.command_tree import MEMLOG
 from tests.support.forked_memlog import run_memlog
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from memlog.cli.param_types import CHAT, DAY, JSON_OBJECT, PROJECT, TEXT, TIME
+from memlog.cli.options.param_types import CHAT, DAY, JSON_OBJECT, PROJECT, TEXT, TIME
 from tests.support.command_tree import COMMANDS, Path, does_something
 
 

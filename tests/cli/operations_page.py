@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from memlog.eventlog.struct_fields import Field
+from memlog.eventlog.fields import Field
 from memlog.query.request import Request
 from memlog.service.catalogue import answer_schemas, operations, project_operations
 from memlog.service.engine.operation import Operation

@@ -4,7 +4,7 @@ from functools import cache
 
 from click.testing import CliRunner
 
-from memlog.cli.main import memlog_command
+from memlog.cli.process.main import memlog_command
 from tests.support import command_tree
 from tests.support.command_tree import COMMANDS, called
 from tests.support.places import ROOT

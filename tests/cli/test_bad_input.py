@@ -13,9 +13,9 @@ import pytest
 
 from memlog import open as opened
 from memlog.eventlog import timestamps
-from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.events import TYPES
-from memlog.eventlog.streams import SegmentName
+from memlog.eventlog.integrity.copy_identity import Writer
+from memlog.eventlog.log.streams import SegmentName
 from tests.cli.refusals import not_stored
 
 Run = Callable[..., Any]

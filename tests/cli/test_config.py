@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memlog.cli.settings_schema import SETTINGS
+from memlog.cli.options.settings_schema import SETTINGS
 
 Run = Callable[..., Any]
 

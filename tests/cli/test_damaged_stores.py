@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from memlog.cli.main import memlog_command
-from memlog.eventlog.streams import SegmentName, segments_of
-from memlog.eventlog.writer import Log
+from memlog.cli.process.main import memlog_command
+from memlog.eventlog.log.streams import SegmentName, segments_of
+from memlog.eventlog.log.writer import Log
 from tests.support import damaged_stores
 from tests.support.damaged_stores import OLDER
 from tests.support.generated import sha256_of

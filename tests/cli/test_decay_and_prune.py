@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog.categories import CATEGORIES
+from memlog.eventlog.limits import CATEGORIES
 
 Run = Callable[..., Any]
 

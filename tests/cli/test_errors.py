@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from memlog.cli.error_handler import exit_code_of, failure_of
-from memlog.cli.main import memlog_command
+from memlog.cli.process.error_handler import exit_code_of, failure_of
+from memlog.cli.process.main import memlog_command
 from memlog.eventlog import timestamps
-from memlog.eventlog.copy_identity import Writer
-from memlog.eventlog.streams import SegmentName
+from memlog.eventlog.integrity.copy_identity import Writer
+from memlog.eventlog.log.streams import SegmentName
 
 Run = Callable[..., Any]
 

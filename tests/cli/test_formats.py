@@ -10,8 +10,8 @@ from typing import Any
 import click
 import pytest
 
-from memlog.cli.answer import Answer, Table
-from memlog.cli.main import memlog_command
+from memlog.cli.output.answer import Answer, Table
+from memlog.cli.process.main import memlog_command
 from memlog.eventlog.events import TYPES
 from tests.support.command_tree import COMMANDS, called
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import memlog
-from memlog.cli.main import memlog_command
+from memlog.cli.process.main import memlog_command
 from tests.cli.reference import PAGE, WIDTH, help_of, page, section
 from tests.support.command_tree import COMMANDS, Path, called, does_something
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from memlog.cli.settings import by_name
-from memlog.cli.settings_schema import SETTINGS
+from memlog.cli.options.settings import by_name
+from memlog.cli.options.settings_schema import SETTINGS
 
 Run = Callable[..., Any]
 

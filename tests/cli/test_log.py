@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog.streams import segments_of
-from memlog.eventlog.writer import Log
+from memlog.eventlog.log.streams import segments_of
+from memlog.eventlog.log.writer import Log
 from tests.support.command_tree import MEMLOG
 from tests.support.damaged_stores import clock
 from tests.support.places import FIXTURES

@@ -146,7 +146,7 @@ language model is configured; nothing was merged."""
 
 _ALL_OF_THEM = """
 import json, sys
-from memlog.cli.main import memlog_command
+from memlog.cli.process.main import memlog_command
 for name, call in json.loads(sys.argv[1]).items():
     try:
         memlog_command.main(call, prog_name="memlog", standalone_mode=False)

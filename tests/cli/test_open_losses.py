@@ -11,10 +11,10 @@ from random import Random
 import pytest
 
 from memlog import Store
-from memlog.eventlog.layout import WATERMARKS
-from memlog.eventlog.seals.close import accept_losses, seal_all
-from memlog.eventlog.streams import segments_of
-from memlog.eventlog.watermarks import Watermarks
+from memlog.eventlog.integrity.seal_close import accept_losses, seal_all
+from memlog.eventlog.log.layout import WATERMARKS
+from memlog.eventlog.log.streams import segments_of
+from memlog.eventlog.log.watermarks import Watermarks
 from tests.support.examples import examples
 
 Run = Callable[..., object]

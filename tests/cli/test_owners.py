@@ -15,7 +15,7 @@ from tests.cli.conftest import Finished
 
 Run = Callable[..., Finished]
 SOMEBODY = 12345
-PROGRAM = "import sys; sys.path[:0] = {path}; from memlog.cli.main import main; main()"
+PROGRAM = "import sys; sys.path[:0] = {path}; from memlog.cli.process.main import main; main()"
 
 
 def append(memlog: Run, store: Path, chat: int, **options: Any) -> Finished:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memlog.cli.progress import described
+from memlog.cli.output.progress import described
 
 Run = Callable[..., Any]
 PASSAGES = 40

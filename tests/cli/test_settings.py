@@ -13,8 +13,8 @@ import pytest
 from msgspec.structs import asdict
 
 import memlog as package
-from memlog.cli.settings import SettingOption
-from memlog.cli.settings_schema import BY_NAME, SETTINGS
+from memlog.cli.options.settings import SettingOption
+from memlog.cli.options.settings_schema import BY_NAME, SETTINGS
 from tests.support.command_tree import COMMANDS
 from tests.support.places import ROOT
 
@@ -333,8 +333,8 @@ def test_other_variables_are_left_alone(memlog: Run) -> None:
 def _modules_of_an_append(environment: dict[str, str]) -> set[str]:
     code = (
         "import sys; sys.argv = ['memlog', 'append', 'session_break', '--chat', 'x:1']\n"
-        "import memlog.cli.main\n"
-        "try: memlog.cli.main.main()\n"
+        "import memlog.cli.process.main\n"
+        "try: memlog.cli.process.main.main()\n"
         "finally: print(*sys.modules, file=sys.stderr)"
     )
     done = subprocess.run(
@@ -347,7 +347,7 @@ def test_an_append_imports_a_toml_parser_only_where_there_is_a_file_for_it(
     environment: dict[str, str], settings_file: Run
 ) -> None:
     without = _modules_of_an_append(environment)
-    assert "memlog.cli.settings" in without
+    assert "memlog.cli.options.settings" in without
     assert not {"tomllib", "platformdirs"} & without
     settings_file('durability = "os"')
     assert "tomllib" in _modules_of_an_append(environment)

@@ -18,7 +18,7 @@ LAYERS_ABOVE_THE_LOG = {"memlog.projector", "memlog.query", "memlog.service"}
 _MAIN = """
 import sys
 before = set(sys.modules)
-from memlog.cli.main import main
+from memlog.cli.process.main import main
 try:
     main()
 finally:
@@ -61,7 +61,7 @@ def test_nothing_heavy_is_imported(environment: dict[str, str]) -> None:
         ("append", "message", "--help"),
     ):
         modules = imported(environment, args, saved if args == ("append",) else b"")
-        assert "memlog.cli.main" in modules, args
+        assert "memlog.cli.process.main" in modules, args
         assert modules & (HEAVY | LAYERS_ABOVE_THE_LOG) == set(), args
 
 
@@ -89,8 +89,9 @@ def test_the_second_line_of_a_segment_costs_no_import_either(environment: dict[s
 
 def test_an_append_that_seals_nothing_imports_nothing_that_seals(environment: dict[str, str]) -> None:
     imported(environment, SAID)
-    of_seals = {name for name in imported(environment, SAID) if name.startswith("memlog.eventlog.seals.")}
-    assert of_seals == {"memlog.eventlog.seals.reader", "memlog.eventlog.seals.watch"}
+    modules = imported(environment, SAID)
+    of_seals = {name for name in modules if name.startswith("memlog.eventlog.integrity.seal_")}
+    assert of_seals == {"memlog.eventlog.integrity.seal_reader"}
 
 
 def test_an_append_asks_for_no_translations(environment: dict[str, str]) -> None:
@@ -109,8 +110,8 @@ def collections_while_importing(module: str, env: dict[str, str]) -> int:
 def test_the_program_is_imported_without_a_search_for_garbage(environment: dict[str, str]) -> None:
     """But while the package itself is imported, before the program's first line."""
     before = collections_while_importing("memlog.cli", environment)
-    assert collections_while_importing("memlog.cli.program", environment) <= before + 1
-    assert collections_while_importing("memlog.cli.main", environment) > before + 5
+    assert collections_while_importing("memlog.cli.process.program", environment) <= before + 1
+    assert collections_while_importing("memlog.cli.process.main", environment) > before + 5
 
 
 def test_the_version_is_printed_without_the_events(environment: dict[str, str]) -> None:
@@ -120,7 +121,7 @@ def test_the_version_is_printed_without_the_events(environment: dict[str, str]) 
 def test_a_query_that_finds_nothing_new_imports_nothing_that_folds_lines(environment: dict[str, str]) -> None:
     imported(environment, SAID)
     query = ("query", "tea", "--mode", "text")
-    folding = {"memlog.projector.fold", "memlog.projector.replay"}
+    folding = {"memlog.projector.fold"}
     assert imported(environment, query) & folding == {"memlog.projector.fold"}
     assert imported(environment, query) & folding == set()
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog.writer import Log
+from memlog.eventlog.log.writer import Log
 from tests.support.command_tree import MEMLOG
 from tests.support.places import ROOT
 from tests.support.storm_checks import read_model

@@ -27,15 +27,14 @@ from hypothesis.stateful import (
 from hypothesis.strategies import DataObject, SearchStrategy
 
 import memlog
-from memlog.eventlog.acknowledgements import Position
-from memlog.eventlog.encode import draft
-from memlog.eventlog.seals.close import all_losses, seal_all
-from memlog.eventlog.seals.reader import sealed_bytes
-from memlog.eventlog.verify import check_log
-from memlog.eventlog.writer import Log
-from memlog.projector.digest import digest
+from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.events import Position
+from memlog.eventlog.integrity.seal_close import all_losses, seal_all
+from memlog.eventlog.integrity.seal_reader import sealed_bytes
+from memlog.eventlog.integrity.verify import check_log
+from memlog.eventlog.log.writer import Log
 from memlog.projector.lifecycle import Projector
-from memlog.projector.verify import verify
+from memlog.projector.verify import digest, verify
 from tests.copies.file_sync import FileSync, files_in
 from tests.support.drawn_events import EVENTS, ONE_THING, conversations, memories, saved
 from tests.support.in_memory import memory

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import pytest
 
 import memlog
-from memlog.eventlog.layout import WATERMARKS
-from memlog.eventlog.seals.close import accept_losses, seal_all
-from memlog.eventlog.writer import Log
+from memlog.eventlog.integrity.seal_close import accept_losses, seal_all
+from memlog.eventlog.log.layout import WATERMARKS
+from memlog.eventlog.log.writer import Log
 from tests.copies.two_copies import texts
 from tests.support.forked_memlog import run_memlog
 

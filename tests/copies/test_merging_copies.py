@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import memlog
-from memlog.eventlog import disk
+from memlog.eventlog.files import disk
 from tests.copies.two_copies import Copies, append_some, appended_by, check_merged, digest, texts, verified
 from tests.support.forked_memlog import run_memlog
 from tests.support.places import ROOT

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from memlog.eventlog import copy_identity
-from memlog.eventlog.seals.close import accept_losses
-from memlog.eventlog.writer import Log
+from memlog.eventlog.integrity import copy_identity
+from memlog.eventlog.integrity.seal_close import accept_losses
+from memlog.eventlog.log.writer import Log
 from tests.copies.two_copies import Copies, append_some, check_merged, texts, verified
 
 Run = Callable[..., None]

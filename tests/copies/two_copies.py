@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import memlog
 from memlog import Verification
-from memlog.eventlog.seals.close import seal_all
+from memlog.eventlog.integrity.seal_close import seal_all
 
 SAID = 3
 

@@ -5,8 +5,8 @@ import os
 import msgspec
 import pytest
 
-from memlog.eventlog.key_scan import keys_in
-from memlog.eventlog.secrets import texts_within
+from memlog.eventlog.secrets.detection import texts_within
+from memlog.eventlog.secrets.keys import keys_in
 from tests.eval import xquad
 from tests.eval.locomo import VARIABLE, data_folder
 

@@ -9,16 +9,17 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog import disk, timestamps
-from memlog.eventlog.copy_identity import Writer
-from memlog.eventlog.decode import decode, is_blank
+from memlog.eventlog import timestamps
+from memlog.eventlog.codec.decode import decode, is_blank
+from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.events import MemorySaved
-from memlog.eventlog.layout import seals_file
-from memlog.eventlog.quarantine import BadLine
-from memlog.eventlog.segment import opened, read_lines
-from memlog.eventlog.streams import SegmentName, current_segments, segment_names
-from memlog.eventlog.upcast import Place
-from memlog.eventlog.writer import Log, Position
+from memlog.eventlog.files import disk
+from memlog.eventlog.integrity.copy_identity import Writer
+from memlog.eventlog.log.layout import seals_file
+from memlog.eventlog.log.quarantine import BadLine
+from memlog.eventlog.log.reader import opened, read_lines
+from memlog.eventlog.log.streams import SegmentName, current_segments, segment_names
+from memlog.eventlog.log.writer import Log, Position
 
 
 class LogOnDisk:

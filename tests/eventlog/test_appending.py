@@ -16,14 +16,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from memlog.eventlog import disk, locks, rotation, timestamps
-from memlog.eventlog import writer as log_module
-from memlog.eventlog.acknowledgements import IdHolder, KnownId
-from memlog.eventlog.encode import draft
+from memlog.eventlog import timestamps
+from memlog.eventlog.codec.encode import draft
 from memlog.eventlog.errors import BadInput, Busy, LogError
-from memlog.eventlog.events import CoreMemoryUpdated, MemorySaved, Message
-from memlog.eventlog.streams import segments_of
-from memlog.eventlog.writer import Log, Position
+from memlog.eventlog.events import CoreMemoryUpdated, IdHolder, KnownId, MemorySaved, Message
+from memlog.eventlog.files import disk, locks
+from memlog.eventlog.log import rotation
+from memlog.eventlog.log import writer as log_module
+from memlog.eventlog.log.streams import segments_of
+from memlog.eventlog.log.writer import Log, Position
 
 Hold = Callable[[Path], "subprocess.Popen[bytes]"]
 

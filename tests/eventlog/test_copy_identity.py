@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from memlog.eventlog import copy_identity
-from memlog.eventlog.copy_identity import Writer
+from memlog.eventlog.integrity import copy_identity
+from memlog.eventlog.integrity.copy_identity import Writer
 
 MINT = "import sys; from pathlib import Path\n"
-MINT += "from memlog.eventlog.copy_identity import Writer; sys.stdin.read();"
+MINT += "from memlog.eventlog.integrity.copy_identity import Writer; sys.stdin.read();"
 MINT += " print(Writer(Path(sys.argv[1])).name())"
 
 

@@ -13,15 +13,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memlog.eventlog.content_ids import content_hash
-from memlog.eventlog.decode import decode, is_blank
-from memlog.eventlog.encode import draft, new_id
-from memlog.eventlog.envelope import Event
+from memlog.eventlog.codec.content_ids import content_hash
+from memlog.eventlog.codec.decode import decode, is_blank
+from memlog.eventlog.codec.encode import draft, new_id
+from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, MemorySaved, Message, SessionBreak
-from memlog.eventlog.quarantine import DAMAGE, HINTS, MAX_DEPTH, MAX_LINE, BadLine
-from memlog.eventlog.streams import SegmentName, stream_of
-from memlog.eventlog.upcast import Place
+from memlog.eventlog.events import (
+    CoreMemoryDeleted,
+    CoreMemoryUpdated,
+    Event,
+    MemorySaved,
+    Message,
+    SessionBreak,
+)
+from memlog.eventlog.log.quarantine import DAMAGE, HINTS, MAX_DEPTH, MAX_LINE, BadLine
+from memlog.eventlog.log.streams import SegmentName, stream_of
 from tests.support.examples import examples
 
 TS = "2026-02-24T10:15:00.000Z"

@@ -8,15 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from memlog.eventlog import disk, permissions
+from memlog.eventlog.files import disk, file_io
 from tests.support.places import ROOT
 
 BEHIND_THE_DISK = sorted(
-    {*ROOT.glob("eventlog/**/*.py")} - {ROOT / "eventlog/disk.py"}
-    | {
-        ROOT / "projector" / name
-        for name in ("atomic_file.py", "core_memory_file.py", "embedding/cache.py", "generations.py")
-    }
+    {*ROOT.glob("eventlog/**/*.py")} - {ROOT / "eventlog/files/disk.py"}
+    | {ROOT / "projector" / name for name in ("core_file.py", "embedding/cache.py", "lifecycle.py")}
 )
 HARMLESS = {
     *("os.DirEntry", "os.register_at_fork", "os.stat_result", "os.strerror", "os.urandom"),
@@ -75,8 +72,8 @@ def test_what_is_made_is_for_its_owner_alone_from_the_first_byte(tmp_path: Path)
 def test_what_is_made_can_be_used_by_its_owner_whatever_the_umask_takes(tmp_path: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
-        permissions.make_folder(tmp_path / "folder")
-        disk.close(permissions.open_file(tmp_path / "folder" / "file", disk.APPEND | disk.NEW))
+        file_io.make_folder(tmp_path / "folder")
+        disk.close(file_io.open_file(tmp_path / "folder" / "file", disk.APPEND | disk.NEW))
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "folder").stat().st_mode) == 0o700

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 import watchfiles
 
-from memlog.eventlog import folder_events, tail
-from memlog.eventlog.folder_events import ChangeHints
-from memlog.eventlog.log_state import state_of
-from memlog.eventlog.tail import looks
+from memlog.eventlog.files import folder_events
+from memlog.eventlog.files.folder_events import ChangeHints
+from memlog.eventlog.log import tail
+from memlog.eventlog.log.reader import state_of
+from memlog.eventlog.log.tail import looks
 
 
 def told(waiting: ChangeHints, folder: Path, path: Path) -> bool:

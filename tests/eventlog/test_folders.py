@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memlog.eventlog import disk, folders
+from memlog.eventlog.files import disk, folders
 
 
 def test_a_folder_that_another_process_makes_first_is_taken_as_it_is(

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlog.eventlog.escapes import spans, unescaped
-from memlog.eventlog.key_scan import keys_in
-from memlog.eventlog.key_shapes import KINDS, SHAPES
-from memlog.eventlog.secrets import masked
+from memlog.eventlog.secrets.detection import masked
+from memlog.eventlog.secrets.keys import KINDS, SHAPES, keys_in
 from tests.eventlog.key_wrappings import WRAPPINGS
 from tests.support.canaries import canaries
 

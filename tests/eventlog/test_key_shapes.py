@@ -10,11 +10,11 @@ from statistics import mean
 
 import pytest
 
-from memlog.eventlog.encode import draft
-from memlog.eventlog.encoding import decoded
+from memlog.eventlog.codec.encode import draft
 from memlog.eventlog.errors import BadInput, NotFound
-from memlog.eventlog.key_shapes import KINDS
-from memlog.eventlog.secrets import kinds_in, kinds_in_line, masked, masked_event, texts_within
+from memlog.eventlog.escapes import decoded
+from memlog.eventlog.secrets.detection import kinds_in, kinds_in_line, masked, masked_event, texts_within
+from memlog.eventlog.secrets.keys import KINDS
 from tests.eventlog.key_wrappings import LISTS, SPLITTING, WRAPPINGS
 from tests.support.canaries import Canary, Chance, canaries
 from tests.support.month_log import MonthLog

@@ -1,11 +1,11 @@
-"""`eventlog/layout.py` alone spells the names of what stands in a store."""
+"""`eventlog/log/layout.py` alone spells the names of what stands in a store."""
 
 import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from memlog.eventlog import layout
+from memlog.eventlog.log import layout
 from tests.support.places import ROOT
 
 FOLDERS = ("eventlog", "projector", "query", "service", "cli")
@@ -16,7 +16,7 @@ NAMES = {
     for part in PurePosixPath(value).parts
 }
 ELSEWHERE = {
-    ("cli/settings.py", "memlog.toml"),  # where a setting comes from, as `memlog config` says it
+    ("cli/options/settings.py", "memlog.toml"),  # where a setting comes from, as `memlog config` says it
     # Of a person's documents:
     ("service/documents/scan.py", ".gitignore"),
     # Of klaw's files:
@@ -48,8 +48,8 @@ def test_no_other_module_spells_a_name_in_a_store() -> None:
         for text in spelled_in(path)
         if text in NAMES
     }
-    assert {module for module, _ in spelled} >= {"eventlog/layout.py"}
-    assert {each for each in spelled if each[0] != "eventlog/layout.py"} == ELSEWHERE
+    assert {module for module, _ in spelled} >= {"eventlog/log/layout.py"}
+    assert {each for each in spelled if each[0] != "eventlog/log/layout.py"} == ELSEWHERE
 
 
 def test_what_names_a_writer_is_what_the_pattern_of_its_files_takes() -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from memlog.eventlog import disk, locks, log_format
 from memlog.eventlog.errors import Busy
+from memlog.eventlog.files import disk, locks
+from memlog.eventlog.log import log_format
 from tests.support.watched import until
 
 
@@ -72,7 +73,7 @@ def test_the_generation_is_the_number_that_the_system_gives(monkeypatch: pytest.
 FORKS = """
 import multiprocessing, os, sys
 from pathlib import Path
-from memlog.eventlog.locks import locked
+from memlog.eventlog.files.locks import locked
 
 stdin = os.dup(0)  # of which multiprocessing closes the original in a child
 

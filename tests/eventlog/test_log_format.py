@@ -9,9 +9,9 @@ import pytest
 
 import memlog
 from memlog.eventlog.errors import LogError
-from memlog.eventlog.log_format import LINE
-from memlog.eventlog.seals.close import accept_losses, seal_all
-from memlog.eventlog.writer import Log
+from memlog.eventlog.integrity.seal_close import accept_losses, seal_all
+from memlog.eventlog.log.log_format import LINE
+from memlog.eventlog.log.writer import Log
 
 TEA = {"type": "message", "channel": "x", "chat_id": "1", "role": "user", "content": "tea"}
 

@@ -4,8 +4,8 @@ import json
 from itertools import product
 from typing import Any
 
-from memlog.eventlog.key_shapes import KINDS
-from memlog.eventlog.secrets import kinds_in_line, masked, masked_event
+from memlog.eventlog.secrets.detection import kinds_in_line, masked, masked_event
+from memlog.eventlog.secrets.keys import KINDS
 from tests.eventlog.key_wrappings import WRAPPINGS
 from tests.support.canaries import canaries
 

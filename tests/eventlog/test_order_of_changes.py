@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from memlog.eventlog import disk, timestamps
-from memlog.eventlog.clock import Clock
-from memlog.eventlog.encode import draft
+from memlog.eventlog import timestamps
+from memlog.eventlog.codec.encode import draft
 from memlog.eventlog.events import CoreMemoryUpdated, Message, Redacted
-from memlog.eventlog.precedence import next_precedence, precedence
-from memlog.eventlog.reader import accepted, todays_members
-from memlog.eventlog.streams import SegmentName, segment_names, segments_of
-from memlog.eventlog.writer import Log
+from memlog.eventlog.files import disk
+from memlog.eventlog.log.order import Clock, next_precedence, precedence
+from memlog.eventlog.log.reader import accepted, todays_members
+from memlog.eventlog.log.streams import SegmentName, segment_names, segments_of
+from memlog.eventlog.log.writer import Log
 
 TEN = "2026-02-24T10:00:00.000Z"
 PLAIN = SegmentName("2026-02-24")

@@ -3,12 +3,12 @@
 import msgspec
 import pytest
 
-from memlog.eventlog.encode import draft, redactions_of
+from memlog.eventlog.codec.encode import draft, redactions_of
+from memlog.eventlog.codec.upcast import Place, place_of
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.event_fields import MAX_TARGETS
 from memlog.eventlog.events import Redacted
-from memlog.eventlog.streams import SegmentName
-from memlog.eventlog.upcast import Place, place_of
+from memlog.eventlog.fields import MAX_TARGETS
+from memlog.eventlog.log.streams import SegmentName
 
 TARGETS = [("memory", "m1"), ("conversations/cli_1", 'odd "id" \\ ü'), ("memory", "2026-02-24.jsonl:1042")]
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog import disk, scrub
-from memlog.eventlog.decode import ERASING
+from memlog.eventlog.codec.decode import ERASING
 from memlog.eventlog.errors import Busy, LogError
 from memlog.eventlog.events import Message, Redacted
-from memlog.eventlog.reader import in_log_order, redacted_keys, segments_about
-from memlog.eventlog.scrub import Erased
-from memlog.eventlog.seals.file import SealFiles, read_seals
-from memlog.eventlog.seals.measure import measured
-from memlog.eventlog.writer import Log
+from memlog.eventlog.files import disk
+from memlog.eventlog.integrity import scrub
+from memlog.eventlog.integrity.scrub import Erased
+from memlog.eventlog.integrity.seal_file import SealFiles, measured, read_seals
+from memlog.eventlog.log.reader import in_log_order, redacted_keys, segments_about
+from memlog.eventlog.log.writer import Log
 
 STREAM = "conversations/x_1"
 OLD = "2026-02-24.jsonl"

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlog.eventlog.quarantine import MAX_LINE
-from memlog.eventlog.segment import UNREAD, Fingerprint, Line, fingerprint, line_at, opened, read_lines
+from memlog.eventlog.log.quarantine import MAX_LINE
+from memlog.eventlog.log.reader import UNREAD, Fingerprint, Line, fingerprint, line_at, opened, read_lines
 
 MIB = 1024 * 1024
 BLOCK = 64 * 1024

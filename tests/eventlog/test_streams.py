@@ -10,8 +10,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memlog.eventlog import streams
-from memlog.eventlog.envelope import tag_of
 from memlog.eventlog.events import (
     TYPES,
     CoreMemoryDeleted,
@@ -20,9 +18,11 @@ from memlog.eventlog.events import (
     Message,
     Redacted,
     SessionBreak,
+    tag_of,
 )
-from memlog.eventlog.quarantine import BadLine
-from memlog.eventlog.streams import (
+from memlog.eventlog.log import streams
+from memlog.eventlog.log.quarantine import BadLine
+from memlog.eventlog.log.streams import (
     SegmentName,
     belongs_in,
     chat_of_stream,
@@ -32,7 +32,7 @@ from memlog.eventlog.streams import (
     segments_of,
     stream_of,
 )
-from memlog.eventlog.unread_files import is_conflict_copy
+from memlog.eventlog.log.tail import is_conflict_copy
 
 FOLDER_LIMIT = 120
 

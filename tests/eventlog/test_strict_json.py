@@ -9,15 +9,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from memlog.eventlog import strict_json
-from memlog.eventlog.decode import decode, members_of
-from memlog.eventlog.encode import draft
+from memlog.eventlog.codec.decode import INTEGERS, decode, is_as_short_as_can_be, members_of
+from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import TYPES, MemorySaved, Message
-from memlog.eventlog.quarantine import BadLine
-from memlog.eventlog.streams import SegmentName, stream_of
-from memlog.eventlog.strict_json import INTEGERS, is_as_short_as_can_be
-from memlog.eventlog.upcast import Place
+from memlog.eventlog.log.quarantine import BadLine
+from memlog.eventlog.log.streams import SegmentName, stream_of
 from tests.support.examples import examples
 
 AT = "2026-02-24T10:15:00.250Z"
@@ -139,7 +137,7 @@ def test_text_that_looks_like_a_key_needs_no_look_at_each_object(monkeypatch: py
     def look(line: bytes) -> None:
         raise AssertionError(line)
 
-    monkeypatch.setattr(strict_json, "_check_each_key", look)
+    monkeypatch.setattr(decode, "_check_each_key", look)
     assert members_of(rb'{"content":"{\"a\": 1, \"a\": 2}", "meta": {"a": 1}}')["meta"] == {"a": 1}
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlog.eventlog.content_ids import folded
+from memlog.eventlog.codec.content_ids import folded
 from memlog.eventlog.text import PIECE, nfkc, pieces
 
 LETTERS = st.sampled_from(

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog.decode import decode
-from memlog.eventlog.envelope import Event
-from memlog.eventlog.events import Message, SessionBreak
-from memlog.eventlog.quarantine import BadLine
-from memlog.eventlog.streams import SegmentName
-from memlog.eventlog.upcast import Place, upcast
+from memlog.eventlog.codec.decode import decode
+from memlog.eventlog.codec.upcast import Place, upcast
+from memlog.eventlog.events import Event, Message, SessionBreak
+from memlog.eventlog.log.quarantine import BadLine
+from memlog.eventlog.log.streams import SegmentName
 
 SEGMENT = SegmentName("2026-02-24")
 FOREIGN: dict[str, Any] = {

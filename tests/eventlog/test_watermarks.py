@@ -8,20 +8,19 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog import disk, scrub
-from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.errors import Busy
 from memlog.eventlog.events import MemorySaved, Redacted
-from memlog.eventlog.layout import WATERMARKS
-from memlog.eventlog.reader import redacted_keys, segments_about
-from memlog.eventlog.seals.close import accept_losses, all_losses, seal_all
-from memlog.eventlog.seals.file import SealFiles
-from memlog.eventlog.seals.losses import losses
-from memlog.eventlog.segment import Fingerprint, fingerprint, opened
-from memlog.eventlog.streams import Segment, segments_of
-from memlog.eventlog.watermark_file import WatermarkFile
-from memlog.eventlog.watermarks import OpenLoss, Read, Watermarks, WriteLoss
-from memlog.eventlog.writer import Log
+from memlog.eventlog.files import disk
+from memlog.eventlog.integrity import scrub
+from memlog.eventlog.integrity.copy_identity import Writer
+from memlog.eventlog.integrity.seal_close import accept_losses, all_losses, seal_all
+from memlog.eventlog.integrity.seal_file import SealFiles
+from memlog.eventlog.integrity.seal_losses import losses
+from memlog.eventlog.log.layout import WATERMARKS
+from memlog.eventlog.log.reader import Fingerprint, fingerprint, opened, redacted_keys, segments_about
+from memlog.eventlog.log.streams import Segment, segments_of
+from memlog.eventlog.log.watermarks import OpenLoss, Read, WatermarkFile, Watermarks, WriteLoss
+from memlog.eventlog.log.writer import Log
 
 
 class Projected:

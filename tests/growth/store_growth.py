@@ -15,9 +15,9 @@ from typing import Any
 from unittest import mock
 
 import memlog
-from memlog.eventlog import disk
-from memlog.eventlog.seals.close import seal_all
-from memlog.eventlog.writer import Log
+from memlog.eventlog.files import disk
+from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.log.writer import Log
 from memlog.projector import sqlite
 
 LIMIT = 6

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import memlog
-from memlog.eventlog.envelope import Event
-from memlog.eventlog.seals.index import SealIndex
-from memlog.eventlog.streams import SegmentName
-from memlog.eventlog.upcast import Place
+from memlog.eventlog.codec.upcast import Place
+from memlog.eventlog.events import Event
+from memlog.eventlog.integrity.seal_file import SealIndex
+from memlog.eventlog.log.streams import SegmentName
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection, connect
 from memlog.projector.text.marks import marks_of

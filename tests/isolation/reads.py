@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import memlog
 from memlog import Filters, NotFound, Store
-from memlog.eventlog.reader import accepted, last_entries, segments_about, todays_members
-from memlog.eventlog.streams import conversation_stream
-from memlog.eventlog.struct_fields import fields_of
+from memlog.eventlog.fields import fields_of
+from memlog.eventlog.log.reader import accepted, last_entries, segments_about, todays_members
+from memlog.eventlog.log.streams import conversation_stream
 from memlog.service.catalogue import operations
 from tests.isolation.worlds import CANARY, OWN_SCOPE, Chat, World, name_of
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from memlog.cli.main import memlog_command
-from memlog.eventlog.streams import conversation_stream
+from memlog.cli.process.main import memlog_command
+from memlog.eventlog.log.streams import conversation_stream
 from memlog.service.catalogue import operations
 from tests.isolation.reads import ALL, WORDS, Whose
 from tests.isolation.worlds import OWN_SCOPE, World, canaries_in, lines_of, name_of

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import memlog
-from memlog.eventlog.layout import EMBEDDINGS
-from memlog.eventlog.reader import is_about
+from memlog.eventlog.log.layout import EMBEDDINGS
+from memlog.eventlog.log.reader import is_about
 from tests.isolation.reads import (
     ALL,
     READS,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlog.projector.text.holding import Holds, by_words
+from memlog.projector.text.phrases import Holds, by_words
 
 LINES = {
     "english": (

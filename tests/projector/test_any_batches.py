@@ -9,13 +9,12 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memlog.eventlog.encode import draft
-from memlog.projector.digest import dump, fulltext_digest
+from memlog.eventlog.codec.encode import draft
 from memlog.projector.embedding.models import Models
 from memlog.projector.lifecycle import Projector
 from memlog.projector.passages import index
 from memlog.projector.sqlite import why_no_vectors
-from memlog.projector.verify import verify
+from memlog.projector.verify import dump, fulltext_digest, verify
 from memlog.query.search.hybrid import search
 from memlog.query.search.request import Search
 from tests.support.drawn_events import DAYS, TIMES, foreign_lines, logs

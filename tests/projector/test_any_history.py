@@ -21,8 +21,8 @@ from hypothesis.stateful import (
 )
 
 import memlog
-from memlog.eventlog.encode import draft
-from memlog.eventlog.writer import Log
+from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.log.writer import Log
 from memlog.projector.lifecycle import Projector
 from memlog.projector.verify import verify
 from tests.support import victim

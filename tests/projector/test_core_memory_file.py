@@ -15,7 +15,7 @@ import time
 import pytest
 
 from memlog.eventlog.events import CoreMemoryUpdated
-from memlog.eventlog.writer import Log
+from memlog.eventlog.log.writer import Log
 from memlog.projector.lifecycle import Projector
 from tests.support.watched import until
 
@@ -181,7 +181,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from memlog.eventlog.events import CoreMemoryUpdated
-from memlog.eventlog.writer import Log
+from memlog.eventlog.log.writer import Log
 from memlog.projector.lifecycle import Projector
 
 store = Path(sys.argv[1])

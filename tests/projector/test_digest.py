@@ -6,7 +6,7 @@ import pytest
 
 import memlog
 from memlog.projector import schema
-from memlog.projector.digest import _ABOUT_BYTES, _LEFT_OUT, _WHERE_AND_WHEN_APPENDED, dump
+from memlog.projector.verify import _ABOUT_BYTES, _LEFT_OUT, _WHERE_AND_WHEN_APPENDED, dump
 
 SAID = [
     memlog.Message(id="m1", ts="2026-02-24T10:15:00Z", channel="x", chat_id="1", role="user", content="tea"),

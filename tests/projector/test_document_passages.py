@@ -5,11 +5,10 @@ import random
 
 import pytest
 
-from memlog.eventlog.encode import draft
+from memlog.eventlog.codec.encode import draft
 from memlog.eventlog.events import DocumentIndexed, SourceRegistered, SourceRemoved
-from memlog.projector.digest import digest
 from memlog.projector.lifecycle import Projector
-from memlog.projector.verify import verify
+from memlog.projector.verify import digest, verify
 from tests.support.examples import examples
 
 LONG = "\n\n".join(f"# Part {part}\n\n" + f"Sentence {part} of tea. " * 150 for part in range(5))

@@ -8,10 +8,10 @@ import threading
 import pytest
 
 import memlog
-from memlog.eventlog.seals.close import seal_all
-from memlog.projector.digest import digest
+from memlog.eventlog.integrity.seal_close import seal_all
 from memlog.projector.lifecycle import Projector
 from memlog.projector.passages.chunking import ChunkSizes
+from memlog.projector.verify import digest
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 import memlog
 from memlog.projector import limits
-from memlog.projector.digest import dump
 from memlog.projector.lifecycle import Projector
 from memlog.projector.limits import LONGEST_LIST, LONGEST_NAMES, LONGEST_STRUCTURED
 from memlog.projector.passages.chunking import ChunkSizes, chunks
 from memlog.projector.text import tokens
 from memlog.projector.text.tokens import Ruler
+from memlog.projector.verify import dump
 
 LONGEST_HOLD = 0.15
 """Seconds: the 0.1 that memlog promises, and what a busy machine adds. The longest measured alone was 0.06;

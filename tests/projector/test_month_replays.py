@@ -15,8 +15,8 @@ from typing import NamedTuple
 import pytest
 
 from memlog.eventlog.events import TYPES
-from memlog.projector.digest import digest
 from memlog.projector.lifecycle import Projector
+from memlog.projector.verify import digest
 from tests.support.examples import examples
 from tests.support.generated import sha256_of
 from tests.support.in_memory import memory

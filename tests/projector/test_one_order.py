@@ -2,7 +2,7 @@
 
 from itertools import permutations
 
-from memlog.eventlog.encode import draft
+from memlog.eventlog.codec.encode import draft
 from memlog.projector.lifecycle import Projector
 
 SAVED = {"type": "memory_saved", "memory_id": "m", "content": "first", "category": "context"}

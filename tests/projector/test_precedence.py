@@ -5,15 +5,14 @@ from itertools import permutations
 import pytest
 
 import memlog
-from memlog.eventlog.encode import draft
-from memlog.eventlog.envelope import Event
-from memlog.eventlog.events import CoreMemoryUpdated
-from memlog.eventlog.seals.close import seal_all
-from memlog.eventlog.segment import Line
-from memlog.eventlog.streams import SegmentName
-from memlog.projector.digest import digest
-from memlog.projector.handlers.accepted import Placed
+from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.events import CoreMemoryUpdated, Event
+from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.log.reader import Line
+from memlog.eventlog.log.streams import SegmentName
 from memlog.projector.lifecycle import Projector
+from memlog.projector.subjects.accepted import Placed
+from memlog.projector.verify import digest
 
 AT = "2026-02-26T08:00:00.000Z"
 LATER = "2026-02-26T09:00:00.000Z"

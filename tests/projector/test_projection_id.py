@@ -3,8 +3,8 @@
 import re
 
 import memlog
-from memlog.eventlog import decode, upcast
-from memlog.projector import handlers, limits, projection_id, schema
+from memlog.eventlog.codec import decode, upcast
+from memlog.projector import catchup, limits, schema, subjects
 from memlog.projector.passages import chunking
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.text import analyzer
@@ -15,13 +15,13 @@ CHANGES = {
     "the schema": (schema, "schema", lambda: OLD_SCHEMA + "\nCREATE TABLE more (x);"),
     "how lines are read": (decode, "VERSION", 99),
     "the upcasters": (upcast, "VERSION", 99),
-    "the handlers": (handlers, "VERSION", 99),
+    "the handlers": (subjects, "VERSION", 99),
     "the analyzer": (analyzer, "VERSION", 99),
     "the chunker": (chunking, "VERSION", 99),
     "the budget of a text": (limits, "LONGEST_STRUCTURED", 99),
     "the budget of names": (limits, "LONGEST_NAMES", 99),
-    "the vocabulary": (projection_id, "VOCABULARY_SHA256", "0" * 64),
-    "the words of languages": (projection_id, "TEXT_SHA256", "0" * 64),
+    "the vocabulary": (catchup, "VOCABULARY_SHA256", "0" * 64),
+    "the words of languages": (catchup, "TEXT_SHA256", "0" * 64),
 }
 
 
@@ -60,11 +60,11 @@ def test_a_comment_or_a_line_break_in_the_schema_rebuilds_nothing(monkeypatch, t
 
 def test_a_change_of_any_statement_changes_the_projection_id(monkeypatch):
     statements = schema.statements()
-    ids = {projection_id.projection_id(ChunkSizes())}
+    ids = {catchup.projection_id(ChunkSizes())}
     for number, statement in enumerate(statements):
         changed = (*statements[:number], f"{statement} STRICT", *statements[number + 1 :])
         monkeypatch.setattr(schema, "statements", lambda changed=changed: changed)
-        ids.add(projection_id.projection_id(ChunkSizes()))
+        ids.add(catchup.projection_id(ChunkSizes()))
     assert len(ids) == 1 + len(statements)
 
 
@@ -79,7 +79,7 @@ def test_no_literal_in_the_schema_looks_like_a_comment_or_the_end_of_a_statement
 
 def test_each_size_of_a_chunk_is_in_the_projection_id():
     for sizes in [ChunkSizes(401, 80), ChunkSizes(400, 81)]:
-        assert projection_id.projection_id(sizes) != projection_id.projection_id(ChunkSizes()), sizes
+        assert catchup.projection_id(sizes) != catchup.projection_id(ChunkSizes()), sizes
 
 
 def test_chunks_are_counted_with_the_shipped_vocabulary_whatever_the_model(tmp_path):

@@ -7,14 +7,14 @@ from collections import Counter
 import pytest
 
 import memlog
-from memlog.eventlog.layout import WRITERS
-from memlog.eventlog.streams import segments_of
-from memlog.eventlog.writer import Log
+from memlog.eventlog.log.layout import WRITERS
+from memlog.eventlog.log.streams import segments_of
+from memlog.eventlog.log.writer import Log
 from memlog.projector import fold
-from memlog.projector.digest import digest
+from memlog.projector.checkpoints import Tally, as_it_stands
 from memlog.projector.fold import fold_segment
 from memlog.projector.lifecycle import Projector
-from memlog.projector.segment_range import Tally, as_it_stands
+from memlog.projector.verify import digest
 from tests.support.recorded_disk import recording
 
 

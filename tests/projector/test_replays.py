@@ -5,9 +5,8 @@ import shutil
 
 import pytest
 
-from memlog.projector.digest import digest, dump
 from memlog.projector.lifecycle import Projector
-from memlog.projector.verify import verify
+from memlog.projector.verify import digest, dump, verify
 from tests.support.places import FIXTURES
 
 # Of the month, which is long, the digest alone is kept: test_month_replays.py.

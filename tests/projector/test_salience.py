@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memlog
-from memlog.eventlog.categories import CATEGORIES, OTHER, read_as
-from memlog.eventlog.encode import draft
+from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.limits import CATEGORIES, OTHER, read_as
 from memlog.projector import schema
 from tests.support.examples import examples
 from tests.support.places import ROOT
@@ -20,13 +20,13 @@ ROW_MAKERS = sorted(
     [
         *(
             path
-            for folder in ("handlers", "passages", "text")
+            for folder in ("subjects", "passages", "text")
             for path in (ROOT / "projector" / folder).glob("*.py")
         ),
-        *(ROOT / f"projector/{name}.py" for name in ("fold", "rows", "limits")),
+        *(ROOT / f"projector/{name}.py" for name in ("fold", "sqlite", "limits")),
         *(
             ROOT / f"eventlog/{name}.py"
-            for name in ("decode", "upcast", "reader", "categories", "content_ids")
+            for name in ("codec/decode", "codec/upcast", "log/reader", "limits", "codec/content_ids")
         ),
     ]
 )

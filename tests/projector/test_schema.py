@@ -17,7 +17,7 @@ from memlog.eventlog.events import (
     SourceRegistered,
     SummaryWritten,
 )
-from memlog.projector import catchup, digest, handlers, schema
+from memlog.projector import catchup, schema, subjects, verify
 from memlog.projector.lifecycle import Projector
 from memlog.projector.passages import fulltext, index
 from memlog.projector.sqlite import connect, error_types
@@ -163,19 +163,19 @@ def test_a_new_table_is_in_the_digest_and_is_cleared_with_its_stream(monkeypatch
         notes = [("b", "memory"), ("a", "memory"), ("c", "core")]
         db.executemany("INSERT INTO notes (id, stream) VALUES (?, ?)", notes)
         rows = {name: f'{{"id":"{name}","stream":"{stream}"}}' for name, stream in notes}
-        assert list(digest.dump(db))[-4:] == ["# notes", *(rows[name] for name in order)]
-        handlers.clear_stream(db, "memory")
-        assert list(digest.dump(db))[-2:] == ["# notes", rows["c"]]
+        assert list(verify.dump(db))[-4:] == ["# notes", *(rows[name] for name in order)]
+        subjects.clear_stream(db, "memory")
+        assert list(verify.dump(db))[-2:] == ["# notes", rows["c"]]
 
 
 def test_every_table_that_a_list_of_ours_names_stands_in_the_schema():
-    named = {*digest._LEFT_OUT, *digest._ORDERS, *digest._ABOUT_BYTES, *handlers._ONLY_STREAM_OF}
+    named = {*verify._LEFT_OUT, *verify._ORDERS, *verify._ABOUT_BYTES, *subjects._ONLY_STREAM_OF}
     assert set(schema.tables()) >= named
 
 
 def test_every_full_text_table_is_in_the_digest_of_the_full_text():
     virtual = [text.split()[3] for text in schema.statements() if text.startswith("CREATE VIRTUAL TABLE")]
-    assert virtual == list(fulltext.TABLES) == list(digest._ENTRIES)
+    assert virtual == list(fulltext.TABLES) == list(verify._ENTRIES)
 
 
 def test_clearing_a_conversation_reads_no_table_whole(db):
@@ -185,10 +185,10 @@ def test_clearing_a_conversation_reads_no_table_whole(db):
     plans = {
         name: db.execute(f"EXPLAIN QUERY PLAN SELECT * FROM {name} WHERE stream = 'x'").fetchall()
         for name in of_streams
-        if name not in handlers._CLEARED_BEFORE
+        if name not in subjects._CLEARED_BEFORE
     }
     read_whole = [name for name, plan in plans.items() if plan[0][3].startswith("SCAN")]
-    assert sorted(read_whole) == sorted(handlers._ONLY_STREAM_OF)
+    assert sorted(read_whole) == sorted(subjects._ONLY_STREAM_OF)
 
 
 def test_what_a_handler_changes_is_found_without_reading_all_while_a_rebuild_loads(tmp_path):

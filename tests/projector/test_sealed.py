@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog.eventlog.seals.close import accept_losses, seal_all
-from memlog.eventlog.writer import Log
-from memlog.projector.digest import digest
+from memlog.eventlog.integrity.seal_close import accept_losses, seal_all
+from memlog.eventlog.log.writer import Log
 from memlog.projector.lifecycle import Projector
+from memlog.projector.verify import digest
 
 
 @pytest.fixture

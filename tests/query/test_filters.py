@@ -16,12 +16,10 @@ import pytest
 from memlog.projector.embedding.models import Models
 from memlog.projector.lifecycle import Projector
 from memlog.query.filters import Filters
-from memlog.query.search.fts_query import parse
 from memlog.query.search.fulltext import matches
 from memlog.query.search.hybrid import search
 from memlog.query.search.nearest import nearest
-from memlog.query.search.ranking import Ranking
-from memlog.query.search.request import Search
+from memlog.query.search.request import Ranking, Search, parse
 
 MOST = 50_000
 """Messages in the deep tests; the others have a tenth. For 100 there are two memories and a document."""

@@ -5,9 +5,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlog.eventlog.categories import CATEGORIES
-from memlog.eventlog.limits import ARCHIVE_THRESHOLD
-from memlog.query.relevance import age_in_days, freshness, relevance
+from memlog.eventlog.limits import ARCHIVE_THRESHOLD, CATEGORIES
+from memlog.query.memories import age_in_days, freshness, relevance
 from tests.support.places import ROOT
 
 PAGE = (ROOT / "docs/memory/salience.md").read_text()

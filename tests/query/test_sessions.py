@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import memlog
-from memlog.eventlog.streams import conversation_stream
+from memlog.eventlog.log.streams import conversation_stream
 from memlog.projector.lifecycle import Projector
 from memlog.projector.sqlite import count_rows
 from memlog.projector.text.tokens import count_tokens
+from memlog.query.conversations import window
 from memlog.query.sessions import Session, session_content, sessions
-from memlog.query.window import window
 from tests.support.examples import examples
 
 

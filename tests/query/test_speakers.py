@@ -1,7 +1,7 @@
 """Who says a message: the role is always said, so that no name can pass for one."""
 
 import memlog
-from memlog.query.speakers import speaker
+from memlog.query.conversations import speaker
 
 SPEAKERS = [
     ("user", None, "user"),

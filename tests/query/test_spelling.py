@@ -1,7 +1,7 @@
 """A question finds English words in either spelling."""
 
 import memlog
-from memlog.projector.text.spelling import other_spelling
+from memlog.projector.text.tokens import other_spelling
 
 PAIRS = [
     ("colour", "color"),

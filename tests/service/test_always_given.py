@@ -3,7 +3,7 @@
 import pytest
 
 import memlog
-from memlog.eventlog.extraction import Extraction, MergeDecision
+from memlog.eventlog.events import Extraction, MergeDecision
 from memlog.query.context.fence import FIRST_LINE, LAST_LINE
 from memlog.query.context.token_counters import tokens
 

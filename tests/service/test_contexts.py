@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 import memlog
-from memlog.eventlog import locks, timestamps
+from memlog.eventlog import timestamps
+from memlog.eventlog.files import locks
 from memlog.service.retrieval import search
 from tests.support.refusals import refused
 

@@ -7,9 +7,9 @@ import multiprocessing
 import pytest
 
 import memlog
-from memlog.eventlog import permissions
-from memlog.eventlog.layout import STORE_KEY
-from memlog.eventlog.store_key import key_of, keyed_hash
+from memlog.eventlog.files import file_io
+from memlog.eventlog.log.layout import STORE_KEY
+from memlog.eventlog.secrets.outgoing import key_of, keyed_hash
 
 CHAT = "telegram:7"
 ASKED = "favourite tea: green, black?"
@@ -90,9 +90,9 @@ def test_it_tells_no_text_and_no_name(store):
 
 def test_it_is_one_append_with_the_memories_that_were_accessed(store, monkeypatch):
     appended = []
-    append = memlog.eventlog.writer.Log.append
+    append = memlog.eventlog.log.writer.Log.append
     monkeypatch.setattr(
-        "memlog.eventlog.writer.Log.append",
+        "memlog.eventlog.log.writer.Log.append",
         lambda log, events: appended.append(events) or append(log, events),
     )
     store.context(ASKED, chat=CHAT)
@@ -152,7 +152,7 @@ def test_the_key_is_its_owners_alone_and_the_same_for_all_that_make_it_at_once(t
         keys = pool.map(key_of, [tmp_path] * 16, chunksize=1)
     assert len({*keys}) == 1
     assert len(keys[0]) == 32
-    assert (tmp_path / STORE_KEY).stat().st_mode & 0o777 == permissions._FILE
+    assert (tmp_path / STORE_KEY).stat().st_mode & 0o777 == file_io._FILE
     (tmp_path / STORE_KEY).write_text(keys[0].hex()[:20])  # whoever wrote it was killed
     assert key_of(tmp_path) == key_of(tmp_path) != keys[0]
 
@@ -169,7 +169,7 @@ def test_on_a_full_disk_the_context_is_given_and_the_reason_told(store, monkeypa
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("memlog.eventlog.disk.overwrite", full)
+    monkeypatch.setattr("memlog.eventlog.files.disk.overwrite", full)
     given = store.context(ASKED, chat=CHAT)
     assert given.entries
     assert given.unrecorded

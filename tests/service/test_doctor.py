@@ -11,10 +11,10 @@ import pytest
 
 import memlog
 from memlog.eventlog import timestamps
-from memlog.eventlog.copy_identity import Writer
-from memlog.eventlog.layout import EMBEDDINGS
-from memlog.eventlog.seals.close import accept_losses, seal_all
-from memlog.eventlog.writer import Log
+from memlog.eventlog.integrity.copy_identity import Writer
+from memlog.eventlog.integrity.seal_close import accept_losses, seal_all
+from memlog.eventlog.log.layout import EMBEDDINGS
+from memlog.eventlog.log.writer import Log
 from memlog.projector.embedding.cache import VectorCache
 from memlog.service.upkeep import doctor
 from memlog.service.upkeep.doctor import is_over_a_network, kind_of

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 import memlog
-from memlog.cli.hints import COMMANDS, PHRASES, calls_in_commands, in_commands
+from memlog.cli.output.help_pages import COMMANDS, PHRASES, calls_in_commands, in_commands
 from tests.support.command_tree import COMMANDS as TREE
 from tests.support.places import ROOT
 
 OF_A_SHELL = re.compile(
     rf"memlog (?:{'|'.join(sorted(path[0] for path in TREE if path))})\b|(?:^|[\s(])--[a-z]|MEMLOG_[A-Z]"
 )
-OTHERWISE = {"eventlog/owner.py", "query/gate/strip_code.py"}
+OTHERWISE = {"eventlog/files/locks.py", "query/gate.py"}
 """How to start a program otherwise that root has started; and a pattern for commands."""
 
 

@@ -13,9 +13,9 @@ import pytest
 
 import memlog
 from memlog import Store
-from memlog.cli.request_options import RequestCommand
+from memlog.cli.options.request_options import RequestCommand
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.struct_fields import Field
+from memlog.eventlog.fields import Field
 from memlog.query.request import Request
 from memlog.service.catalogue import GROUPS, answer, answer_schemas, operations
 from memlog.service.engine.operation import NOUNS

@@ -9,8 +9,8 @@ import pytest
 
 import memlog
 from memlog import BadInput, Busy, LogError, NotFound, Projects
-from memlog.eventlog import disk, locks
-from memlog.eventlog.log_format import LINE
+from memlog.eventlog.files import disk, locks
+from memlog.eventlog.log.log_format import LINE
 from tests.support.refusals import refused
 
 FORMAT_WRITER_AND_SEGMENT = 4  # files of a store with one chat; the writer has two

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import pytest
 
 import memlog
-from memlog.eventlog.locks import locked
-from memlog.eventlog.log_state import changed_streams, state_of
+from memlog.eventlog.files.locks import locked
+from memlog.eventlog.log.reader import changed_streams, state_of
 from memlog.projector import lifecycle
 from memlog.projector.sqlite import transaction
 from memlog.service.engine.read_model import _QUERY_LOCK_TIMEOUT, SharedCatchUp

@@ -218,7 +218,7 @@ def test_a_store_may_be_used_from_several_threads(store):
 
 
 def test_a_query_that_cannot_catch_up_in_time_says_that_it_may_be_behind(store):
-    from memlog.eventlog.locks import locked
+    from memlog.eventlog.files.locks import locked
 
     store.append([said("before")])
     store.search("before", mode="text")

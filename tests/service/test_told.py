@@ -12,7 +12,7 @@ import pytest
 import memlog
 from memlog.projector.text.stemming import language_of
 from memlog.query.context.background import TEXTS
-from memlog.query.search import fts_query, hybrid
+from memlog.query.search import hybrid, request
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "told"
 CHAT = ("telegram", "7")
@@ -190,8 +190,8 @@ def test_a_context_parses_its_question_once_and_searches_once(
     store.maintenance.embed()
     parsed: list[str] = []
     searched: list[int] = []
-    words, find = fts_query.question_words, hybrid.find
-    monkeypatch.setattr(fts_query, "question_words", lambda text: parsed.append(text) or words(text))
+    words, find = request.question_words, hybrid.find
+    monkeypatch.setattr(request, "question_words", lambda text: parsed.append(text) or words(text))
     monkeypatch.setattr(
         hybrid, "find", lambda db, asked, quotas, *rest: searched.append(1) or find(db, asked, quotas, *rest)
     )

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import memlog
-from memlog.cli.error_handler import exit_code_of, failure_of
-from memlog.eventlog import disk
+from memlog.cli.process.error_handler import exit_code_of, failure_of
+from memlog.eventlog.files import disk
 
 CALLS: dict[str, Callable[[memlog.Store], object]] = {
     "search": lambda store: store.search("tea", mode="text"),

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog.eventlog.layout import EMBEDDINGS
-from memlog.eventlog.seals.close import seal_all
-from memlog.eventlog.seals.file import SealFiles
-from memlog.eventlog.writer import Log
+from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.integrity.seal_file import SealFiles
+from memlog.eventlog.log.layout import EMBEDDINGS
+from memlog.eventlog.log.writer import Log
 from memlog.projector.embedding.cache import VectorCache
 from memlog.projector.sqlite import connect
 
@@ -221,7 +221,7 @@ def test_a_log_that_cannot_be_read_is_an_error(store: Path, monkeypatch: pytest.
     def fail(fd: int, length: int, offset: int) -> bytes:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("memlog.eventlog.disk.read", fail)
+    monkeypatch.setattr("memlog.eventlog.files.disk.read", fail)
     with pytest.raises(memlog.LogError, match="Input/output error"):
         checked(store)
 

@@ -14,7 +14,7 @@ import pytest
 
 import memlog
 from memlog import BadInput, Filters, Ranking, Store
-from memlog.eventlog.chat import Chat
+from memlog.eventlog.fields import Chat
 from memlog.service.memory.requests import ListFacts, SetFact
 from tests.support.refusals import refused
 

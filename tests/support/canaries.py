@@ -1,6 +1,6 @@
 """Keys that no service has issued, of every kind that memlog masks, made from what the issuers document.
 
-The makers know nothing of the patterns in `memlog.eventlog.key_shapes`, so that the two can differ.
+The makers know nothing of the patterns in `memlog.eventlog.secrets.keys`, so that the two can differ.
 """
 
 import base64

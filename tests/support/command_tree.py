@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from memlog.cli.main import memlog_command
+from memlog.cli.process.main import memlog_command
 
 MEMLOG = pathlib.Path(sys.executable).parent / "memlog"
 """The program."""

@@ -18,13 +18,13 @@ from typing import Any
 
 import memlog
 from memlog.eventlog import timestamps
-from memlog.eventlog.copy_identity import Writer
-from memlog.eventlog.layout import WRITERS, seals_file
-from memlog.eventlog.seals.close import accept_losses
-from memlog.eventlog.seals.file import SealFiles, read_seals
-from memlog.eventlog.seals.format import encoded, link
-from memlog.eventlog.streams import SegmentName
-from memlog.eventlog.writer import Log
+from memlog.eventlog.integrity.copy_identity import Writer
+from memlog.eventlog.integrity.seal_close import accept_losses
+from memlog.eventlog.integrity.seal_file import SealFiles, read_seals
+from memlog.eventlog.integrity.seal_format import encoded, link
+from memlog.eventlog.log.layout import WRITERS, seals_file
+from memlog.eventlog.log.streams import SegmentName
+from memlog.eventlog.log.writer import Log
 from tests.support.older_log import OlderLog
 from tests.support.places import FIXTURES
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 import memlog.cli
-from memlog.cli.main import end_process, main
+from memlog.cli.process.main import end_process, main
 from tests.support.capabilities import give_up_file_capabilities
 
 STREAMS = 3

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from memlog.eventlog import events
-from memlog.eventlog.envelope import Event
-from memlog.eventlog.streams import conversation_stream
+from memlog.eventlog.events import Event
+from memlog.eventlog.log.streams import conversation_stream
 from tests.support.older_log import OlderLog
 from tests.support.places import FIXTURES
 

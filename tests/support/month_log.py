@@ -6,9 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memlog.eventlog.layout import SEALS
-from memlog.projector.generations import Generations
-from memlog.projector.lifecycle import Projector
+from memlog.eventlog.log.layout import SEALS
+from memlog.projector.lifecycle import Generations, Projector
 from tests.support import victim as victim_process
 
 EVENTS = 2000

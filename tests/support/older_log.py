@@ -8,9 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from memlog.eventlog.encode import draft
-from memlog.eventlog.envelope import Event
-from memlog.eventlog.seals.format import FIRST, Seal, blanked, encoded, link
+from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.events import Event
+from memlog.eventlog.integrity.seal_format import FIRST, Seal, blanked, encoded, link
 
 
 class OlderLog:

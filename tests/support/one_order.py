@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from functools import reduce
 from operator import mul
 
-from memlog.projector.handlers.memories import derived_memory_id
+from memlog.projector.subjects.memories import derived_memory_id
 
 _NAME = re.compile(r"(\d{4}-\d\d-\d\d)(?:\.([a-z][a-z2-7]{5}))?(?:\.(\d+))?\.jsonl")
 _FIELDS = ("content", "title", "category", "kind", "importance", "source", "topic", "chat_id", "tags")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog import disk
+from memlog.eventlog.files import disk
 
 REAL: dict[str, Callable[..., Any]] = {name: getattr(disk, name) for name in disk.CALLS}
 """The functions of `disk` as they are, whatever stands in for them now."""

@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from memlog.eventlog.writer import Log
+from memlog.eventlog.log.writer import Log
 from memlog.projector.lifecycle import Projector
 from memlog.projector.sqlite import binding
 

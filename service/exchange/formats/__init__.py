@@ -13,10 +13,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
-from memlog.eventlog.envelope import Event
 from memlog.eventlog.errors import BadInput, MemlogError
-from memlog.eventlog.event_fields import MOST_TIMES
-from memlog.eventlog.events import MemoryAccessed
+from memlog.eventlog.events import Event, MemoryAccessed
+from memlog.eventlog.fields import MOST_TIMES
 
 Reason = Literal["empty", "structure", "bookkeeping", "duplicate_in_source", "unsupported", "archived"]
 """Why a record is left out. archived: core memory has no archive."""

@@ -8,8 +8,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from memlog.eventlog.envelope import Event
-from memlog.eventlog.events import MemorySaved
+from memlog.eventlog.events import Event, MemorySaved
 from memlog.service.exchange.formats import ForeignData, Record, Unreadable, Used
 
 SOURCES = ("memory.json", "memory.jsonl")

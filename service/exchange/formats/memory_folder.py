@@ -4,8 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from memlog.eventlog.envelope import Event
-from memlog.eventlog.events import CoreMemoryUpdated, DailyEventRecorded, MemorySaved
+from memlog.eventlog.events import CoreMemoryUpdated, DailyEventRecorded, Event, MemorySaved
 from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable, Used
 
 _SOURCE = "migration"

@@ -5,8 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from memlog.eventlog.envelope import Event
-from memlog.eventlog.events import MemorySaved, MemoryUpdated
+from memlog.eventlog.events import Event, MemorySaved, MemoryUpdated
 from memlog.service.exchange.formats import ForeignData, Record, Skipped, Unreadable, Used, accessed, records
 
 _COLUMNS = (

@@ -5,11 +5,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from memlog.eventlog.envelope import Event
 from memlog.eventlog.events import (
     CoreMemoryUpdated,
     DailyEventRecorded,
     DailyEventsCompressed,
+    Event,
     MemoryArchived,
     MemorySaved,
     MemoryUpdated,

@@ -16,28 +16,27 @@ import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.chat import Chat
-from memlog.eventlog.encode import draft, new_id
-from memlog.eventlog.envelope import Event
+from memlog.eventlog.codec.encode import draft, new_id
 from memlog.eventlog.errors import BadInput, ProviderError
 from memlog.eventlog.events import (
     DailyEventRecorded,
     DailyEventsCompressed,
+    Event,
+    Extraction,
     MemoriesExtracted,
     MemorySaved,
     MemoryUpdated,
 )
-from memlog.eventlog.extraction import Extraction
-from memlog.eventlog.layout import EXTRACT_LOCK, LOG
-from memlog.eventlog.locks import locked
-from memlog.eventlog.outgoing import SentText, masked_parts
-from memlog.eventlog.secrets import kinds_in
+from memlog.eventlog.fields import Chat
+from memlog.eventlog.files.locks import locked
+from memlog.eventlog.log.layout import EXTRACT_LOCK, LOG
+from memlog.eventlog.secrets.detection import kinds_in
+from memlog.eventlog.secrets.outgoing import SentText, masked_parts
 from memlog.projector.sqlite import Connection
-from memlog.query.buffer import Buffer, BufferedMessage, buffers, count_of_session
+from memlog.query.buffer import Buffer, BufferedMessage, SetAside, buffers, count_of_session
 from memlog.query.context.token_counters import tokens
-from memlog.query.daily_events import DailyEvent, daily_events
+from memlog.query.records import DailyEvent, daily_events
 from memlog.query.sendable import masked_messages
-from memlog.query.set_aside import SetAside
 from memlog.service.engine.prompts import COMPRESS, EXTRACT, prompt
 from memlog.service.engine.read_model import Deciding
 from memlog.service.engine.settings import ExtractionRules

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from memlog.eventlog.text import same_width
 from memlog.projector.text import stemming
 from memlog.projector.text.language_files import languages
-from memlog.projector.text.spaceless import is_cjk
+from memlog.projector.text.tokens import is_cjk
 from memlog.service.memory.compared_text import Text, is_certain, is_known, turns, understood
 from memlog.service.memory.duplicates import LONGEST
 

@@ -15,20 +15,32 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from memlog.eventlog.content_ids import folded, with_quantities
-from memlog.eventlog.encode import draft, new_id
-from memlog.eventlog.envelope import Event
+from memlog.eventlog.codec.content_ids import folded, with_quantities
+from memlog.eventlog.codec.encode import draft, new_id
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import MemoriesMerged, MemoryArchived, MemorySaved, MemoryUpdated
-from memlog.eventlog.extraction import Extraction, MergeDecision
-from memlog.eventlog.outgoing import is_private
-from memlog.eventlog.secrets import kinds_in
+from memlog.eventlog.events import (
+    Event,
+    Extraction,
+    MemoriesMerged,
+    MemoryArchived,
+    MemorySaved,
+    MemoryUpdated,
+    MergeDecision,
+)
+from memlog.eventlog.secrets.detection import kinds_in
+from memlog.eventlog.secrets.outgoing import is_private
 from memlog.projector.sqlite import Connection
-from memlog.query.conflicts import MOST_OPEN, compared, open_conflicts, proposed_memories
-from memlog.query.context.scope import automatic_scope
-from memlog.query.context.sources import chats_of
+from memlog.query.conflicts import (
+    MERGED,
+    MOST_OPEN,
+    compared,
+    open_conflicts,
+    parted,
+    proposed_memories,
+    worded_by_somebody,
+)
+from memlog.query.context.scope import automatic_scope, chats_of
 from memlog.query.memories import Memory, memories
-from memlog.query.merges import MERGED, parted, worded_by_somebody
 from memlog.query.search.alike import alike
 from memlog.query.sendable import masked_memories
 from memlog.service.engine.engine import Engine

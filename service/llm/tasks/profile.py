@@ -12,20 +12,17 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from memlog.eventlog.encode import draft, new_id
+from memlog.eventlog.codec.encode import draft, new_id
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, ProfileRefreshed
-from memlog.eventlog.extraction import Extraction
-from memlog.eventlog.outgoing import SentText, is_private, masked_parts
-from memlog.eventlog.secrets import is_telling_name, kinds_in
-from memlog.projector.handlers.core_memory import PROFILE
+from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Extraction, ProfileRefreshed
+from memlog.eventlog.secrets.detection import is_telling_name, kinds_in
+from memlog.eventlog.secrets.outgoing import SentText, is_private, masked_parts
 from memlog.projector.sqlite import Connection
+from memlog.projector.subjects.facts import PROFILE
 from memlog.query.conflicts import compared, contested_memories
-from memlog.query.context.scope import ChatGroup, chat_groups
-from memlog.query.context.sources import chats_of, chats_of_profiles
-from memlog.query.core_memory import CoreValueSource, core_sources, profile_keys
+from memlog.query.context.scope import ChatGroup, chat_groups, chats_of, chats_of_profiles
+from memlog.query.core_memory import CoreValueSource, core_sources, profile_keys, rejected_values
 from memlog.query.memories import Memory, memories
-from memlog.query.rejected_values import rejected_values
 from memlog.query.sendable import masked_memories
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.prompts import PROFILE as PROMPT

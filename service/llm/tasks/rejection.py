@@ -3,10 +3,10 @@
 import re
 from collections.abc import Iterable
 
-from memlog.eventlog.content_ids import folded
-from memlog.projector.text.spaceless import is_cjk
+from memlog.eventlog.codec.content_ids import folded
 from memlog.projector.text.stemming import stop_words_in
-from memlog.query.rejected_values import RejectedValue
+from memlog.projector.text.tokens import is_cjk
+from memlog.query.core_memory import RejectedValue
 from memlog.service.llm.answers import LONGEST
 from memlog.service.memory.compared_text import Text, is_known, negates
 from memlog.service.memory.duplicates import similarity

@@ -11,15 +11,14 @@ from typing import Any
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.chat import Chat
-from memlog.eventlog.encode import new_id
-from memlog.eventlog.events import SummaryWritten
-from memlog.eventlog.extraction import Extraction
-from memlog.eventlog.secrets import masked
+from memlog.eventlog.codec.encode import new_id
+from memlog.eventlog.events import Extraction, SummaryWritten
+from memlog.eventlog.fields import Chat
+from memlog.eventlog.secrets.detection import masked
+from memlog.query.buffer import Unsummarised, chats_with_news, stretches
 from memlog.query.context.token_counters import tokens
+from memlog.query.conversations import WindowMessage
 from memlog.query.sendable import masked_messages
-from memlog.query.stretches import Unsummarised, chats_with_news, stretches
-from memlog.query.window import WindowMessage
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.prompts import SUMMARISE, prompt
 from memlog.service.llm.answers import read_summary

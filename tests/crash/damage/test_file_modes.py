@@ -13,7 +13,7 @@ LIFE = """
 import json, os, stat, sys
 from pathlib import Path
 import click, memlog
-from memlog.cli.main import memlog_command as command
+from memlog.cli.process.main import memlog_command as command
 
 os.umask(int(sys.argv[1], 8))
 store, notes = Path(sys.argv[2]), Path(sys.argv[3])

@@ -209,7 +209,7 @@ COMMANDS: list[tuple[str, ...]] = [
 # One process for all: each is the whole command line, from its arguments to its exit code.
 EACH_COMMAND = """
 import json, sys
-from memlog.cli.main import main
+from memlog.cli.process.main import main
 for arguments in json.loads(sys.argv[1]):
     print("\\n%%%", flush=True)
     sys.argv = ["memlog", *arguments]

@@ -8,9 +8,9 @@ import random
 import pytest
 
 import memlog
-from memlog.eventlog.quarantine import BadLine
-from memlog.eventlog.seals.close import seal_all
-from memlog.eventlog.seals.losses import unlike
+from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.integrity.seal_losses import unlike
+from memlog.eventlog.log.quarantine import BadLine
 from tests.crash.storms.log_damage import (
     CHAT,
     SEGMENT,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog.eventlog.seals.close import seal_all
-from memlog.eventlog.segment import Line, opened, read_lines
+from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.log.reader import Line, opened, read_lines
 
 NULS = b"\0" * 300
 FOREIGN = b'{"role":"user","content":"green tea"}'

@@ -239,7 +239,7 @@ def test_openclaw_104323_early_messages_are_not_dropped(opened, store):
 def test_openclaw_89037_who_dies_with_the_lock_blocks_nobody(opened, store):
     """Thread unread; of its kind (#60258): the lock file of a dead process blocked all others."""
     opened.append([message("a")])
-    hold = "import sys\nfrom pathlib import Path\nfrom memlog.eventlog.locks import locked\n"
+    hold = "import sys\nfrom pathlib import Path\nfrom memlog.eventlog.files.locks import locked\n"
     hold += "with locked(Path(sys.argv[1]), 'it', 5):\n    print('locked', flush=True)\n    sys.stdin.read()"
     holder = subprocess.Popen(
         [sys.executable, "-c", hold, segment_of(store)], stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -14,7 +14,7 @@ import pytest
 HOLD = """
 import sys
 from pathlib import Path
-from memlog.eventlog.locks import locked
+from memlog.eventlog.files.locks import locked
 with locked(Path(sys.argv[1]), "it", 5):
     print("locked", flush=True)
     sys.stdin.read()

@@ -18,10 +18,10 @@ import pytest
 
 import memlog
 import memlog.cli.append
-from memlog.cli.error_handler import EXIT_CODES
+from memlog.cli.process.error_handler import EXIT_CODES
 from memlog.eventlog import timestamps
 from memlog.eventlog.events import Message
-from memlog.eventlog.writer import Log
+from memlog.eventlog.log.writer import Log
 from tests.crash.faults.failing_disk import ALIKE, FAILURES, FailingDisk, can_meet
 from tests.crash.faults.memlog_here import Ended, memlog_here
 from tests.crash.faults.power_cuts import SimulatedDisk, State, materialised
@@ -124,7 +124,7 @@ def fail_each_call(
     found, seen = Failing(), dict[tuple[int, bool], int]()
     tried = set[Hashable]()
     with in_memory() as folder, pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(memlog.cli.append, "_COMMIT_LINES", _LINES_A_COMMIT)
+        monkeypatch.setattr(memlog.cli.commands.append, "_COMMIT_LINES", _LINES_A_COMMIT)
         bench = _Bench(COMMANDS[name], folder, _fixed_names(monkeypatch))
         for (number, call), (failure, for_ever) in product(enumerate(bench.calls, start=1), failures):
             # A call that cannot be short goes well: that is the whole run, or that of the next write.

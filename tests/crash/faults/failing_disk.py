@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from memlog.eventlog import disk
+from memlog.eventlog.files import disk
 from tests.support.recorded_disk import RecordingDisk
 
 SHORT = "short"

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from memlog.cli.main import main
-from memlog.eventlog import disk
-from memlog.projector import atomic_file, checkpoints
+from memlog.cli.process.main import main
+from memlog.eventlog.files import disk
+from memlog.projector import checkpoints, core_file
 
 Fault = Callable[[], None]
 
@@ -34,15 +34,15 @@ def rename_before_sync() -> None:
         disk.rename(fresh, path)
         disk.sync(fd)
         disk.close(fd)
-        atomic_file.sync(path.parent)
+        core_file.sync(path.parent)
 
-    atomic_file.replace = replace
+    core_file.replace = replace
 
 
 def unsynced_generation() -> None:
     """A generation becomes the live one before its bytes are synced."""
-    sync = atomic_file.sync
-    atomic_file.sync = lambda path: None if path.suffix == ".db" else sync(path)
+    sync = core_file.sync
+    core_file.sync = lambda path: None if path.suffix == ".db" else sync(path)
 
 
 FAULTS = {

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from memlog.eventlog.writer import Log, Position
+from memlog.eventlog.log.writer import Log, Position
 from tests.crash.faults.recovery import event_problems, message
 from tests.crash.faults.simulation import in_memory
 from tests.support.places import ROOT

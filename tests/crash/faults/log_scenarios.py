@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 import memlog.eventlog.rotation
-from memlog.eventlog import disk, timestamps
+from memlog.eventlog import timestamps
 from memlog.eventlog.events import Message, Redacted
-from memlog.eventlog.seals.close import seal_all
-from memlog.eventlog.writer import Log
+from memlog.eventlog.files import disk
+from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.log.writer import Log
 from tests.crash.faults.power_cuts import SimulatedDisk
 from tests.crash.faults.recovery import SECRET, message, scrub_all
 from tests.support.recorded_disk import RecordingDisk, Trace
@@ -58,7 +59,7 @@ class Writing:
 
     def limit_segments(self, size: int) -> None:
         """A segment of more bytes gets no more lines."""
-        self.surroundings.setattr(memlog.eventlog.rotation, "SEGMENT_BYTES", size)
+        self.surroundings.setattr(memlog.eventlog.log.rotation, "SEGMENT_BYTES", size)
 
 
 def a_new_store(writing: Writing) -> None:
@@ -162,7 +163,7 @@ def a_failed_sync(writing: Writing) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
     writing.faults.setattr(disk, "sync_data", failing)
-    with pytest.raises(memlog.eventlog.writer.LogError):
+    with pytest.raises(memlog.eventlog.log.writer.LogError):
         writing.append("b", "c")
     writing.append("b", "c")
 

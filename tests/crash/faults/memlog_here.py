@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from memlog.cli.main import run
+from memlog.cli.process.main import run
 
 
 @dataclass

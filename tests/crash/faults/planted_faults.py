@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 import memlog.eventlog.writer
-from memlog.eventlog import disk
+from memlog.eventlog.files import disk
 from tests.crash.faults.log_scenarios import Writing
 
 
@@ -31,7 +31,7 @@ def acknowledged_early(writing: Writing) -> None:
 
 def truncating_repair(writing: Writing) -> None:
     """A torn tail is cut off, where a newline should end it."""
-    write_lines: Any = memlog.eventlog.writer.write_lines
+    write_lines: Any = memlog.eventlog.log.writer.write_lines
 
     def cut_off(fd: int, lines: list[bytes]) -> list[int]:
         data = disk.read(fd, disk.status(fd).st_size, 0)
@@ -39,4 +39,4 @@ def truncating_repair(writing: Writing) -> None:
         offsets: list[int] = write_lines(fd, lines)
         return offsets
 
-    writing.surroundings.setattr(memlog.eventlog.writer, "write_lines", cut_off)
+    writing.surroundings.setattr(memlog.eventlog.log.writer, "write_lines", cut_off)

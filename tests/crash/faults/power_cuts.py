@@ -19,7 +19,8 @@ from itertools import islice, product
 from math import prod
 from pathlib import Path
 
-from memlog.eventlog import disk, layout
+from memlog.eventlog.files import disk
+from memlog.eventlog.log import layout
 from tests.support.recorded_disk import TRUNCATE, Operation, Trace
 
 State = dict[str, bytes | None]

@@ -10,8 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 import memlog
-from memlog.cli.main import memlog_command
-from memlog.eventlog.writer import Log
+from memlog.cli.process.main import memlog_command
+from memlog.eventlog.log.writer import Log
 from tests.crash.faults.power_cuts import SimulatedDisk
 from tests.crash.faults.recovery import log_bytes, message
 from tests.support.recorded_disk import SnapshotDisk, Trace

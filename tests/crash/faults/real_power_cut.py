@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 
 from memlog.eventlog.events import Message
-from memlog.eventlog.reader import accepted
-from memlog.eventlog.streams import segments_of
+from memlog.eventlog.log.reader import accepted
+from memlog.eventlog.log.streams import segments_of
 from tests.crash.faults.recovery import log_problems, message
 
 _SHUTDOWN, _WITHOUT_FLUSH = 0x8004587D, 2
@@ -28,7 +28,7 @@ _WRITERS = 3
 WRITER = """
 import sys
 from pathlib import Path
-from memlog.eventlog.writer import Log
+from memlog.eventlog.log.writer import Log
 from memlog.eventlog.events import Message
 log, name = Log(Path(sys.argv[1]), durability=sys.argv[2]), sys.argv[3]
 for number in range(10**9):

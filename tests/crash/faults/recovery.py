@@ -7,14 +7,14 @@ from pathlib import Path
 
 from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.events import Message
-from memlog.eventlog.layout import FORMAT
-from memlog.eventlog.reader import LogEntry, accepted, redacted_keys
-from memlog.eventlog.scrub import due_lines, erase, unfinished
-from memlog.eventlog.seals.close import seal_all
-from memlog.eventlog.seals.file import SealFiles, read_seals
-from memlog.eventlog.seals.losses import losses, unlike
-from memlog.eventlog.streams import segments_of
-from memlog.eventlog.writer import Log
+from memlog.eventlog.integrity.scrub import due_lines, erase, unfinished
+from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.integrity.seal_file import SealFiles, read_seals
+from memlog.eventlog.integrity.seal_losses import losses, unlike
+from memlog.eventlog.log.layout import FORMAT
+from memlog.eventlog.log.reader import LogEntry, accepted, redacted_keys
+from memlog.eventlog.log.streams import segments_of
+from memlog.eventlog.log.writer import Log
 
 NEXT, AFTER_NEXT = "next", "after-next"
 """The ids of the events that are appended after a cut, and after a second one."""

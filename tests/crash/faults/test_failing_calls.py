@@ -4,7 +4,7 @@ import errno
 
 import pytest
 
-from memlog.eventlog import disk
+from memlog.eventlog.files import disk
 from tests.crash.faults.failing_calls import COMMANDS, fail_each_call
 from tests.crash.faults.failing_disk import FAILURES, SHORT, FailingDisk
 

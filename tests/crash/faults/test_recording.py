@@ -14,10 +14,10 @@ APPEND = """
 import json, os, sys
 from pathlib import Path
 from tests.support.places import ROOT
-import memlog.eventlog.rotation
+import memlog.eventlog.log.rotation
 from memlog.eventlog import timestamps
 from memlog.eventlog.events import MemorySaved
-from memlog.eventlog.writer import Log
+from memlog.eventlog.log.writer import Log
 
 def appends(store):
     log = Log(store)
@@ -26,7 +26,7 @@ def appends(store):
     log.append([MemorySaved(content=text, id=text) for text in ("of", "a", "batch")])
     timestamps.now = lambda: "2026-02-25T10:15:00.000Z"
     log.append([MemorySaved(content="new day", id="b")])
-    memlog.eventlog.rotation.SEGMENT_BYTES = 1
+    memlog.eventlog.log.rotation.SEGMENT_BYTES = 1
     log.append([MemorySaved(content="rolled", id="c")])
     os.open(store / "end", os.O_CREAT | os.O_WRONLY)
 """

@@ -20,8 +20,8 @@ import memlog
 _WRITER = """
 import sys
 from pathlib import Path
-from memlog.eventlog.seals.close import seal_all
-from memlog.eventlog.writer import Log
+from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.log.writer import Log
 log = Log(Path(sys.argv[1]), durability="os")
 while True:
     for number in range(3):

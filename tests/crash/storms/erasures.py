@@ -20,8 +20,8 @@ from hashlib import sha256
 from pathlib import Path
 
 import memlog
-from memlog.eventlog.layout import EMBEDDINGS
-from memlog.projector.generations import Generations
+from memlog.eventlog.log.layout import EMBEDDINGS
+from memlog.projector.lifecycle import Generations
 from memlog.projector.passages import index
 from memlog.projector.sqlite import connect, count_rows
 from tests.support.storm_workload import message

@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NoReturn
 
-from memlog.cli.main import main
+from memlog.cli.process.main import main
 
 _COMMANDS = ("append", "maintenance", "query")
 _MANY_FILES = 1024
@@ -25,7 +25,7 @@ _TICK = 0.002
 def load_commands() -> None:
     """So that no child pays for it; and no setting of who runs the tests reaches one."""
     for command in _COMMANDS:
-        import_module(f"memlog.cli.{command}")
+        import_module(f"memlog.cli.commands.{command}")
     for name in [name for name in os.environ if name.startswith("MEMLOG_")]:
         del os.environ[name]
 

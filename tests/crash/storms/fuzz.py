@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import memlog
-from memlog.eventlog.decode import canonical, decode
-from memlog.eventlog.encode import draft
-from memlog.eventlog.envelope import Event
+from memlog.eventlog.codec.decode import canonical, decode
+from memlog.eventlog.codec.encode import draft
+from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.errors import BadInput
-from memlog.eventlog.quarantine import BadLine
-from memlog.eventlog.streams import SegmentName
-from memlog.eventlog.upcast import Place
+from memlog.eventlog.events import Event
+from memlog.eventlog.log.quarantine import BadLine
+from memlog.eventlog.log.streams import SegmentName
 from tests.support.month import make as make_month
 from tests.support.places import FIXTURES
 

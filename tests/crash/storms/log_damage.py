@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import memlog
-from memlog.eventlog.decode import decode, is_blank
-from memlog.eventlog.envelope import Event
-from memlog.eventlog.quarantine import BadLine
-from memlog.eventlog.segment import opened, read_lines
-from memlog.eventlog.streams import SegmentName
-from memlog.eventlog.upcast import Place
+from memlog.eventlog.codec.decode import decode, is_blank
+from memlog.eventlog.codec.upcast import Place
+from memlog.eventlog.events import Event
+from memlog.eventlog.log.quarantine import BadLine
+from memlog.eventlog.log.reader import opened, read_lines
+from memlog.eventlog.log.streams import SegmentName
 
 SEGMENT = 64 * 1024
 CHAT = "conversations/x_1"

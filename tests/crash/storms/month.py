@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from memlog.projector.digest import digest
 from memlog.projector.lifecycle import Projector
+from memlog.projector.verify import digest
 from tests.support.in_memory import memory
 from tests.support.month import make as make_month
 from tests.support.month_log import Line, MonthLog, victim, write

@@ -1,7 +1,7 @@
 """The command line with segments that are full after 6 kB, so that they roll all the time."""
 
-from memlog.cli.main import main
-from memlog.eventlog import rotation
+from memlog.cli.process.main import main
+from memlog.eventlog.log import rotation
 
 rotation.SEGMENT_BYTES = 6000
 

@@ -14,7 +14,7 @@ import traceback
 from itertools import count
 
 import memlog
-from memlog.eventlog import disk
+from memlog.eventlog.files import disk
 from memlog.projector.sqlite import binding
 
 

@@ -18,9 +18,9 @@ from typing import Any, ClassVar, NoReturn, Protocol
 
 import msgspec
 
-from memlog.eventlog.encode import draft
+from memlog.eventlog.codec.encode import draft
 from memlog.eventlog.errors import MemlogError
-from memlog.eventlog.writer import Log
+from memlog.eventlog.log.writer import Log
 from memlog.projector.lifecycle import Projector
 from memlog.projector.sqlite import binding
 from memlog.projector.text.tokens import count_tokens

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from memlog.eventlog import scrub
-from memlog.eventlog.copy_identity import Writer
 from memlog.eventlog.events import MemorySaved, Redacted
-from memlog.eventlog.layout import WRITERS
-from memlog.eventlog.reader import redacted_keys, segments_about
-from memlog.eventlog.seals.close import accept_losses, seal_all
-from memlog.eventlog.seals.file import SealFiles, read_seals
-from memlog.eventlog.seals.losses import Loss, arriving, losses
-from memlog.eventlog.seals.reader import sealed_bytes
-from memlog.eventlog.streams import segments_of
-from memlog.eventlog.verify import LogCheck, check_log
-from memlog.eventlog.writer import Log
+from memlog.eventlog.integrity import scrub
+from memlog.eventlog.integrity.copy_identity import Writer
+from memlog.eventlog.integrity.seal_close import accept_losses, seal_all
+from memlog.eventlog.integrity.seal_file import SealFiles, read_seals
+from memlog.eventlog.integrity.seal_losses import Loss, arriving, losses
+from memlog.eventlog.integrity.seal_reader import sealed_bytes
+from memlog.eventlog.integrity.verify import LogCheck, check_log
+from memlog.eventlog.log.layout import WRITERS
+from memlog.eventlog.log.reader import redacted_keys, segments_about
+from memlog.eventlog.log.streams import segments_of
+from memlog.eventlog.log.writer import Log
 
 
 class Copy:

@@ -5,13 +5,12 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from memlog.eventlog import disk
-from memlog.eventlog.seals.close import seal_all
-from memlog.eventlog.seals.file import SealFiles, read_seals
-from memlog.eventlog.seals.format import FIRST, Seal, encoded, link, seals_in
-from memlog.eventlog.seals.index import SealIndex
-from memlog.eventlog.seals.reader import sealed_bytes
-from memlog.eventlog.writer import Log
+from memlog.eventlog.files import disk
+from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.integrity.seal_file import SealFiles, SealIndex, read_seals
+from memlog.eventlog.integrity.seal_format import FIRST, Seal, encoded, link, seals_in
+from memlog.eventlog.integrity.seal_reader import sealed_bytes
+from memlog.eventlog.log.writer import Log
 
 NAMES = [
     ("memory", "2026-02-24.jsonl"),

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog import disk
 from memlog.eventlog.errors import LogError
-from memlog.eventlog.seals.close import accept_losses, all_losses, seal_all
-from memlog.eventlog.seals.file import SealFiles, read_seals
-from memlog.eventlog.seals.losses import losses, unlike
-from memlog.eventlog.seals.reader import sealed_bytes
+from memlog.eventlog.files import disk
+from memlog.eventlog.integrity.seal_close import accept_losses, all_losses, seal_all
+from memlog.eventlog.integrity.seal_file import SealFiles, read_seals
+from memlog.eventlog.integrity.seal_losses import losses, unlike
+from memlog.eventlog.integrity.seal_reader import sealed_bytes
 
 TODAY = "2026-02-24"
 

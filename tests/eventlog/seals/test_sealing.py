@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog import disk, rotation
 from memlog.eventlog.errors import Busy, LogError
-from memlog.eventlog.seals.close import seal_all
-from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.index import SealIndex
-from memlog.eventlog.seals.measure import measured
-from memlog.eventlog.seals.watch import SealWatch
-from memlog.eventlog.streams import SegmentName, segments_of
-from memlog.eventlog.writer import Log
+from memlog.eventlog.files import disk
+from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.integrity.seal_file import SealIndex, measured, read_seals
+from memlog.eventlog.log import rotation
+from memlog.eventlog.log.rotation import SealWatch
+from memlog.eventlog.log.streams import SegmentName, segments_of
+from memlog.eventlog.log.writer import Log
 
 TODAY, TOMORROW = "2026-02-24", "2026-02-25"
 

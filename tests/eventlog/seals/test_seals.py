@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog import disk
 from memlog.eventlog.errors import Busy
-from memlog.eventlog.seals.file import SealFiles, read_seals
-from memlog.eventlog.seals.format import BLANK, FIRST, Seal, Seals, encoded, link, seals_in
-from memlog.eventlog.seals.measure import measured
-from memlog.eventlog.streams import segments_of
+from memlog.eventlog.files import disk
+from memlog.eventlog.integrity.seal_file import SealFiles, measured, read_seals
+from memlog.eventlog.integrity.seal_format import BLANK, FIRST, Seal, Seals, encoded, link, seals_in
+from memlog.eventlog.log.streams import segments_of
 
 Hold = Callable[[Path], "subprocess.Popen[bytes]"]
 

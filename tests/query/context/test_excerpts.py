@@ -2,9 +2,9 @@
 
 import pytest
 
-from memlog.query.context.excerpts import EXCERPT_TOKENS, Excerpts
+from memlog.query.context.fence import EXCERPT_TOKENS, Excerpts
 from memlog.query.context.token_counters import tokens
-from memlog.query.search.fts_query import parse
+from memlog.query.search.request import parse
 
 LONG = {
     "full stops": ("It rains. " * 400 + "The kettle is broken. " + "It snows. " * 400, "kettle"),

@@ -3,8 +3,7 @@
 import json
 import unicodedata
 
-from memlog.query.context.fence import escaped, marked_json, shown_json
-from memlog.query.context.invisible import is_unseen
+from memlog.query.context.fence import escaped, is_unseen, marked_json, shown_json
 
 IGNORABLE = """
 00AD 034F 061C 115F..1160 17B4..17B5 180B..180D 180E 180F 200B..200F 202A..202E 2060..2064 2065 2066..206F

@@ -6,8 +6,7 @@ import pytest
 
 import memlog
 from memlog.query.facts.answers import NOT_STORED
-from memlog.query.facts.ordinals import ordinal_at
-from memlog.query.facts.question_parser import parse
+from memlog.query.facts.question_parser import ordinal_at, parse
 from tests.support import ask_lines
 
 LEAST_ANSWERED = 180

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import memlog
 from memlog.projector.text.language_files import languages, phrases
-from memlog.query.gate import rules
-from memlog.query.gate.rules import LOOKED_AT, Reason
+from memlog.query import gate
+from memlog.query.gate import LOOKED_AT, Reason
 from tests.support import ask_lines
 from tests.support.examples import examples
 from tests.support.places import FIXTURES, ROOT
@@ -212,9 +212,9 @@ def test_every_phrase_of_the_tables_is_folded_and_stands_once_in_its_table():
 
 
 def test_of_a_text_of_16_mib_the_ends_are_read(monkeypatch):
-    read, work = [], rules.without_code
-    monkeypatch.setattr(rules, "without_code", lambda text, most: read.append(len(text)) or work(text, most))
+    read, work = [], gate.without_code
+    monkeypatch.setattr(gate, "without_code", lambda text, most: read.append(len(text)) or work(text, most))
     for atom in ("```\n", " ", "a;", '{"a":', "(", "at (", "if x("):
         memlog.should_retrieve(atom * (16 * 1024 * 1024 // len(atom)))
     assert len(read) == 7
-    assert max(read) < 3 * rules.LONGEST
+    assert max(read) < 3 * gate.LONGEST

@@ -6,8 +6,8 @@ import pytest
 
 import memlog
 from memlog import DailyEventRecorded, DocumentIndexed, FactStored, MemorySaved, Message
-from memlog.query.search.candidates import Candidate
 from memlog.query.search.copies import same_in_all
+from memlog.query.search.hits import Candidate
 
 QUESTION = "What is the wifi password?"
 SPELLINGS = (QUESTION, "what is the WiFi password", "What is  the\nwifi password!!")

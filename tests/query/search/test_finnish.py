@@ -4,7 +4,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.events import Message
-from memlog.query.search.fts_query import parse
+from memlog.query.search.request import parse
 from tests.support.places import FIXTURES
 
 FOLDER = FIXTURES / "finnish"

@@ -6,8 +6,8 @@ import pytest
 
 import memlog
 from memlog.eventlog.events import MemorySaved, Message
-from memlog.query.search import fts_query
-from memlog.query.search.fts_query import parse
+from memlog.query.search import request
+from memlog.query.search.request import parse
 from tests.support.places import FIXTURES
 
 STRANGERS = ["The boy walks to school.", "Her flight to Oslo was cancelled."]
@@ -329,8 +329,8 @@ def test_a_question_of_16_mib_is_read_to_its_100_000th_character_and_says_so(sto
     store.append([memlog.Message(channel="cli", chat_id="1", role="user", content="green tea")])
     read = []
     for name in ("question_words", "question_names"):
-        work = getattr(fts_query, name)
-        monkeypatch.setattr(fts_query, name, lambda text, work=work: read.append(len(text)) or work(text))
+        work = getattr(request, name)
+        monkeypatch.setattr(request, name, lambda text, work=work: read.append(len(text)) or work(text))
     found = store.search("green " * (16 * 1024 * 1024 // 6), mode="text")
     assert read
     assert max(read) <= 100_000

@@ -3,7 +3,7 @@
 import pytest
 
 import memlog
-from memlog.query.surroundings import MAX_NEIGHBOURS
+from memlog.query.conversations import MAX_NEIGHBOURS
 from tests.support.refusals import refused
 
 PARAGRAPHS = [f"Paragraph {number} is about word{number}. " + "It goes on. " * 4 for number in range(12)]

@@ -7,7 +7,7 @@ from memlog.projector.passages import vectors
 from memlog.projector.passages.index import Shelf
 from memlog.projector.sqlite import connect
 from memlog.query.search import vector_cache
-from memlog.query.search.candidates import SCORE_DIGITS
+from memlog.query.search.hits import SCORE_DIGITS
 from memlog.query.search.nearest import _nearest_chunks
 from memlog.query.search.vector_cache import HeldVectors
 

@@ -14,9 +14,9 @@ from memlog.projector.schema import schema
 from memlog.projector.sqlite import binding
 from memlog.projector.text.analyzer import analysed, written_words
 from memlog.projector.text.marks import first_place, marked_places, marks_of
-from memlog.projector.text.spaceless import is_cjk
 from memlog.projector.text.stemming import is_mostly_latin
-from memlog.query.search.fts_query import parse
+from memlog.projector.text.tokens import is_cjk
+from memlog.query.search.request import parse
 from tests.support.examples import examples
 
 FOUND, NOT = True, False

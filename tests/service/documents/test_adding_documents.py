@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 import memlog
-from memlog.eventlog.quarantine import MAX_LINE
+from memlog.eventlog.log.quarantine import MAX_LINE
 from memlog.projector.lifecycle import Projector
 from memlog.query import documents as queries
 from memlog.service.documents import text_files

@@ -148,7 +148,7 @@ def test_a_renamed_file_keeps_its_vectors_through_the_cache(store, tmp_path, kin
 
 def test_two_processes_that_add_a_folder_at_once_append_each_file_once(store, tmp_path):
     folder = made(tmp_path / "notes", {f"{number}.md": f"number {number}" for number in range(300)})
-    program = "from memlog.cli.main import main; main()"
+    program = "from memlog.cli.process.main import main; main()"
     command = [sys.executable, "-c", program, "--store", store.path, "docs", "add", folder]
     started = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(3)]
     assert [each.wait() for each in started] == [0, 0, 0]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog.eventlog.secrets import kinds_in_line, texts_within
+from memlog.eventlog.secrets.detection import kinds_in_line, texts_within
 from tests.support.canaries import canaries
 
 CANARY = next(each for each in canaries(60) if each.kind == "github-token")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog.eventlog import disk
-from memlog.eventlog.layout import EMBEDDINGS
+from memlog.eventlog.files import disk
+from memlog.eventlog.log.layout import EMBEDDINGS
 from memlog.query.filters import Filters
 from memlog.service.upkeep import forgetting
 from tests.support.refusals import refused

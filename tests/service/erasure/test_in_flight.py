@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import memlog
-from memlog.eventlog import verify as log_verify
-from memlog.eventlog.layout import EMBEDDINGS
-from memlog.eventlog.seals import losses
-from memlog.eventlog.seals.close import seal_all
-from memlog.eventlog.writer import Log
+from memlog.eventlog.integrity import seal_losses
+from memlog.eventlog.integrity import verify as log_verify
+from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.log.layout import EMBEDDINGS
+from memlog.eventlog.log.writer import Log
 from memlog.projector import verify
 from memlog.projector.embedding.cache import VectorCache
 from memlog.projector.lifecycle import Projector
@@ -115,7 +115,7 @@ def test_verify_raises_no_false_alarm_beside_a_scrub(path, monkeypatch):
 
 def test_verify_raises_no_false_alarm_beside_a_scrub_of_a_sealed_segment(path, monkeypatch):
     seal_all(path)
-    happens_once_after(monkeypatch, losses, "read_seals", lambda: forget_and_scrub(path))
+    happens_once_after(monkeypatch, seal_losses, "read_seals", lambda: forget_and_scrub(path))
     with memlog.open(path) as store:
         found = store.maintenance.verify()
     assert (found.problems, found.tampered, found.events) == ([], [], 2)

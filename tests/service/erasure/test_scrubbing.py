@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog.eventlog import disk
-from memlog.eventlog.layout import EMBEDDINGS
-from memlog.eventlog.reader import segments_about
-from memlog.eventlog.seals.file import SealFiles, read_seals
-from memlog.eventlog.seals.measure import measured
+from memlog.eventlog.files import disk
+from memlog.eventlog.integrity.seal_file import SealFiles, measured, read_seals
+from memlog.eventlog.log.layout import EMBEDDINGS
+from memlog.eventlog.log.reader import segments_about
 from memlog.projector.lifecycle import Projector
 from tests.crash.storms.scrubs import victim_process
 

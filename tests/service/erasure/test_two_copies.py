@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 import memlog
-from memlog.eventlog.copy_identity import Writer
-from memlog.eventlog.layout import WATERMARKS, seals_file
-from memlog.eventlog.seals.close import seal_all
-from memlog.eventlog.seals.file import read_seals
-from memlog.eventlog.seals.measure import measured
-from memlog.eventlog.streams import Segment, segments_of
+from memlog.eventlog.integrity.copy_identity import Writer
+from memlog.eventlog.integrity.seal_close import seal_all
+from memlog.eventlog.integrity.seal_file import measured, read_seals
+from memlog.eventlog.log.layout import WATERMARKS, seals_file
+from memlog.eventlog.log.streams import Segment, segments_of
 
 PERSON = "Aino Virtanen"
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 import memlog
-from memlog.eventlog import encode
+from memlog.eventlog.codec import encode
 from tests.support.places import FIXTURES
 
 SAMPLES = FIXTURES / "imports"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog.query.rejected_values import RejectedValue
+from memlog.query.core_memory import RejectedValue
 from memlog.service.llm.tasks.rejection import is_rejected
 from tests.support.provider import Provider
 

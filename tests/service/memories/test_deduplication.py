@@ -5,7 +5,7 @@ import json
 import pytest
 
 import memlog
-from memlog.eventlog.content_ids import derived_memory_id
+from memlog.eventlog.codec.content_ids import derived_memory_id
 from memlog.projector.passages import index
 from tests.support.refusals import refused
 
@@ -320,7 +320,7 @@ def test_long_texts_are_compared_by_their_beginning_and_not_at_all_above_a_limit
 
 
 def test_a_save_waits_for_a_projector_and_does_not_go_by_an_old_read_model(store):
-    from memlog.eventlog.locks import locked
+    from memlog.eventlog.files.locks import locked
 
     store.memories.list()
     with memlog.open(store.path, lock_timeout=0.1) as hurried:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import memlog
-from memlog.eventlog.content_ids import derived_memory_id
+from memlog.eventlog.codec.content_ids import derived_memory_id
 from tests.support.refusals import refused
 
 
@@ -311,7 +311,7 @@ def test_a_touch_of_nothing_is_refused(memories):
 
 
 def test_a_change_waits_for_a_projector_and_does_not_go_by_an_old_read_model(store):
-    from memlog.eventlog.locks import locked
+    from memlog.eventlog.files.locks import locked
 
     store.memories.save("tea", memory_id="m")
     with memlog.open(store.path, lock_timeout=0.1) as hurried:

@@ -1,0 +1,178 @@
+"""memlog append: one event from options, or JSON Lines from stdin."""
+
+import inspect
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import click
+
+from memlog import Position
+from memlog.cli.options.open_store import open_log
+from memlog.cli.options.settings import SettingOption
+from memlog.cli.options.standard_options import Command
+from memlog.cli.output.output import (
+    JSON_ON_TERMINAL_OPTION,
+    STORED,
+    note,
+    one_line,
+    print_done,
+    print_json,
+    says_sentences,
+)
+from memlog.cli.process.error_handler import exit_code_of, failure_of
+from memlog.cli.process.main import LazyCommands
+from memlog.cli.process.stdin import stdin, stdin_text
+from memlog.eventlog.events import TYPES, Event
+from memlog.eventlog.log.quarantine import MAX_LINE
+from memlog.eventlog.log.writer import Log, NumberedLine, RefusedLine, append_lines
+
+_READ = 1024 * 1024
+_COMMIT_LINES = 256
+
+_OPTIONS = (
+    SettingOption("durability", "--durability"),
+    SettingOption("redact", "--redact/--no-redact"),
+    JSON_ON_TERMINAL_OPTION,
+)
+
+
+class _Types(LazyCommands):
+    """A command for each event type, made when it is called: most calls need one of them, or none."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(TYPES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        kind = TYPES.get(cmd_name)
+        return None if kind is None else _command(cmd_name, kind)
+
+
+@click.group(
+    cls=_Types,
+    params=[*_OPTIONS],
+    invoke_without_command=True,
+    subcommand_metavar="[TYPE [OPTIONS]]",
+)
+@click.pass_context
+def append(ctx: click.Context) -> int:
+    """Append events to the log.
+
+    Without a TYPE, events are read from stdin, one JSON object a line, until its end. Each line is answered
+    in order: {"id","stream","segment","offset","durability"} once it is durable, or
+    {"line","id","error":{"code","message","hint","retryable"}}; then the rest goes on and the exit code is
+    65. "conflict" names the event that already has the id, where it is known; "warnings" say what is odd.
+
+    With a TYPE, one event is made of options.
+    """
+    if ctx.invoked_subcommand is not None:
+        return 0
+    log, fd = open_log(ctx), stdin().fileno()
+    worst = refused = 0
+    try:
+        with _progress_of(fd) as tell:
+            for batch in _batches(fd):
+                answers, code = _answered(log, batch)
+                worst = max(worst, code)
+                if says_sentences(ctx):
+                    click.echo("\n".join(one_line(_sentence(answer)) for answer in answers))
+                else:
+                    print_json(*answers)
+                refused += sum(not isinstance(answer, Position) for answer in answers)
+                STORED.acknowledged()
+                tell()
+    finally:
+        log.record_sizes()
+    if refused:
+        lines = "1 line was" if refused == 1 else f"{refused:,} lines were"
+        note(f'{lines} not stored: see the answers with an "error"')
+    return worst
+
+
+@cache
+def _command(name: str, kind: type[Event]) -> click.Command:
+    from memlog.cli.options.event_options import members_of_options, options_of
+
+    @click.pass_context
+    def append_one(ctx: click.Context, /, **given: Any) -> None:  # noqa: ANN401
+        event = members_of_options(kind, given)
+        if event.get("content") == "-":
+            event["content"] = stdin_text()
+        (position,) = open_log(ctx).append([event])
+        print_done(ctx, position, _sentence(position))
+
+    params = [*options_of(kind), *_OPTIONS]
+    return Command(name, callback=append_one, params=params, help=_help_of(kind))
+
+
+def _sentence(answer: Position | dict[str, Any]) -> str:
+    if not isinstance(answer, Position):
+        return f"Line {answer['line']} was not stored: {answer['error'].message}."
+    repeated = " It was stored before, and counts once." if answer.duplicate else ""
+    return f"Stored {answer.id} in {answer.stream}/{answer.segment}.{repeated}"
+
+
+def _help_of(kind: type[Event]) -> str:
+    """The struct's docstring without its list of members."""
+    paragraphs = inspect.cleandoc(kind.__doc__ or "").split("\n\n")
+    return "\n\n".join(text for text in paragraphs if not _describes_members(text))
+
+
+def _describes_members(paragraph: str) -> bool:
+    names, colon, _ = paragraph.partition(": ")
+    return colon != "" and all(name.isidentifier() for name in names.split(", "))
+
+
+def _answered(log: Log, batch: list[NumberedLine]) -> tuple[list[Any], int]:
+    """The answer to each line once it is durable, and the exit code."""
+    answers: list[Any] = []
+    code = 0
+    for number, outcome in append_lines(log, batch):
+        if isinstance(outcome, RefusedLine):
+            named = {"line": number} | ({} if outcome.id is None else {"id": outcome.id})
+            answers.append(named | {"error": failure_of(outcome.error)})
+            code = max(code, exit_code_of(outcome.error))
+        else:
+            answers.append(outcome)
+    return answers, code
+
+
+@contextmanager
+def _progress_of(fd: int) -> Iterator[Callable[[], None]]:
+    """What shows how far a file has been read, where the answers go elsewhere than the terminal."""
+    # Imported here: an event that is made of options has no progress.
+    from memlog.cli.output.progress import progress_line
+
+    status = os.fstat(fd)
+    with progress_line() as line:
+        if line is None or not stat.S_ISREG(status.st_mode) or sys.stdout.isatty():
+            yield lambda: None
+        else:
+            yield lambda: line.show("bytes appended", os.lseek(fd, 0, os.SEEK_CUR), status.st_size)
+
+
+def _batches(fd: int) -> Iterator[list[NumberedLine]]:
+    """The lines that have come, as they come, at most 256 at a time.
+
+    What arrives while one batch is synced is the next: a lone line is acknowledged at once, and a flood
+    shares its syncs.
+    """
+    number, rest, too_long = 0, bytearray(), False
+    while data := os.read(fd, _READ):
+        first, *others = data.split(b"\n")
+        rest += first
+        batch: list[NumberedLine] = []
+        for other in others:
+            number += 1
+            batch.append((number, None if too_long else bytes(rest)))
+            rest, too_long = bytearray(other), False
+        if len(rest) > MAX_LINE:
+            rest, too_long = bytearray(), True
+        for start in range(0, len(batch), _COMMIT_LINES):
+            yield batch[start : start + _COMMIT_LINES]
+    if rest or too_long:
+        yield [(number + 1, None if too_long else bytes(rest))]

@@ -1,0 +1,81 @@
+"""memlog config, init."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+
+from memlog.cli.options.param_types import TEXT
+from memlog.cli.options.providers import sent_to_providers
+from memlog.cli.options.settings import IN_FILE, Settings, file_with_defaults
+from memlog.cli.options.settings_schema import BY_NAME, SETTINGS, as_text, nearest
+from memlog.cli.options.standard_options import Command
+from memlog.cli.output.answer import TextAnswer, printed
+from memlog.cli.output.output import note, printable
+from memlog.eventlog.log.streams import shown
+from memlog.service.engine.create import create_store, notes_beside
+
+
+@click.command(cls=Command)
+@click.argument("name", type=TEXT, required=False)
+@printed
+@click.pass_context
+def config(ctx: click.Context, name: str | None) -> TextAnswer:
+    """Show every setting, its value, and where that comes from; or the value of the setting NAME.
+
+    Options override environment variables, which override memlog.toml in the store's folder, which overrides
+    the defaults. Keys are not shown. The last lines tell which texts are sent to whom.
+    """
+    settings = ctx.ensure_object(Settings)
+    if name is not None:
+        if name not in BY_NAME:
+            said = f"there is no setting {name!r}; did you mean {nearest(name)}?"
+            raise click.BadParameter(said, param_hint="NAME")
+        setting = _described(settings, name)
+        return TextAnswer(
+            setting, text=[printable("" if setting["value"] is None else _text(setting["value"]))]
+        )
+    found = [_described(settings, setting.name) for setting in SETTINGS]
+    sent = sent_to_providers(settings)
+    lines = [f"{each['name']:14} {_text(each['value'])}  ({each['origin']})" for each in found]
+    lines += [f"{each['what']} are sent to {each['to']}" for each in sent] or [
+        "nothing is sent to a provider"
+    ]
+    return TextAnswer({"settings": found, "sent": sent}, text=map(printable, lines))
+
+
+def _described(settings: Settings, name: str) -> dict[str, Any]:
+    value, origin = settings.find(name)
+    if BY_NAME[name].is_secret and value is not None and origin != IN_FILE:
+        value = "…"  # the file has the name of a variable, a variable the key
+    plain = shown(value) if isinstance(value, Path) else value
+    return {"name": name, "value": plain, "origin": origin, "unit": BY_NAME[name].unit}
+
+
+def _text(value: object) -> str:
+    return "none" if value is None else as_text(value)
+
+
+@click.command(cls=Command)
+@printed
+@click.pass_context
+def init(ctx: click.Context) -> TextAnswer:
+    """Create a store's folder with a memlog.toml that lists every setting and its default.
+
+    A .gitignore and a .gitattributes let git copy the log, and nothing that memlog can rebuild. Existing
+    files stay as they are; the lines that these two lack are printed. A store needs no init: the first append
+    creates it, too.
+    """
+    store = ctx.ensure_object(Settings).store
+    done = create_store(store, file_with_defaults())
+    if (notes := notes_beside(store)) is not None:
+        folder = shlex.quote(shown(notes))
+        words = ["memlog", *ctx.ensure_object(Settings).store_options, "import", "memory-folder", str(notes)]
+        note(f"{folder} has notes; to import them: {printable(shlex.join(words))}")
+    what = f"made {', '.join(done.made)}" if done.made else "it exists already: nothing was changed"
+    lines = [printable(f"{done.store}: {what}")]
+    for name, missing in done.missing.items():
+        lines.append(f"{name} was there before; add these lines to it, so that git copies what it should:")
+        lines += missing
+    return TextAnswer(done, text=lines)

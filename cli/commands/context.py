@@ -1,0 +1,89 @@
+"""memlog context."""
+
+import click
+import msgspec
+from msgspec.structs import replace
+
+import memlog
+from memlog.cli.options.open_store import open_store
+from memlog.cli.options.request_options import request_command
+from memlog.cli.options.zone import minute
+from memlog.cli.output.answer import silence
+from memlog.cli.output.output import STORED, note, one_line
+from memlog.service.retrieval.requests import BuildContext
+
+
+@request_command(
+    BuildContext,
+    joined="text",
+    names={"form": "--format"},
+    settings={
+        "timezone": "timezone",
+        "scope": "context_scope",
+        "health_tokens": "context_health_tokens",
+        "preference_tokens": "context_preference_tokens",
+    },
+    opens_store=False,
+)
+@click.option("--json", "as_json", is_flag=True, help="Short for --format json: one JSON document.")
+def context(ctx: click.Context, asked: BuildContext, *, as_json: bool) -> None:
+    form = ctx.get_parameter_source("form")
+    if as_json and asked.form != "json" and form is click.core.ParameterSource.COMMANDLINE:
+        raise click.UsageError(f"json and {asked.form}: the output can have one format only")
+    with open_store(ctx) as store:
+        given = store.context(replace(asked, form="json") if as_json else asked)
+    STORED.acknowledged()  # nobody waits to hear that the access was recorded
+    click.echo(given.text.encode(), nl=False)
+    for said in _notes(given):
+        note(said)
+    if asked.explain:
+        _explain(given)
+
+
+def _notes(given: memlog.Context) -> list[str]:
+    is_explained = given.entries or {"frame", "nothing_relevant"} & given.silent.keys()
+    fits_nothing = any(left.why == "no room" for left in given.left_out)
+    nothing = f"nothing fits {given.max_tokens} tokens" if fits_nothing else "nothing found"
+    notes = [] if is_explained else [nothing]
+    if given.form != "json" or not given.text:
+        notes += [] if given.synced else ["the read model may be behind the log"]
+        notes += silence(given.silent)
+    if given.unrecorded is not None:
+        notes.append(f"not recorded what was given: {given.unrecorded}")
+    return notes
+
+
+def _explain(given: memlog.Context) -> None:
+    """On stderr, since stdout has the context alone."""
+    if given.form == "json":
+        click.echo(msgspec.json.encode({"explain": _explained(given)}), err=True)
+        return
+    note(
+        f"{given.tokens} of {given.max_tokens} tokens ({given.counter}),"
+        f" {given.frame} of them around the entries"
+    )
+    note(f"scope {given.scope}: {one_line(given.scope_why)}")
+    if (time := given.time) is not None:
+        note(f"time {one_line(time.words)}: from {minute(time.since)} to {minute(time.until)}")
+    for entry in given.entries:
+        cited = f"{entry.citation}: " if entry.citation else ""
+        note(f"{cited}{entry.part} {one_line(entry.id)}, {entry.tokens} tokens{_scored(entry.score)}")
+    for left in given.left_out:
+        tokens = f", {left.tokens} tokens" if left.tokens else ""
+        note(f"left out: {left.part} {one_line(left.id)}{tokens}: {one_line(left.why)}{_scored(left.score)}")
+
+
+def _scored(score: memlog.EntryScore | None) -> str:
+    return "" if score is None else f", {score}"
+
+
+def _explained(given: memlog.Context) -> dict[str, object]:
+    members = ("citation", "part", "id", "tokens", "score")
+    return {
+        **{
+            name: getattr(given, name)
+            for name in ("tokens", "max_tokens", "frame", "counter", "scope", "scope_why", "time")
+        },
+        "taken": [{name: getattr(entry, name) for name in members} for entry in given.entries],
+        "left_out": given.left_out,
+    }

@@ -1,0 +1,102 @@
+"""memlog core."""
+
+from collections.abc import Iterator
+
+import click
+from msgspec.structs import asdict
+
+from memlog.cli.commands.extraction import extractions
+from memlog.cli.options.param_types import STDIN
+from memlog.cli.options.request_options import Store, request_command
+from memlog.cli.options.standard_options import Group
+from memlog.cli.options.zone import minute
+from memlog.cli.output.answer import Answer, Columns, Done, list_answer, named_values, rows_answer
+from memlog.cli.output.output import printable
+from memlog.service.engine.operation import required
+from memlog.service.llm.requests import DistilDays
+from memlog.service.memory.conversation_requests import CompressDailyEvents, ListDailyEvents, RecordDailyEvent
+from memlog.service.memory.core import CoreImportReport
+from memlog.service.memory.requests import DeleteCoreValue, GetCoreMemory, ImportCoreMemory, SetCoreValue
+
+
+@click.group(cls=Group)
+def core() -> None:
+    """Read and change the core memory: what an agent always sees, of its user and of itself."""
+
+
+@request_command(GetCoreMemory, group=core, arguments=["section", "key"])
+def get(store: Store, asked: GetCoreMemory) -> Answer:
+    found = required(store.core.get, asked)
+    if isinstance(found, str):
+        record = {"section": asked.section, "key": asked.key, "value": found}
+        return Answer(record, named_values(record), text=[printable(found)])
+    sections = asdict(found) if asked.section is None else {asked.section: found}
+    rows = [(section, key, value) for section, values in sections.items() for key, value in values.items()]
+    return rows_answer(sections, ("section", "key", "value"), rows, [] if rows else ["nothing is set"])
+
+
+@request_command(SetCoreValue, group=core, arguments=["section", "key", "value"])
+def set_(store: Store, asked: SetCoreValue) -> Done:
+    return Done(store.core.set(asked), f"Set {asked.key} of {asked.section}.")
+
+
+@request_command(DeleteCoreValue, group=core, arguments=["section", "key"])
+def delete(store: Store, asked: DeleteCoreValue) -> Done:
+    return Done(required(store.core.delete, asked), f"Deleted {asked.key} of {asked.section}.")
+
+
+@request_command(ImportCoreMemory, group=core, name="import", arguments=["path"])
+def import_(store: Store, asked: ImportCoreMemory) -> Answer:
+    done = store.core.import_file(asked)
+    rows = [
+        (change, each.section, each.key, each.value)
+        for change, values in (("set", done.set), ("deleted", done.deleted), ("kept", done.kept))
+        for each in values
+    ]
+    return rows_answer(done, ("change", "section", "key", "value"), rows, _notes(done))
+
+
+def _notes(done: CoreImportReport) -> Iterator[str]:
+    if not (done.set or done.deleted):
+        yield "already imported" if done.kept else "the file says nothing"
+    if done.other:
+        yield f"kept, and otherwise in the file: {done.other}; --force sets them"
+    if done.skipped:
+        yield f"left out, neither `key: value` nor an item under a heading: {done.skipped} lines"
+
+
+_COLUMNS: Columns = {
+    "day": "event_date",
+    "channel": "channel",
+    "sender": "sender_id",
+    "tokens": "raw_tokens",
+    "compressed": lambda event: minute(event.compressed_at),
+    "id": "id",
+    "summary": "summary",
+}
+
+
+@click.group(cls=Group)
+def daily() -> None:
+    """Record and list daily events: what happened on which day."""
+
+
+@request_command(RecordDailyEvent, group=daily, types={"summary": STDIN})
+def record(store: Store, asked: RecordDailyEvent) -> Done:
+    position = store.daily.record(asked)
+    return Done(position, f"Recorded the daily event {position.id}.")
+
+
+@request_command(ListDailyEvents, group=daily)
+def list_(store: Store, asked: ListDailyEvents) -> Answer:
+    return list_answer("daily_events", store.daily.list(asked), _COLUMNS)
+
+
+@request_command(DistilDays, group=daily)
+def distil(store: Store, asked: DistilDays) -> Answer:
+    return extractions(store.extraction.days(asked))
+
+
+@request_command(CompressDailyEvents, group=daily, arguments=["ids"])
+def compress(store: Store, asked: CompressDailyEvents) -> Done:
+    return Done(store.daily.compress(asked), f"Marked as distilled: {', '.join(asked.ids)}.")

@@ -1,0 +1,99 @@
+"""memlog forget, scrub, secrets."""
+
+from collections.abc import Iterator
+
+import click
+
+import memlog
+from memlog.cli.options.param_types import TEXT
+from memlog.cli.options.request_options import Store, request_command
+from memlog.cli.output.answer import Answer, Columns, list_answer, named_values, records_answer
+from memlog.cli.output.output import counted
+from memlog.cli.process.confirmation import agrees, confirmed
+from memlog.cli.process.stdin import stdin_text
+from memlog.service.upkeep.requests import FindSecrets, Forget, Scrub
+
+
+def _position(line: "memlog.DoomedLine | memlog.SecretPlace") -> str:
+    return f"{line.stream}/{line.segment}:{line.line}"
+
+
+_FORGOTTEN: Columns = {"position": _position, "id": "id", "type": "type", "words": "words"}
+_SECRETS: Columns = {"kind": "kind", "position": _position, "id": "id"}
+_PLACES: Columns = {"file": "file", "offset": "offset"}
+
+
+@request_command(Forget, arguments=["event_id"])
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def forget(store: Store, asked: Forget, *, yes: bool) -> Answer:
+    def agreed(found: "memlog.ForgetReport") -> bool:
+        lines = [f"{_position(line)}  {line.id}  {line.words}" for line in found.lines]
+        return not lines or agrees(f"Forget {counted(len(lines), 'line')}?", lines)
+
+    done = confirmed(store.erasure.forget, asked, agreed, is_yes=yes)
+    # A person who answers no has not requested a dry run.
+    done.dry_run = asked.dry_run
+    return records_answer(done, done.lines, _FORGOTTEN, notes=[*_notes_of_forget(done)])
+
+
+def _notes_of_forget(done: "memlog.ForgetReport") -> Iterator[str]:
+    if not done.lines:
+        yield "nothing to forget" + (": it was forgotten before" if done.already else "")
+    elif done.dry_run:
+        yield f"{counted(len(done.lines), 'line')} would be forgotten"
+    elif done.redacted:
+        yield f"{counted(done.redacted, 'event')} forgotten; memlog scrub overwrites their bytes in the log"
+    else:
+        yield "nothing was forgotten"
+    for position in done.unreachable:
+        yield f"{position} is in no stream: remove its file by hand"
+
+
+@request_command(
+    Scrub,
+    adds="It cannot reach backups, snapshots, git's history and other copies, nor what the disk itself keeps"
+    " of blocks that were given back or written elsewhere.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option(
+    "--prove",
+    type=TEXT,
+    metavar="TEXT",
+    help="Overwrite nothing: search every byte of the store for TEXT, as it is and as JSON may spell it;"
+    " - reads it from stdin. Exit 1 where it is found, or a file could not be read.",
+)
+def scrub(store: Store, asked: Scrub, *, yes: bool, prove: str | None) -> Answer:
+    if prove is not None:
+        if yes:
+            raise click.UsageError("--prove overwrites nothing: there is nothing to say --yes to")
+        proof = store.erasure.prove(stdin_text() if prove == "-" else prove)
+        code = 1 if proof.found or proof.left_out else 0
+        return records_answer(proof, proof.found, _PLACES, notes=[*_notes_of_proof(proof)], exit_code=code)
+
+    def agreed(found: "memlog.ScrubReport") -> bool:
+        what = f"{counted(found.lines, 'line')} in {counted(found.segments, 'segment')}"
+        return agrees(f"Overwrite {what} for ever, and build a new read model?")
+
+    done = confirmed(store.erasure.scrub, asked, agreed, is_yes=yes)
+    values = {name: getattr(done, name) for name in ("lines", "bytes", "segments", "generation", "vectors")}
+    values["result"] = "done" if done.done else "nothing was done"
+    return Answer(done, named_values(values), notes=done.notes)
+
+
+def _notes_of_proof(proof: "memlog.Proof") -> Iterator[str]:
+    read = f"{counted(proof.files, 'file')}, {counted(proof.bytes, 'byte')}"
+    places = counted(len(proof.found), "place")
+    yield f"found in {places} of {read}" if proof.found else f"not found in {read}"
+    for name in proof.git:
+        yield (
+            f"{name}: git's history was not searched, since its objects are compressed;"
+            " docs/copies.md says how to search it and how to begin a new one"
+        )
+    for name in proof.left_out:
+        yield f"{name} is no file, and was not read"
+
+
+@request_command(FindSecrets)
+def secrets(store: Store, asked: FindSecrets) -> Answer:
+    found = store.erasure.secrets(asked)
+    return list_answer("secrets", found, _SECRETS, if_empty="none that memlog knows the shape of")

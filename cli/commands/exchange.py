@@ -1,0 +1,108 @@
+"""memlog import, export."""
+
+from collections.abc import Iterator, Sequence
+
+import click
+from msgspec.structs import replace
+
+import memlog
+from memlog import BadInput
+from memlog.cli.options.open_store import open_store
+from memlog.cli.options.request_options import Store, request_command
+from memlog.cli.options.settings import Settings, projects_folder
+from memlog.cli.options.standard_options import Group
+from memlog.cli.output.answer import Done, TextAnswer
+from memlog.cli.output.output import counted, printable
+from memlog.service.exchange.exchange import projects_of
+from memlog.service.exchange.formats import about, formats, importer
+from memlog.service.exchange.requests import ExportDatabase, ImportData
+from memlog.service.projects import Projects
+
+_UNREADABLE = 65
+
+_FORMATS = "\n\n".join(f"{name}: {about(name)}" for name in formats())
+
+
+class _Account(TextAnswer, frozen=True):
+    """The account of one import, or of one for each project. It ends with 65 where something could not be
+    read or stored.
+
+    nameless: projects whose names no store can have.
+    """
+
+    reports: "Sequence[memlog.ImportReport]" = ()
+    nameless: Sequence[str] = ()
+
+    def print(self, ctx: click.Context) -> int:
+        """Print it, and return the exit code."""
+        is_whole = not self.nameless and not any(done.unreadable or done.refused for done in self.reports)
+        return super().print(ctx) or (0 if is_whole else _UNREADABLE)
+
+
+@request_command(
+    ImportData,
+    arguments=["format", "paths"],
+    adds=f"\n{_FORMATS}\n\nWhere no store and no project is named, each project of chatdo goes into the store"
+    " of the project of its name.\n\nEnds with 65 where something could not be read or stored; the rest"
+    " is in.",
+)
+def import_(store: Store, asked: ImportData) -> _Account:
+    ctx = click.get_current_context()
+    settings = ctx.ensure_object(Settings)
+    project, origin = settings.find("project", of_store=False)
+    projects: Sequence[str] = ()
+    if importer(asked.format).projects is not None:
+        if origin != "default":
+            asked = replace(asked, project=asked.project or project)
+        elif not settings.names_store:
+            projects = projects_of(asked) if asked.project is None else [asked.project]
+    if not projects:
+        done = store.exchange.import_from(asked)
+        return _Account(done, text=[*_told(done)], reports=[done])
+    known = Projects(projects_folder())
+    reports, nameless = [], []
+    for name in projects:
+        try:
+            ctx.obj = settings.at(known.path(name))
+        except BadInput as error:
+            nameless.append(f"left out: {error.message}")
+            continue
+        with open_store(ctx) as own:
+            reports.append(own.exchange.import_from(replace(asked, project=name)))
+    lines = [line for done in reports for line in (f"project  {printable(str(done.project))}", *_told(done))]
+    document = {"projects": reports, "left_out": nameless} if nameless else {"projects": reports}
+    return _Account(document, text=lines, notes=nameless, reports=reports, nameless=nameless)
+
+
+def _told(done: "memlog.ImportReport") -> Iterator[str]:
+    skipped = "".join(f", {count} {reason}" for reason, count in done.skipped.items())
+    yield f"records  {done.found:,} found: {done.used:,} used, {done.unreadable:,} unreadable{skipped}"
+    verb = "would be appended" if done.dry_run else "appended"
+    changed = f" ({done.changed:,} changed since)" if done.changed else ""
+    yield (
+        f"events   {done.events:,} made: {done.appended:,} {verb}, {done.known:,} known{changed},"
+        f" {done.forgotten:,} forgotten, {done.refused:,} refused"
+    )
+    for prefix in done.prefixes:
+        yield f"source   another one has the same ids: those of this one begin with {prefix}/"
+    for name, count in sorted(done.types.items()):
+        yield f"         {count:,} {name}"
+    for name, count in sorted(done.unknown_columns.items()):
+        yield f"left out {name}: {counted(count, 'row')}"
+    for problem in done.problems:
+        yield f"problem  {problem.where}: {problem.why}"
+    more = done.unreadable + done.refused + done.changed - len(done.problems)
+    if more > 0:
+        yield f"         and {more:,} more"
+
+
+@click.group(cls=Group)
+def export() -> None:
+    """Write what the store holds for other programs."""
+
+
+@request_command(ExportDatabase, group=export, name="sqlite", arguments=["path"])
+def export_sqlite(store: Store, asked: ExportDatabase) -> Done:
+    done = store.exchange.export_sqlite(asked)
+    rows = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in done.tables.items())
+    return Done(done, f"Wrote {rows} to {done.path}.")

@@ -1,0 +1,89 @@
+"""memlog buffer, extract, prompts."""
+
+import sys
+from collections.abc import Sequence
+
+import click
+from msgspec.structs import replace
+
+import memlog
+from memlog.cli.options.request_options import Store, request_command
+from memlog.cli.options.standard_options import Group
+from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer
+from memlog.cli.output.output import note, one_line, printable
+from memlog.cli.process.confirmation import agrees
+from memlog.service.llm.requests import DistilMessages, ListBuffers, ShowPrompt
+
+EXTRACTIONS: Columns = {
+    "chat": "chat",
+    "day": "date",
+    "messages": "messages",
+    "requests": "requests",
+    "saved": "saved",
+    "merged": "merged",
+    "known": "known",
+    "below": "below",
+    "refused": "refused",
+    "tokens": lambda report: report.tokens_in + report.tokens_out,
+    "set aside": "set_aside",
+    "summary": lambda report: one_line(report.summary or ""),
+}
+
+
+PLAN: Columns = {name: EXTRACTIONS[name] for name in ("chat", "messages", "requests", "tokens")}
+
+
+@request_command(DistilMessages, names={"unbounded": "--yes"})
+def extract(store: Store, asked: DistilMessages) -> Answer:
+    yes = asked.unbounded
+    is_first = sys.stdin is not None and sys.stdin.isatty() and store.jobs.list()[0].last is None
+    if asked.dry_run or (is_first and not yes):
+        plan = [each for each in store.extraction.run(replace(asked, dry_run=True)) if not each.set_aside]
+        is_history = sum(each.requests for each in plan) > 1
+        if asked.dry_run or (is_history and not agrees(f"Send {_sum_of(plan)}?")):
+            note(_sum_of(plan) if asked.dry_run else "nothing was sent")
+            return list_answer("extractions", plan, PLAN, if_empty="nothing to distil")
+        yes = is_history
+    return extractions(store.extraction.run(replace(asked, unbounded=yes)))
+
+
+def extractions(reports: "Sequence[memlog.ExtractionReport]") -> Answer:
+    """Answer with what was distilled, and a note of what was set aside."""
+    notes = []
+    for report in reports:
+        if report.set_aside and report.extraction_id is None:
+            notes.append(f"{report.messages} wait: {report.set_aside}")
+    if whys := [report.set_aside for report in reports if report.set_aside and report.extraction_id]:
+        notes += [f"{len(whys)} set aside until tomorrow (UTC), the last: {whys[-1]}; --retry asks again"]
+    return list_answer("extractions", reports, EXTRACTIONS, notes=notes, if_empty="nothing to distil")
+
+
+def _sum_of(plan: "list[memlog.ExtractionReport]") -> str:
+    messages, requests, tokens = (
+        sum(getattr(each, name) for each in plan) for name in ("messages", "requests", "tokens_in")
+    )
+    return f"{messages:,} messages, {requests:,} requests, about {tokens:,} tokens without the answers"
+
+
+@request_command(ListBuffers)
+def buffer(store: Store, asked: ListBuffers) -> Answer:
+    columns: Columns = {
+        "chat": "chat",
+        "messages": lambda each: len(each.messages),
+        "since": lambda each: each.messages[0].ts,
+        "until": lambda each: each.messages[-1].ts,
+    }
+    return list_answer(
+        "buffers", store.extraction.buffer(asked), columns, if_empty="every message is distilled"
+    )
+
+
+@click.group(cls=Group)
+def prompts() -> None:
+    """Show the prompts of the language model."""
+
+
+@request_command(ShowPrompt, group=prompts, arguments=["name"])
+def show(store: Store, asked: ShowPrompt) -> TextAnswer:
+    found = store.extraction.prompt(asked)
+    return TextAnswer(found, text=[f"# {found.id}", "", printable(found.text)])

@@ -1,0 +1,40 @@
+"""memlog decay, prune."""
+
+from memlog.cli.commands.memories import COLUMNS
+from memlog.cli.options.request_options import Store, request_command
+from memlog.cli.output.answer import Answer, Columns, Done, records_answer
+from memlog.cli.output.output import counted
+from memlog.service.memory.fading import DecayMemories, PruneMemories, PruneReport
+
+_COLUMNS: Columns = {
+    "relevance": lambda memory: f"{memory.relevance:.6f}",
+    **{name: COLUMNS[name] for name in ("salience", "freshness", "importance")},
+    "age": lambda memory: counted(memory.age_days, "day"),
+    **{name: COLUMNS[name] for name in ("category", "id", "title")},
+}
+
+
+@request_command(DecayMemories)
+def decay(store: Store, asked: DecayMemories) -> Done:
+    done = store.memories.decay(asked)
+    is_repeated = done.position is None
+    return Done(done, "Memories were faded today already." if is_repeated else "Faded memories by one day.")
+
+
+@request_command(
+    PruneMemories,
+    names={"categories": "--category"},
+    settings={"threshold": "archive_threshold"},
+    adds="\nIt does not ask: memlog memory list --archived shows them.",
+)
+def prune(store: Store, asked: PruneMemories) -> Answer:
+    done = store.memories.prune(asked)
+    return records_answer(done, done.memories, _COLUMNS, notes=[_note(done)])
+
+
+def _note(done: PruneReport) -> str:
+    if not done.memories:
+        return "nothing has faded so far"
+    count = len(done.memories) if done.dry_run else done.archived
+    memories = f"{count} {'memory' if count == 1 else 'memories'}"
+    return f"{memories} {'would be archived' if done.dry_run else 'archived'}"

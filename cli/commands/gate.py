@@ -1,0 +1,32 @@
+"""memlog gate."""
+
+import click
+import msgspec
+
+from memlog import should_retrieve
+from memlog.cli.options.param_types import TEXT
+from memlog.cli.options.standard_options import Command
+from memlog.cli.output.answer import Answer, named_values, printed
+from memlog.cli.process.stdin import stdin_text
+
+
+@click.command(cls=Command)
+@click.argument("text", type=TEXT, required=False)
+@printed
+def gate(text: str | None) -> Answer:
+    """Decide whether a search of the memory is worth it for TEXT, or for stdin without TEXT or with -.
+
+    It is for questions, for words about memory, and for texts with enough content, in Chinese, English,
+    Finnish, German, Russian, Spanish and Swedish. It is not for greetings, acknowledgements, pure code and
+    very short texts. Fixed rules decide, without a model or a store. The exit code is 0 if it is worth it,
+    else 1.
+    """
+    said = stdin_text() if text in (None, "-") else str(text)
+    found = should_retrieve(said)
+    told = f" ({found.words})" if found.words else ""
+    return Answer(
+        document=found,
+        table=named_values(msgspec.structs.asdict(found)),
+        text=[f"{'yes' if found else 'no'}: {found.reason}{told}"],
+        exit_code=0 if found else 1,
+    )

@@ -1,0 +1,128 @@
+"""memlog jobs."""
+
+import plistlib
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from memlog.cli.options.request_options import Store, request_command
+from memlog.cli.options.settings import Settings
+from memlog.cli.options.standard_options import Command, Group
+from memlog.cli.options.zone import minute
+from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer, printed
+from memlog.cli.output.output import asks_for_json, note
+from memlog.service.llm.requests import ListJobRuns, ListJobs, RunJobs
+
+EVERY = 15
+"""Minutes between two looks. Each does what is due, and that alone."""
+
+UNITS = {
+    "systemd": (
+        "memlog-jobs.service and memlog-jobs.timer in ~/.config/systemd/user, then run: systemctl --user"
+        " enable --now memlog-jobs.timer; loginctl enable-linger"
+    ),
+    "cron": "the table that crontab -e edits",
+    "launchd": (
+        "~/Library/LaunchAgents/memlog.jobs.plist, then run: launchctl load"
+        " ~/Library/LaunchAgents/memlog.jobs.plist"
+    ),
+}
+"""The hosts, and where the text goes."""
+
+
+def unit(host: str, command: Sequence[str]) -> str:
+    """The text that has a host run a command."""
+    if host == "systemd":
+        # https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html#Command%20lines
+        started = " ".join(_of_systemd(word) for word in command)
+        return (
+            "# memlog-jobs.service\n[Unit]\nDescription=memlog runs the jobs that are due\n\n"
+            f"[Service]\nType=oneshot\nExecStart={started}\n# Another process runs them.\n"
+            "SuccessExitStatus=75\n\n"
+            "# memlog-jobs.timer\n[Unit]\nDescription=memlog looks for jobs that are due\n\n"
+            f"[Timer]\nOnCalendar=*:0/{EVERY}\nPersistent=true\n\n[Install]\nWantedBy=timers.target\n"
+        )
+    if host == "cron":
+        # cron takes % for a new line.
+        return f"*/{EVERY} * * * * {shlex.join(command)}\n".replace("%", "\\%")
+    agent = {
+        "Label": "memlog.jobs",
+        "ProgramArguments": [*command],
+        "StartInterval": EVERY * 60,
+        "ProcessType": "Background",
+    }
+    return plistlib.dumps(agent, sort_keys=False).decode()
+
+
+def _of_systemd(word: str) -> str:
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return escaped if escaped == shlex.quote(word) else f'"{escaped}"'
+
+
+def _steps(of: Any) -> str:  # noqa: ANN401 - a job, a run or a report
+    """`decay 4, daily events skipped: no language model is configured`."""
+    told = []
+    for step in of.steps:
+        text = f"{step.name} {step.count if step.outcome == 'done' else step.outcome}"
+        told.append(text if step.why is None else f"{text}: {step.why}")
+    return ", ".join(told)
+
+
+_JOBS: Columns = {
+    "job": "name",
+    "due": "due",
+    "next": lambda job: minute(job.next),
+    "last": lambda job: minute(job.last),
+    "for": "period",
+    "steps": _steps,
+}
+_RUNS: Columns = {"ran": lambda run: minute(run.ts), "job": "job", "for": "period", "steps": _steps}
+_REPORTS: Columns = {"job": "job", "for": "period", "steps": _steps}
+
+
+@click.group(cls=Group)
+def jobs() -> None:
+    """List and run what memlog does by itself, by day and by week."""
+
+
+@request_command(ListJobs, group=jobs)
+def list_(store: Store, asked: ListJobs) -> Answer:
+    return list_answer("jobs", store.jobs.list(asked), _JOBS)
+
+
+@request_command(RunJobs, group=jobs, arguments=["job"])
+def run(store: Store, asked: RunJobs) -> Answer:
+    return list_answer("reports", store.jobs.run(asked), _REPORTS, if_empty="nothing is due")
+
+
+@request_command(ListJobRuns, group=jobs)
+def log(store: Store, asked: ListJobRuns) -> Answer:
+    return list_answer("runs", store.jobs.log(asked), _RUNS, if_empty="no such run yet")
+
+
+@jobs.command(cls=Command)
+@click.option("--systemd", "host", flag_value="systemd", help="A service and a timer of systemd.")
+@click.option("--cron", "host", flag_value="cron", help="A line of a crontab.")
+@click.option("--launchd", "host", flag_value="launchd", help="An agent of launchd.")
+@printed
+@click.pass_context
+def schedule(ctx: click.Context, host: str | None) -> TextAnswer:
+    """Print the unit that has a host run the jobs of this store, and say where it goes.
+
+    For a store that neither `memlog watch` nor `memlog serve` looks after. The host calls `memlog jobs run`
+    every 15 minutes, which does what is due.
+    """
+    if host is None:
+        raise click.UsageError("which host? --systemd, --cron or --launchd")
+    program = shutil.which(sys.argv[0]) or "memlog"
+    command = [str(Path(program).absolute()), "-q", *ctx.ensure_object(Settings).store_options, "jobs", "run"]
+    text = unit(host, command)
+    if not asks_for_json(ctx):
+        note(f"put this into {UNITS[host]}")
+        note("the host starts it without your variables: settings and keys must stand in files")
+    return TextAnswer({"host": host, "place": UNITS[host], "unit": text}, text=[text.rstrip("\n")])

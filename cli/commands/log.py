@@ -1,0 +1,113 @@
+"""memlog log: the log itself, without a read model."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import click
+import msgspec
+
+from memlog.cli.options.param_types import CHAT, END, TEXT, TIME
+from memlog.cli.options.settings import Settings
+from memlog.cli.options.standard_options import Group
+from memlog.cli.output.answer import JSON_OPTION
+from memlog.cli.output.output import note, print_lines, printable
+from memlog.eventlog.limits import MOST
+from memlog.service.engine.read_log import LogEntry, LogReader, fault_of, members_of
+
+
+@click.group(cls=Group)
+def log() -> None:
+    """Read the log itself. It needs no read model, and works while others write."""
+
+
+_OPTIONS = (
+    click.Option(["--stream"], type=TEXT, help="Only this stream, such as conversations/telegram_123456."),
+    click.Option(
+        ["--chat"], type=CHAT, metavar="CHANNEL:CHAT_ID", help="Only the streams of this conversation."
+    ),
+    click.Option(["--raw"], is_flag=True, help="Print lines unchanged, byte for byte."),
+    click.Option(["--positions"], is_flag=True, help="Add the position of each event."),
+    JSON_OPTION,
+)
+
+
+@log.command(params=[*_OPTIONS])
+@click.option(
+    "--since",
+    type=TIME,
+    help="Only events from this time on: 2026-02-24, RFC 3339, or words such as last week.",
+)
+@click.option(
+    "--until",
+    type=END,
+    help="Only events before this time, or up to the end of this day, or of what words mean.",
+)
+def cat(*, since: str | None, until: str | None, raw: bool, positions: bool, **streams: Any) -> None:  # noqa: ANN401
+    """Print events as JSON, one per line, in the order in which they happened.
+
+    Each event is printed once, in the current schema; redacted events are left out. With --raw, the lines of
+    each stream are printed unchanged, including duplicates. Lines without an event are reported on stderr.
+    """
+    reader = _reader(raw=raw, positions=positions, **streams)
+    left_out: Counter[str] = Counter()
+
+    def leave_out(entry: LogEntry, why: str) -> None:
+        left_out[why] += 1
+        if why != "duplicate":
+            note(f"{entry.position}: {why}")
+
+    entries = reader.lines() if raw else reader.events(leave_out)
+    print_lines(
+        _printed(entry, raw=raw, positions=positions)
+        for entry in _readable(entries)
+        if (since or "") <= entry.ts and (until is None or entry.ts < until)
+    )
+    if left_out["duplicate"]:
+        note(f"{left_out['duplicate']} lines repeat an event, which is printed once")
+
+
+@log.command(params=[*_OPTIONS])
+@click.option(
+    "-n",
+    "lines",
+    type=click.IntRange(0, MOST),
+    default=10,
+    show_default=True,
+    help="The number of lines.",
+)
+@click.option("-f", "--follow", is_flag=True, help="Keep printing new lines, until Ctrl-C.")
+def tail(*, lines: int, follow: bool, raw: bool, positions: bool, **streams: Any) -> None:  # noqa: ANN401
+    """Print the newest lines of the log; with -f, then each line that any process appends.
+
+    Redacted events are left out; --raw prints every line.
+    """
+    reader = _reader(raw=raw, positions=positions, **streams)
+    for entries in reader.follow(lines, note, all=raw) if follow else [reader.last(lines, all=raw)]:
+        print_lines(_printed(entry, raw=raw, positions=positions) for entry in _readable(entries))
+
+
+def _reader(*, stream: str | None, chat: tuple[str, str] | None, raw: bool, positions: bool) -> LogReader:
+    if raw and positions:
+        raise click.UsageError("--raw prints lines unchanged, without --positions")
+    if stream is not None and chat is not None:
+        raise click.UsageError("--stream and --chat exclude each other")
+    return LogReader(click.get_current_context().ensure_object(Settings).store, stream=stream, chat=chat)
+
+
+def _readable(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:
+    """`entries` without the bad ones, which are named on stderr."""
+    for entry in entries:
+        fault = fault_of(entry)
+        if fault is not None:
+            note(f"{entry.position}: {fault}")
+        else:
+            yield entry
+
+
+def _printed(entry: LogEntry, *, raw: bool, positions: bool) -> bytes:
+    if raw:
+        line = entry.line.data or b""
+        return printable(line.decode(errors="replace")).encode() if sys.stdout.isatty() else line
+    return msgspec.json.encode(members_of(entry, position=positions))

@@ -1,0 +1,236 @@
+"""memlog digest, doctor, embed, project, quarantine, seal, stats, status, verify."""
+
+from collections.abc import Iterator, Sequence
+
+import click
+from msgspec.structs import asdict, replace
+
+import memlog
+from memlog.cli.options.open_store import open_log
+from memlog.cli.options.request_options import Store, request_command
+from memlog.cli.options.zone import minute
+from memlog.cli.output.answer import (
+    Answer,
+    Columns,
+    TextAnswer,
+    list_answer,
+    named_values,
+    records_answer,
+    silence,
+)
+from memlog.cli.output.help_pages import calls_in_commands, in_commands
+from memlog.cli.output.output import note, one_line
+from memlog.cli.process.error_handler import LOSS
+from memlog.service.upkeep.requests import (
+    CountStats,
+    Digest,
+    Embed,
+    Examine,
+    ListQuarantine,
+    Replay,
+    SealLog,
+    ShowStatus,
+    Verify,
+)
+
+_SHOWN = 20
+"""Things that are set aside, by name; --json has all."""
+
+
+@request_command(Digest)
+def digest(store: Store, asked: Digest) -> Answer:
+    found = store.maintenance.digest(asked)
+    record = {"digest": found, "content": asked.content}
+    return Answer(record, named_values(record), text=[found])
+
+
+@request_command(Examine, adds="Exit 1 where there is a problem. `verify` reads every byte of the log.")
+def doctor(store: Store, asked: Examine) -> Answer:
+    # Imported here: the other commands do not examine the machine.
+    from memlog.service.upkeep.doctor import is_well
+
+    findings = [
+        replace(each, finding=calls_in_commands(each.finding), remedy=in_commands(each.remedy))
+        for each in store.maintenance.examine(asked)
+    ]
+    columns = {"check": "check", "state": "state", "finding": "finding", "remedy": "remedy"}
+    document = {"ok": is_well(findings), "findings": findings}
+    return records_answer(document, findings, columns, exit_code=0 if is_well(findings) else 1)
+
+
+@request_command(Embed)
+def embed(store: Store, asked: Embed) -> TextAnswer:
+    report = store.maintenance.embed(asked)
+    counts = _vectors(report.computed, report.cached, report.pending)
+    counts += f", {report.withheld} without one" if report.withheld else ""
+    text = [f"vectors      {counts}"]
+    if report.set_aside:
+        text.append(f"set aside    {_some_of(report.set_aside)}")
+    return TextAnswer(report, text=text, notes=silence(report.silent))
+
+
+def _some_of(names: list[str]) -> str:
+    more = f", and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"{', '.join(names[:_SHOWN])}{more}"
+
+
+@request_command(Replay)
+def project(store: Store, asked: Replay) -> Answer:
+    report = store.maintenance.project(asked)
+    values: dict[str, object] = {"rebuilt": report.rebuilt} if report.rebuilt else {}
+    values |= {
+        "events": f"{report.events} read, {report.rows} in the read model",
+        "duplicates": report.duplicates,
+        "conflicts": report.conflicts,
+        "quarantined": report.quarantined,
+        "NUL runs": report.nul_runs,
+        "vectors": _vectors(report.vectors_computed, report.vectors_cached, report.vectors_pending),
+        "seconds": f"{report.seconds:.2f}",
+    }
+    return Answer(report, named_values(values), notes=[*report.notes, *silence(report.silent)])
+
+
+def _vectors(computed: int, cached: int, pending: int) -> str:
+    return f"{computed} computed, {cached} from the cache, {pending} to do"
+
+
+@request_command(ListQuarantine)
+def quarantine(store: Store, asked: ListQuarantine) -> Answer:
+    columns: Columns = {
+        "segment": lambda line: f"{line.stream}/{line.segment}",
+        "offset": "offset",
+        "bytes": "bytes",
+        "reason": "reason",
+        "explanation": lambda line: calls_in_commands(store.maintenance.explain(line)),
+    }
+    lines = store.maintenance.quarantine(asked)
+    return list_answer("lines", lines, columns, if_empty="no line is quarantined")
+
+
+@request_command(
+    SealLog,
+    adds="Exit 3 where a sealed segment is gone or shorter, or where bytes that were read of one without a"
+    " seal are gone or changed, until they are put back or the loss is accepted.",
+    opens_store=False,
+)
+def seal(ctx: click.Context, asked: SealLog) -> TextAnswer:
+    # Imported here: the other commands do not seal.
+    from memlog.service.upkeep.maintenance import seal as seal_log
+
+    done = seal_log(open_log(ctx), accept_loss=asked.accept_loss)
+    for loss in done.lost:
+        note(f"{loss.stream}/{loss.why}")
+    return TextAnswer(done, text=_seal_lines(done), exit_code=LOSS if done.lost else 0)
+
+
+def _seal_lines(report: "memlog.SealReport") -> Iterator[str]:
+    for each in report.sealed:
+        yield one_line(f"{each.stream}/{each.segment}: {each.bytes} bytes in {each.lines} lines")
+    yield from (one_line(f"{loss.stream}/{loss.why}") for loss in report.accepted)
+    yield f"sealed       {len(report.sealed)}"
+    if report.accepted:
+        yield f"accepted     {len(report.accepted)}"
+
+
+@request_command(CountStats)
+def stats(store: Store, asked: CountStats) -> Answer:
+    found = store.maintenance.stats(asked)
+    return Answer(found, named_values(dict(_counts(found))))
+
+
+def _counts(found: "memlog.Stats") -> Iterator[tuple[str, object]]:
+    for member, value in asdict(found).items():
+        if member == "counters":
+            yield from value.items()
+        elif isinstance(value, dict):
+            yield from ((f"{member.replace('_', ' ')}: {name}", count) for name, count in value.items())
+        else:
+            yield member.replace("_", " "), value
+
+
+@request_command(ShowStatus)
+def status(store: Store, asked: ShowStatus) -> Answer:
+    found = store.maintenance.status(asked)
+    return Answer(found, named_values(status_values(found)), notes=silence(found.silent))
+
+
+def status_values(found: "memlog.Status") -> dict[str, object]:
+    """The members of a status by name, for people."""
+    values = {
+        name.replace("_", " "): "none" if value is None else value
+        for name, value in asdict(found).items()
+        if name not in ("silent", "providers", "set_aside", "vectors_set_aside")
+    }
+    if found.vectors_set_aside:
+        values["vectors set aside"] = _some_of(found.vectors_set_aside)
+    return values | dict(map(_provider, found.providers)) | _set_aside(found.set_aside)
+
+
+def _set_aside(found: "Sequence[memlog.SetAside]") -> dict[str, object]:
+    """Return a row for each of the first things that are set aside, and how many there are."""
+    if not found:
+        return {}
+    rows: dict[str, object] = {
+        f"set aside {number}": f"{each.task} {each.chat or each.event_ids[0]}: {each.why}"
+        for number, each in enumerate(found[:_SHOWN], 1)
+    }
+    return {"set aside": f"{len(found)} until {minute(found[0].until)}"} | rows
+
+
+def _provider(state: "memlog.ProviderState") -> tuple[str, str]:
+    where = " ".join(filter(None, (state.type, state.model, state.base_url)))
+    if not state.failures:
+        return state.role, f"{where}: no failure"
+    rests = f"; it is not asked before {state.rests_until}" if state.rests_until else ""
+    return (
+        state.role,
+        f"{where}: {state.failures} failures, the last at {state.failed_at}: {state.error}{rests}",
+    )
+
+
+@request_command(
+    Verify,
+    adds="Exit 1 where the read model differs, where a line was changed after it was written, or where the"
+    " cache is damaged; exit 3 where a seal is broken or missing, or a sealed segment is unlike its seal.",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit 1 also where lines are quarantined, doubled, in conflict or among NUL bytes.",
+)
+def verify(store: Store, asked: Verify, *, strict: bool) -> Answer:
+    found = store.maintenance.verify(asked)
+    for name in ("notes", "problems", "tampered"):
+        setattr(found, name, [*map(calls_in_commands, getattr(found, name))])
+    unused = f" ({found.unused_vectors} of texts that no passage has)" if found.unused_vectors else ""
+    values = {
+        "digest": found.digest or "none",
+        "replayed": found.replayed or "none",
+        "events": found.events,
+        "duplicates": found.duplicates,
+        "conflicts": found.conflicts,
+        "quarantined": sum(found.quarantined.values()),
+        **{f"- {reason}": count for reason, count in found.quarantined.items()},
+        "NUL runs": len(found.nul_runs),
+        "vectors": f"{found.vectors}, {found.missing_vectors} to do, {found.withheld_vectors} withheld,"
+        f" {found.cached_vectors}{unused} in the cache",
+        "seals": found.seals,
+        "result": _result(found),
+    }
+    passed = found.ok and (found.is_spotless or not strict)
+    nuls = (
+        f"{run.stream}/{run.segment} (byte {run.offset}): {run.bytes} NUL bytes, left by a power cut"
+        for run in found.nul_runs
+    )
+    return Answer(
+        document={"ok": found.ok} | asdict(found),
+        table=named_values(values),
+        notes=[*found.notes, *found.problems, *found.tampered, *nuls],
+        exit_code=LOSS if found.tampered else int(not passed),
+    )
+
+
+def _result(found: "memlog.Verification") -> str:
+    if found.ok:
+        return "well, not compared" if found.digest is None else "equal"
+    return "loss or tampering" if found.tampered else "not well"

@@ -1,0 +1,123 @@
+"""memlog mcp."""
+
+import json
+import sys
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import memlog
+from memlog.cli.options.open_store import store_opener
+from memlog.cli.options.settings import Settings, projects_folder
+from memlog.cli.options.standard_options import Command
+from memlog.cli.output.answer import JSON_OPTION
+from memlog.cli.output.output import asks_for_json, note, print_json, with_options
+from memlog.cli.process.error_handler import end_with
+from memlog.eventlog.errors import BadInput
+
+if TYPE_CHECKING:
+    from memlog.service.adapters.remote_store import RemoteStore, RunningServer
+
+HOSTS = {
+    "claude-code": (
+        ".mcp.json of a project; for every project run: claude mcp add --scope user memlog -- memlog mcp"
+    ),
+    "codex": "~/.codex/config.toml",
+    "cursor": "~/.cursor/mcp.json, or .cursor/mcp.json of a project",
+    "opencode": "~/.config/opencode/opencode.json, or opencode.json of a project (1.x: no servers)",
+    "vscode": ".vscode/mcp.json of a workspace, or mcp.json of the user profile",
+}
+"""The hosts, and the file that holds the entry of each."""
+
+
+def entry(host: str, command: Sequence[str]) -> str:
+    """The entry of a host that starts a command, with its newline."""
+    program, *args = command
+    if host == "codex":
+        # A JSON string is a basic string of TOML, and so is a list of them.
+        return (
+            f"[mcp_servers.memlog]\ncommand = {json.dumps(program)}\n"
+            f"args = {json.dumps(args, ensure_ascii=False)}\n"
+        )
+    stdio: dict[str, Any] = {"command": program, "args": args}
+    entries: dict[str, dict[str, Any]] = {
+        "claude-code": {"mcpServers": {"memlog": {"type": "stdio"} | stdio}},
+        "cursor": {"mcpServers": {"memlog": stdio}},
+        "opencode": {"mcp": {"servers": {"memlog": {"type": "local", "command": [*command]}}}},
+        "vscode": {"servers": {"memlog": {"type": "stdio"} | stdio}},
+    }
+    return json.dumps(entries[host], indent=2, ensure_ascii=False) + "\n"
+
+
+_EXTRA = "pip install 'memlog-store[mcp]'"
+
+
+@click.command(cls=Command)
+@click.option(
+    "--print-config",
+    "host",
+    type=click.Choice([*HOSTS]),
+    help="Print the entry that starts this server in the settings of a host, and say where it goes.",
+)
+@with_options(JSON_OPTION)
+@click.pass_context
+def mcp(ctx: click.Context, host: str | None) -> None:
+    """Serve the tools of the store to the agent that starts this command, over MCP.
+
+    The host of the agent starts it, and talks to it on stdin and stdout: docs/agents.md has the entry for
+    each. If `memlog serve` runs for the store, calls are passed on to it. With --json, --print-config prints
+    {"host","file","entry"}.
+    """
+    settings = ctx.ensure_object(Settings)
+    if host is not None:
+        text = entry(host, ["memlog", *settings.store_options, "mcp"])
+        if asks_for_json(ctx):
+            print_json({"host": host, "file": HOSTS[host], "entry": text})
+            return
+        note(f"put this into {HOSTS[host]}")
+        click.echo(text, nl=False)
+        return
+    try:
+        from memlog.service.adapters.mcp.server import OneStore, mcp_server, serve_stdio
+    except ImportError as error:
+        raise BadInput(f"the MCP server needs {error.name}, which is not installed", hint=_EXTRA) from error
+    if sys.stdin.isatty():
+        note("waiting for a client on stdin; Ctrl-D ends it. A host starts this command: --print-config HOST")
+    # Imported here: it imports this module.
+    from memlog.cli.process.main import PARENT
+
+    path = settings.store
+    store = OneStore(lambda: store_opener(ctx)(path), lambda: _connected(settings))
+    try:
+        serve_stdio(mcp_server(store.run, memlog.__version__), PARENT)
+    finally:
+        end_with(store.close)
+
+
+def _connected(settings: Settings) -> "RemoteStore | None":
+    """A connection to the server that runs for the store; None without one."""
+    # Imported here: a store that nobody serves needs none of it.
+    from urllib.parse import unquote
+
+    from memlog.service.adapters.remote_store import running_server, servers_folder
+
+    path, project = settings.store.absolute(), "default"
+    try:
+        found = running_server(servers_folder(), path)
+        if found is None and path.parent == projects_folder().absolute():
+            found, project = running_server(servers_folder(), path.parent), unquote(path.name)
+        if found is None or found.version != memlog.__version__:
+            return None
+        return _connection(found, project)
+    except (OSError, RuntimeError, memlog.MemlogError):  # the store itself says what is wrong, if anything
+        return None
+
+
+@lru_cache(maxsize=1)
+def _connection(server: "RunningServer", project: str) -> "RemoteStore | None":
+    from memlog.service.adapters.remote_store import RemoteStore
+
+    connection = server.connection(project)
+    return None if connection is None else RemoteStore(connection)

@@ -1,0 +1,205 @@
+"""memlog memory."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+from msgspec.structs import asdict, replace
+
+import memlog
+from memlog.cli.options.open_store import open_log, open_store
+from memlog.cli.options.param_types import STDIN
+from memlog.cli.options.request_options import Store, request_command
+from memlog.cli.options.standard_options import Group
+from memlog.cli.options.zone import minute
+from memlog.cli.output.answer import Answer, Columns, Done, list_answer, named_values, records_answer
+from memlog.cli.output.output import bold, dim, one_line, printable
+from memlog.eventlog.events import MemorySaved
+from memlog.service.engine.requests import Request, event_of
+from memlog.service.memory.requests import (
+    ArchiveMemory,
+    DeleteMemory,
+    GetMemory,
+    ListConflicts,
+    ListMemories,
+    SaveMemory,
+    ShowHistory,
+    TouchMemories,
+    UnmergeMemory,
+    UpdateMemory,
+)
+from memlog.service.memory.save import save as save_memory
+
+_DIGITS = 6
+_TYPES = {"content": STDIN}
+
+COLUMNS: Columns = {
+    "salience": lambda memory: f"{memory.salience:.3f}",
+    "freshness": lambda memory: f"{memory.freshness:.3f}",
+    "importance": lambda memory: f"{memory.importance:.2f}",
+    "relevance": lambda memory: f"{memory.relevance:.3f}",
+    "category": "category",
+    "chat": "chat",
+    "accessed": "access_count",
+    "last accessed": lambda memory: minute(memory.last_accessed),
+    "updated": lambda memory: minute(memory.updated_at),
+    "id": "memory_id",
+    "title": "title",
+}
+"""Of a list of memories."""
+
+
+_CONFLICTS: Columns = {
+    "state": lambda conflict: f"{conflict.state} {conflict.decided_by or ''}".rstrip(),
+    "relation": "relation",
+    "found": lambda conflict: minute(conflict.ts),
+    "id": "id",
+    "holds": "memory_id",
+    "memories": lambda conflict: " | ".join(
+        f"{each.memory_id}: {one_line(each.content or '(forgotten)')}" for each in conflict.memories
+    ),
+    "proposed": lambda conflict: (
+        conflict.proposed and f"{conflict.proposed.memory_id}: {one_line(conflict.proposed.content)}"
+    ),
+}
+
+
+class _MemoryCommands(Group):
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Also what Python, and the commands of facts and of core memory, call it."""
+        return super().get_command(ctx, "show" if cmd_name == "get" else cmd_name)
+
+
+@click.group(cls=_MemoryCommands)
+def memory() -> None:
+    """Save, list and change memories: what is worth keeping beyond a conversation."""
+
+
+@request_command(SaveMemory, group=memory, types=_TYPES, opens_store=False)
+def save(ctx: click.Context, asked: SaveMemory) -> Done:
+    if asked.looks_for_duplicates:
+        with open_store(ctx) as store:
+            done = store.memories.save(asked)
+    else:
+        # The store stays closed, and the command starts fast.
+        done = save_memory(open_log(ctx).append, event_of(MemorySaved, asked))
+    sentence = _SAVED.get(done.decision, "The memory {id} almost said this, and now does.")
+    return Done(done, sentence.format(id=done.memory_id))
+
+
+_SAVED = {
+    "saved": "Saved the memory {id}.",
+    "already known": "The memory {id} says this already.",
+}
+
+
+@request_command(ListMemories, group=memory)
+def list_(store: Store, asked: ListMemories) -> Answer:
+    return list_answer("memories", store.memories.list(asked), COLUMNS)
+
+
+@request_command(
+    GetMemory, group=memory, arguments=["memory_id"], adds="\n`memlog memory get` does the same."
+)
+def show(store: Store, asked: GetMemory) -> Answer:
+    found = _required(store.memories.get, asked)
+    members = _members(found)
+    heads = [
+        f"{name.replace('_', ' '):<13}  {one_line(str(value))}"
+        for name, value in members.items()
+        if value not in (None, "")
+    ]
+    # Indented, so that no line of it looks like one of memlog's.
+    content = [f"    {line}".rstrip() for line in printable(found.content).split("\n")]
+    return Answer(
+        document=found,
+        table=named_values(members | {"content": found.content}),
+        text=[*heads, "", *content],
+    )
+
+
+@request_command(ShowHistory, group=memory, arguments=["memory_id"])
+def history(store: Store, asked: ShowHistory) -> Answer:
+    events = _required(store.memories.history, asked)
+    columns: Columns = {
+        "time": lambda event: minute(event.ts),
+        "type": "type",
+        "id": "id",
+        "position": "position",
+        "raw": "raw",
+    }
+    document = {"memory_id": asked.memory_id, "events": events}
+    text = [line for event in events for line in _event_lines(event)]
+    return records_answer(document, events, columns, text=text)
+
+
+@request_command(
+    ListConflicts, group=memory, adds="\nWith --resolve and --keep it decides one, and shows that alone."
+)
+@click.option("--resolve", metavar="CONFLICT", help="Decide this conflict.")
+@click.option(
+    "--keep",
+    metavar="ID",
+    multiple=True,
+    help="A memory that holds, or what is proposed; the others are archived.",
+)
+def conflicts(store: Store, asked: ListConflicts, *, resolve: str | None, keep: tuple[str, ...]) -> Answer:
+    if (resolve is None) != (not keep):
+        raise click.UsageError("--resolve and --keep go together: which conflict, and what holds")
+    if resolve is None:
+        found = store.memories.conflicts(asked)
+    else:
+        found = [store.memories.resolve(resolve, keep=list(keep))]
+    return list_answer("conflicts", found, _CONFLICTS, if_empty="no memories are in conflict")
+
+
+@request_command(UpdateMemory, group=memory, arguments=["memory_id"], types=_TYPES)
+@click.option("--no-tags", is_flag=True, help="Remove all tags.")
+def update(store: Store, asked: UpdateMemory, *, no_tags: bool) -> Done:
+    if no_tags and asked.tags:
+        raise click.UsageError("--tag and --no-tags: a memory has tags, or none")
+    if no_tags:
+        asked = replace(asked, tags=[])
+    return Done(store.memories.update(asked), f"Changed the memory {asked.memory_id}.")
+
+
+@request_command(ArchiveMemory, group=memory, arguments=["memory_id"])
+def archive(store: Store, asked: ArchiveMemory) -> Done:
+    return Done(store.memories.archive(asked), f"Archived the memory {asked.memory_id}.")
+
+
+@request_command(UnmergeMemory, group=memory, arguments=["memory_id"])
+def unmerge(store: Store, asked: UnmergeMemory) -> Answer:
+    return list_answer("memories", store.memories.unmerge(asked), COLUMNS)
+
+
+@request_command(DeleteMemory, group=memory, arguments=["memory_id"])
+def delete(store: Store, asked: DeleteMemory) -> Done:
+    return Done(_required(store.memories.delete, asked), f"Deleted the memory {asked.memory_id}.")
+
+
+@request_command(TouchMemories, group=memory, arguments=["memory_ids"])
+def touch(store: Store, asked: TouchMemories) -> Done:
+    return Done(store.memories.touch(asked), f"Counted an access to {', '.join(asked.memory_ids)}.")
+
+
+def _members(memory: "memlog.Memory") -> dict[str, object]:
+    members = asdict(memory)
+    del members["content"]
+    members |= {name: round(members[name], _DIGITS) for name in ("salience", "freshness", "relevance")}
+    return members | {"tags": ", ".join(memory.tags), "position": str(memory.position)}
+
+
+def _event_lines(event: "memlog.StoredEvent") -> list[str]:
+    return [
+        bold(f"{minute(event.ts)}  {event.type}"),
+        dim(f"    {one_line(f'{event.position}  {event.id}')}"),
+        f"    {printable(event.raw)}",
+    ]
+
+
+def _required(operation: Callable[[Any], Any], request: Request) -> Any:  # noqa: ANN401 - see `required`
+    # Not for `save`, which starts fast.
+    from memlog.service.engine.operation import required
+
+    return required(operation, request)

@@ -1,0 +1,109 @@
+"""memlog projects."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import click
+from msgspec.structs import replace
+
+from memlog.cli.commands.maintenance import status_values
+from memlog.cli.options.open_store import open_store
+from memlog.cli.options.param_types import PROJECT
+from memlog.cli.options.request_options import request_command
+from memlog.cli.options.settings import Settings, projects_folder
+from memlog.cli.options.standard_options import Group
+from memlog.cli.options.zone import ZONE, minute
+from memlog.cli.output.answer import Answer, Columns, list_answer, named_values, silence, table_of
+from memlog.cli.output.output import counted, printable
+from memlog.cli.process.confirmation import agrees, confirmed
+from memlog.service.engine.operation import required
+from memlog.service.projects import GetProject, ListProjects, Project, ProjectRemoval, Projects, RemoveProject
+
+_COLUMNS: Columns = {
+    "project": "name",
+    "conversations": "conversations",
+    "bytes": "log_bytes",
+    "last append": lambda project: minute(project.last_append) or "never",
+    "folder": "folder",
+}
+
+
+@click.group(cls=Group)
+@click.pass_context
+def projects(ctx: click.Context) -> None:
+    """List, show and remove projects. Each has its own store, in the platform's user data folder."""
+    ZONE.name = partial(ctx.ensure_object(Settings).value, "timezone", of_store=False)
+
+
+@request_command(ListProjects, group=projects, name="list", opens_store=False)
+def list_(_: click.Context, asked: ListProjects) -> Answer:
+    found = Projects(projects_folder()).list(asked)
+    return list_answer("projects", found, _COLUMNS, notes=[*_left(found)])
+
+
+@request_command(
+    GetProject,
+    group=projects,
+    arguments=["name"],
+    types={"name": PROJECT},
+    adds="\nThe status of its store is that of memlog --project NAME status, even if an option or a variable"
+    " names another store.",
+    opens_store=False,
+)
+def show(ctx: click.Context, asked: GetProject) -> Answer:
+    known = Projects(projects_folder())
+    found = required(known.get, asked)
+    ctx.obj = ctx.ensure_object(Settings).at(known.path(asked.name))
+    with open_store(ctx) as store:
+        status = store.maintenance.status()
+    (row,) = table_of([found], _COLUMNS).rows
+    values = dict(zip(_COLUMNS, row, strict=True)) | status_values(status)
+    document = {"project": found, "status": status}
+    return Answer(document, named_values(values), notes=silence(status.silent))
+
+
+@request_command(
+    RemoveProject,
+    group=projects,
+    arguments=["name"],
+    types={"name": PROJECT},
+    without=["lock_timeout"],
+    opens_store=False,
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def remove(ctx: click.Context, asked: RemoveProject, *, yes: bool) -> Answer:
+    def agreed(found: ProjectRemoval) -> bool:
+        others = [f"{other} is not memlog's, and goes with it" for other in found.others]
+        return agrees(f"Remove the project {printable(asked.name)} for ever: {_told(found)}?", others)
+
+    known = Projects(projects_folder())
+    lock_timeout = ctx.ensure_object(Settings).at(known.path(asked.name)).value("lock_timeout")
+    done = confirmed(known.remove, replace(asked, lock_timeout=lock_timeout), agreed, is_yes=yes)
+    values = {
+        "project": done.name,
+        "folder": done.folder,
+        "files": done.files,
+        "bytes": done.bytes,
+        "last append": minute(done.last_append) or "never",
+        "result": "removed" if done.done else "nothing was removed",
+    }
+    return Answer(done, named_values(values), notes=[*_notes(done)])
+
+
+def _left(found: list[Project]) -> Iterator[str]:
+    for project in found:
+        if project.is_being_removed:
+            name = printable(project.name)
+            yield f"{name}: its removal was not finished, this is what is left: memlog projects remove {name}"
+
+
+def _told(found: ProjectRemoval) -> str:
+    last = f", last append {minute(found.last_append)}" if found.last_append else ""
+    return f"{counted(found.files, 'file')}, {counted(found.bytes, 'byte')}{last}"
+
+
+def _notes(done: ProjectRemoval) -> Iterator[str]:
+    if done.done:
+        yield from (f"{name} was not memlog's, and is gone too" for name in done.others)
+        yield from (f"{name} was a link: its target stays" for name in done.links)
+        yield from (f"{name}: what an earlier removal had left is gone" for name in done.finished)

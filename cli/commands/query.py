@@ -1,0 +1,108 @@
+"""memlog query."""
+
+from itertools import count
+from typing import Any
+
+import click
+
+from memlog import Evidence, Hit
+from memlog.cli.options.request_options import Store, request_command
+from memlog.cli.options.zone import minute
+from memlog.cli.output.answer import Answer, Columns, Table, silence, table_of
+from memlog.cli.output.output import bold, dim, highlighted, one_line
+from memlog.cli.output.turns import lines_around, set_in
+from memlog.service.retrieval.requests import Search
+from memlog.service.retrieval.search import Highlighter, highlighter
+
+_KINDS = {"messages": "message", "memories": "memory", "documents": "document"}
+
+
+class _Kinds(click.Choice):  # type: ignore[type-arg] # generic from click 8.4 on
+    """Kinds of hits, in the plural."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
+        """See `click.ParamType`."""
+        return _KINDS[super().convert(value, param, ctx)]
+
+
+@request_command(
+    Search,
+    joined="text",
+    names={"k": "-k", "kinds": "--in"},
+    types={"kinds": _Kinds(list(_KINDS))},
+    settings={"k": "search_limit", "mode": "search_mode", "fusion": "search_fusion", "depth": "search_depth"},
+)
+def query(store: Store, asked: Search) -> Answer:
+    result, matched = store.search(asked), highlighter(asked)
+    notes = [] if result.hits else ["nothing found"]
+    if result.hits and result.certain is False:
+        notes.append("nothing certain")
+    if not result.synced:
+        notes.append("the read model may be behind the log")
+    return Answer(
+        document=result,
+        table=_table(result.hits),
+        records=result.hits,
+        text=(line for rank, hit in enumerate(result.hits, start=1) for line in _lines(rank, hit, matched)),
+        notes=[*notes, *silence(result.silent)],
+    )
+
+
+def _table(hits: list[Hit]) -> Table:
+    ranks = count(1)
+    columns: Columns = {
+        "rank": lambda _: next(ranks),
+        "score": lambda hit: f"{hit.score:.3f}",
+        "kind": "kind",
+        "chat": "chat",
+        "who": _who,
+        "time": lambda hit: minute(hit.ts),
+        "position": _place,
+        "id": "id",
+        "snippet": "snippet",
+    }
+    if any(hit.copies > 1 for hit in hits):
+        columns = {**columns, "copies": "copies"}
+    if any(hit.around for hit in hits):
+        columns = {**columns, "around": lambda hit: "\n".join(_around(hit))}
+    return table_of(hits, columns)
+
+
+def _lines(rank: int, hit: Hit, matched: Highlighter) -> list[str]:
+    """A hit for people: a row of a table would hold its snippet too far to the right."""
+    snippet = one_line(hit.snippet)
+    head = [hit.kind, hit.chat, _who(hit), minute(hit.ts), *_notes(hit)]
+    return [
+        bold(f"{rank:2}. {hit.score:.3f}") + "  " + one_line("  ".join(part for part in head if part)),
+        f"    {highlighted(snippet, matched(snippet))}",
+        *(set_in(f"    {line}", 4) for line in _around(hit)),
+        *(f"    {side}: {_evidence(seen)}" for side, seen in (hit.explain or {}).items()),
+        dim(f"    {one_line(f'{_place(hit)}  {hit.id}')}"),
+    ]
+
+
+def _notes(hit: Hit) -> list[str]:
+    copies = [f"(the newest of {hit.copies:,} copies)"] if hit.copies > 1 else []
+    changed = [hit.note] if hit.note is not None else []
+    return [*copies, *(["(beside a match)"] if hit.only_context else []), *changed]
+
+
+def _evidence(seen: Evidence) -> str:
+    score = "found by its neighbours alone" if seen.score is None else f"score {seen.score:.3f}"
+    added = f"{seen.found:.3f} with neighbours, prior {seen.prior:+.3f}, weight {seen.weight:g}"
+    return f"rank {seen.rank}, {score}, {added}"
+
+
+def _around(hit: Hit) -> list[str]:
+    return lines_around(hit.around, hit.id) if hit.around else []
+
+
+def _who(hit: Hit) -> str:
+    return hit.speaker or hit.category or hit.section or ""
+
+
+def _place(hit: Hit) -> str:
+    """Of a document the line of the file, else the line of the log."""
+    if hit.start_line is not None:
+        return f"{hit.source}/{hit.file}:{hit.start_line}"
+    return str(hit.position)

@@ -1,0 +1,174 @@
+"""memlog serve."""
+
+import os
+import secrets
+import socket
+import stat
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+import memlog
+from memlog.cli.options.open_store import store_opener
+from memlog.cli.options.param_types import FOLDER
+from memlog.cli.options.settings import Settings, projects_folder
+from memlog.cli.options.standard_options import Command
+from memlog.cli.output.answer import JSON_OPTION
+from memlog.cli.output.output import asks_for_json, note, print_json, with_options
+from memlog.cli.process.error_handler import end_with
+from memlog.eventlog.errors import BadInput, LogError
+from memlog.service.adapters.local_sockets import LEAST_TOKEN
+
+if TYPE_CHECKING:
+    from memlog.service.adapters.mcp.http import McpApplication
+    from memlog.service.projects import OpenStores
+
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_EXTRA = "pip install 'memlog-store[server]'"
+_LONGEST_TOKEN = 4096
+
+
+@click.command(cls=Command)
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=5858, show_default=True, help="Its port.")
+@click.option("--allow-remote", is_flag=True, help="Listen on an address that other machines reach.")
+@click.option("--no-token", is_flag=True, help="Ask for no token, on this machine alone.")
+@click.option("--token-file", type=FOLDER, help="Where the token is; it is made where there is none.")
+@click.option("--root", type=FOLDER, help="The folder below which requests may name files; none without it.")
+@click.option("--exports", type=FOLDER, help="The folder to which requests may export; none without it.")
+@with_options(JSON_OPTION)
+@click.pass_context
+def serve(
+    ctx: click.Context,
+    host: str,
+    port: int,
+    allow_remote: bool,
+    no_token: bool,
+    token_file: Path | None,
+    root: Path | None,
+    exports: Path | None,
+) -> None:
+    """Serve every operation over HTTP: one store as the project default, or all projects.
+
+    With --store, or a variable or setting that names a store, that store is served; else each project of the
+    user data folder. Requests need a token, which is in a file that only you can read. Ends on SIGTERM or
+    Ctrl-C, once what runs is done. docs/service.md has the routes. With --json, {"url","token_file"} is
+    printed once it listens.
+    """
+    is_remote = host not in _LOOPBACK
+    if is_remote and not allow_remote:
+        raise click.UsageError(f"{host} is reached from other machines: --allow-remote says that you mean it")
+    if is_remote and no_token:
+        raise click.UsageError("--no-token is for this machine alone")
+    for name, folder in (("--root", root), ("--exports", exports)):
+        if folder is not None and not folder.is_dir():
+            raise BadInput(f"{folder} is no folder", hint=f"name a folder: {name} DIR")
+    try:
+        from memlog.service.adapters.http.application import application
+        from memlog.service.adapters.http.guard import Admission
+        from memlog.service.adapters.http.server import serve as run
+    except ImportError as error:
+        raise BadInput(f"the server needs {error.name}, which is not installed", hint=_EXTRA) from error
+    from memlog.service.adapters.remote_store import RunningServer, announced, servers_folder, sockets_folder
+    from memlog.service.projects import OpenStores
+
+    settings = ctx.ensure_object(Settings)
+    where = settings.store if settings.names_store else memlog.Projects(projects_folder())
+    stores = OpenStores(store_opener(ctx), where, note)
+    listening = _listening(host, port)
+    bound, port = listening.getsockname()[:2]
+    url = f"http://{f'[{bound}]' if ':' in bound else bound}:{port}"
+    names = None if is_remote else [f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")]
+    token_file = None if no_token else token_file or _token_file()
+    token = None if token_file is None else _token(token_file)
+    app = application(
+        stores,
+        Admission(names, token, url),
+        root=None if root is None else root.resolve(),
+        exports=None if exports is None else exports.resolve(),
+        version=memlog.__version__,
+        mcp=_mcp(stores),
+    )
+    served = settings.store if settings.names_store else projects_folder()
+    file = None if token_file is None else str(token_file.absolute())
+    try:
+        server = RunningServer(url, file, memlog.__version__)
+        with announced(servers_folder(), sockets_folder(), served, server) as announcement:
+            if asks_for_json(ctx):
+                print_json({"url": url, "token_file": None if token_file is None else str(token_file)})
+            else:
+                note(
+                    f"listening on {url}" + ("" if token_file is None else f"; the token is in {token_file}")
+                )
+            stores.begin()
+            run(app, [listening, *announcement.sockets], announcement.close)
+    finally:
+        end_with(stores.close)
+
+
+def _mcp(stores: "OpenStores") -> "McpApplication | None":
+    """What answers over MCP; None where the SDK is not installed."""
+    if find_spec("mcp") is None:
+        return None
+    from memlog.service.adapters.mcp.http import McpApplication
+
+    return McpApplication(stores, memlog.__version__)
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Of a socket whose protocol is named, asyncio sends each answer at once (TCP_NODELAY): others wait 40 ms.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(256)
+    except OSError as error:
+        raise LogError(f"{host}:{port}: {error.strerror}", hint="name another port: --port") from error
+    return listening
+
+
+def _token_file() -> Path:
+    # Imported here: only a server has a token.
+    from platformdirs import user_config_path
+
+    return user_config_path("memlog", appauthor=False) / "token"
+
+
+def _token(file: Path) -> str:
+    """The token in a file, which is made where it is missing.
+
+    Raises:
+        BadInput: it has no token, or belongs to others, or others can read it. LogError: it cannot be made.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fd = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise LogError(f"{file}: {error.strerror}", hint="name another file: --token-file") from error
+    else:
+        with os.fdopen(fd, "w") as made:
+            made.write(secrets.token_urlsafe(32) + "\n")
+    try:
+        # Opening a FIFO would block until somebody writes to it.
+        with open(file, opener=lambda name, _: os.open(name, os.O_RDONLY | os.O_NONBLOCK)) as opened:
+            found = os.fstat(opened.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise BadInput(f"{file} is no regular file", hint="name another file: --token-file")
+            if found.st_uid != os.geteuid():
+                raise BadInput(f"{file} belongs to another user", hint="name a file of yours: --token-file")
+            if found.st_mode & 0o077:
+                raise BadInput(f"{file} can be read by others", hint=f"chmod 600 {file}")
+            token = opened.read(_LONGEST_TOKEN + 1).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{file}: {error}", hint="name another file: --token-file") from error
+    if not (token.isascii() and token.isprintable() and LEAST_TOKEN <= len(token) <= _LONGEST_TOKEN):
+        raise BadInput(
+            f"{file} has no token of {LEAST_TOKEN} to {_LONGEST_TOKEN} characters",
+            hint="remove it: the next start makes one",
+        )
+    return token

@@ -1,0 +1,97 @@
+"""memlog watch."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+from msgspec.structs import replace
+
+from memlog.cli.options.open_store import open_store
+from memlog.cli.options.request_options import request_command
+from memlog.cli.output.answer import JSON_OPTION
+from memlog.cli.output.output import STORED, asks_for_json, note, print_json, with_options
+from memlog.cli.output.progress import ProgressLine, progress_line
+from memlog.service.upkeep.requests import Watch
+from memlog.service.upkeep.worker import WatchStep
+
+
+@request_command(
+    Watch,
+    adds="Ends with 0 on SIGTERM, with 130 on Ctrl-C; the next watch goes on from there. With --json, each"
+    ' step is a line: {"projected","embedded","indexed","removed","pending","ms"}.',
+    opens_store=False,
+)
+@with_options(JSON_OPTION)
+def watch(ctx: click.Context, asked: Watch) -> None:
+    with progress_line() as line:
+        output = _WatchOutput(line, as_json=asks_for_json(ctx), once=asked.once)
+        with open_store(ctx, notify=output.note) as store, _set_on_sigterm(once=asked.once) as stop:
+            progress = line.show if line else None
+            store.maintenance.watch(replace(asked, stop=stop, tell=output.tell, progress=progress))
+
+
+class _WatchOutput:
+    """Shows a watch: with --json a line a step; else a status line on a terminal, elsewhere a note a step."""
+
+    def __init__(self, line: ProgressLine | None, *, as_json: bool, once: bool) -> None:
+        self._line = line
+        self._as_json, self._once = as_json, once
+        self._is_a_log = line is None and not (as_json or once)
+        self._sum = WatchStep()
+        self._text = ""
+
+    def tell(self, done: WatchStep) -> None:
+        """Show a step."""
+        if self._as_json:
+            print_json(done)
+        elif self._once:
+            click.echo(_told(done))
+        elif self._is_a_log:
+            if not self._text:
+                note("watching, until SIGTERM or Ctrl-C")
+            note(_told(done))
+        STORED.acknowledged()
+        self._sum = WatchStep(
+            projected=self._sum.projected + done.projected,
+            embedded=self._sum.embedded + done.embedded,
+            indexed=self._sum.indexed + done.indexed,
+            removed=self._sum.removed + done.removed,
+            pending=done.pending,
+        )
+        self._text = f"watching: {_told(self._sum)}, last at {time.strftime('%H:%M:%S')}"
+        if self._line is not None:
+            self._line.stand(self._text)
+
+    def note(self, text: str) -> None:
+        """Print a note above the status line."""
+        if self._line is not None:
+            self._line.clear()
+        note(text)
+        if self._line is not None and self._text:
+            self._line.stand(self._text)
+
+
+def _told(done: WatchStep) -> str:
+    """`1,204 events projected, 38 passages embedded, 2 to do`."""
+    counts = [f"{done.projected:,} events projected", f"{done.embedded:,} passages embedded"]
+    if done.pending:
+        counts.append(f"{done.pending:,} to do")
+    if done.indexed or done.removed:
+        counts.append(f"{done.indexed:,} documents read, {done.removed:,} removed")
+    return ", ".join(counts)
+
+
+@contextmanager
+def _set_on_sigterm(*, once: bool) -> Iterator[threading.Event]:
+    """What SIGTERM sets. With `once` it ends the process, as every command: not everything was brought up."""
+    stop = threading.Event()
+    before = signal.getsignal(signal.SIGTERM)
+    if not once:
+        signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    try:
+        yield stop
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,128 @@
+"""`memlog append TYPE`: the options of each event type, made from its struct."""
+
+from typing import Any
+
+import click
+import msgspec
+
+from memlog.cli.options.field_options import option_of
+from memlog.cli.options.param_types import CHAT, TEXT
+from memlog.eventlog.events import Change, Event, tag_of
+from memlog.eventlog.fields import Field, fields_of
+
+_ENVELOPE = Change.__struct_fields__
+_WITHOUT_OPTION = ("target_ids", "extraction", "decisions", "steps", "entries", "times", "by")
+"""Members without an option: `memlog forget` names many events, `append redacted` one; what a model distilled
+is appended with the line that closes its extraction; and memlog alone decides, runs jobs, says what a
+context gave, and counts accesses that are no reads."""
+_NEEDED = ("target_id",)
+
+_CHAT_HELP = "The conversation, CHANNEL:CHAT_ID, split at the first colon."
+
+_OPTIONS = {"ids": "--daily-event", "message_ids": "--message-id", "event_ids": "--event-id"}
+"""Options of another name than their member: --id is the event's own."""
+
+_HELP = {
+    "category": "Its category, which decides how fast it fades.",
+    "channel": "The channel that it came from.",
+    "content": "The text; - reads it from stdin.",
+    "event_ids": "The id of an event that it is about, such as one with the content of a memory; repeatable.",
+    "event_date": "The day, such as 2026-02-24; the day of --ts by default.",
+    "exclude": "A glob pattern of files to leave out; repeatable.",
+    "file": "Its path below the source's root, with / between names.",
+    "filetype": "Its type, such as markdown.",
+    "from_message_id": "The first message that it covers.",
+    "ids": "The id of a daily event; repeatable.",
+    "importance": "Its importance, from 0 to 1.",
+    "include": "A glob pattern of files to index; repeatable.",
+    "job": "The job: daily or weekly.",
+    "key": "The key.",
+    "kind": "Its kind.",
+    "memory_id": "The memory's id; memory_saved derives it from chat and content by default.",
+    "memory_ids": "The id of a memory; repeatable.",
+    "message_id": "The asking message.",
+    "message_ids": "The id of a message that was distilled; repeatable.",
+    "meta": "A JSON object with more about it, such as the model's name.",
+    "model": "The model of the new session.",
+    "mtime": "When the file was last changed (RFC 3339).",
+    "name": "The speaker's name; searches find it, too.",
+    "period": "The local day for which it was due.",
+    "provider": "The address of the provider.",
+    "prompt": "The id of the prompt.",
+    "rank": "Its rank in a list, from 1.",
+    "rates": "A JSON object with a factor from 0 to 1 for each category.",
+    "raw_tokens": "The length of the original, in tokens.",
+    "reason": "The reason, for readers of the log.",
+    "refused": "How many entries of the answer were of another form.",
+    "requests": "How many requests were sent.",
+    "rest": "With --rank 1, the value of the next rank; repeatable. Together they are the whole list.",
+    "role": "The role of the speaker.",
+    "root": "The folder of the source.",
+    "salience": "Its salience, from 0 to 1; later decays start from it.",
+    "section": "Whether it is about the user or the agent.",
+    "sender_id": "The id of the sender.",
+    "size": "The size of the file, in bytes.",
+    "source": "Its source, such as manual.",
+    "source_id": "The name of the source.",
+    "source_message_id": "The message that states it.",
+    "stable": "The hash of the block with the core memory.",
+    "stream": "The stream of the event to redact; required unless exactly one stream has it.",
+    "summary": "What happened.",
+    "tags": "A tag; repeatable.",
+    "target_id": "The id of the event to redact.",
+    "tokens": "A JSON object with the tokens of each part.",
+    "tokens_in": "The tokens of the question.",
+    "tokens_out": "The tokens of the answer.",
+    "through_message_id": "The last distilled message.",
+    "title": "A title; the first 80 characters of the content by default.",
+    "to_message_id": "The last message that it covers.",
+    "topic": "Its topic.",
+    "topic_key": "The topic, such as favorite_colors.",
+    "task": "What the model was asked for.",
+    "turn": "The hash of the block with all but the core memory.",
+    "value": "The value.",
+    "why": "The error, without the words of the provider.",
+    "version": "The SHA-256 of the file's bytes, in hex.",
+}
+"""The help of an option of this name, whichever event has it."""
+
+
+def options_of(kind: type[Event]) -> list[click.Parameter]:
+    """The options of the command that appends one event of `kind`: one for each of its members."""
+    fields = {
+        field.name: field for field in fields_of(kind) if field.name not in (*_ENVELOPE, *_WITHOUT_OPTION)
+    }
+    chat: list[click.Parameter] = []
+    if fields.pop("chat_id", None):
+        is_conversation = fields.pop("channel", None) is not None
+        chat.append(click.Option(["--chat"], type=CHAT, required=is_conversation, help=_CHAT_HELP))
+    return [
+        *chat,
+        *map(_option, fields.values()),
+        click.Option(["--id", "id"], type=TEXT, help="The event's id; a retry with the same id is harmless."),
+        click.Option(["--ts"], type=TEXT, help="When it happened (RFC 3339); now by default."),
+    ]
+
+
+def members_of_options(kind: type[Event], given: dict[str, Any]) -> dict[str, Any]:
+    """The members of the event that options say; whether they make one is not checked."""
+    members: dict[str, Any] = {"type": tag_of(kind)}
+    for name, value in given.items():
+        if value is None or value == ():
+            continue
+        if name != "chat":
+            members[name] = list(value) if isinstance(value, tuple) else value
+        elif "channel" in kind.__struct_fields__:
+            members["channel"], members["chat_id"] = value
+        else:
+            members["chat_id"] = ":".join(value)
+    if members.get("rank") and "kind" in kind.__struct_fields__:
+        members.setdefault("kind", "ranked")
+    return members
+
+
+def _option(field: Field) -> click.Option:
+    is_needed = field.default is msgspec.NODEFAULT or field.name in _NEEDED
+    # The event has its defaults without the command.
+    asked = msgspec.structs.replace(field, default=msgspec.NODEFAULT if is_needed else None)
+    return option_of(asked, _OPTIONS.get(field.name), help=_HELP[field.name])

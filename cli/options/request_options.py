@@ -1,0 +1,223 @@
+"""Commands from requests: their arguments, options and help texts (`memlog.query.request`)."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from memlog.cli.options.field_options import declaration_of, option_of, type_of
+from memlog.cli.options.open_store import open_store
+from memlog.cli.options.param_types import STDIN
+from memlog.cli.options.settings import SettingOption, Settings
+from memlog.cli.options.standard_options import Command
+from memlog.cli.process.stdin import stdin_text
+from memlog.eventlog.errors import BadInput
+from memlog.service.engine.requests import Field, Request, description_of, fields_of
+
+if TYPE_CHECKING:
+    from memlog import Store as Store
+else:  # to import it would take longer than a command that only shows its help
+    Store = Any
+
+
+class RequestCommand(Command):
+    """A command that makes a request, and prints the answer to it."""
+
+    def __init__(self, spelling: "request_command", function: Callable[..., Any]) -> None:
+        self.request = spelling.request
+        self._spelling = spelling
+        self._function = function
+        name = spelling.name or function.__name__.rstrip("_").replace("_", "-")
+        super().__init__(name, callback=self._run)
+        # Made when they are needed: of a group, most commands are not called.
+        del self.params, self.help
+
+    @cached_property
+    def params(self) -> list[click.Parameter]:  # type: ignore[override] # click has an attribute
+        """The fields of the request, then the function's own options, then those of the answer."""
+        own = reversed(getattr(self._function, "__click_params__", []))
+        of_answer = getattr(self._function.__annotations__["return"], "options", ())
+        return [*self._spelling.parameters(), *own, *of_answer]
+
+    @cached_property
+    def help(self) -> str:  # type: ignore[override]
+        """The description of the request, with its fields as the command spells them."""
+        return self._spelling.help()
+
+    def _run(self, **given: Any) -> int:  # noqa: ANN401
+        ctx = click.get_current_context()
+        asked = self._spelling.made(self.request, ctx, given)
+        if self._spelling.opens_store:
+            with open_store(ctx) as store, _showing_progress(asked) as request:
+                answer = self._function(store, request, **given)
+        else:
+            answer = self._function(ctx, asked, **given)
+        return 0 if answer is None else answer.print(ctx)
+
+
+@contextmanager
+def _showing_progress(asked: Request) -> Iterator[Request]:
+    """The request, with what shows the progress of long work if it asks for that."""
+    if "progress" not in asked.__struct_fields__:
+        yield asked
+        return
+    # Imported here: most commands are short.
+    from memlog.cli.output.progress import progress_line
+
+    with progress_line() as line:
+        yield msgspec.structs.replace(asked, progress=line.show if line else None)
+
+
+class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a decorator
+    """The decorator that makes a command of a function, which gets the store and a request.
+
+    The function returns its answer (`memlog.cli.output.answer`), and may have options of its own, which it is
+    given as keywords.
+
+    group: to which the command is added. name: the function's where not given.
+    arguments: fields that are arguments, in this order; the other fields are options.
+    joined: the argument whose words are joined, so that a text needs no quotes; `-` reads it from stdin.
+    or_stdin: whether the joined argument is read from stdin where it is left out.
+    may_be_blank: whether the joined argument may be blank.
+    names: declarations of options, such as `--raw`, that are not the names of their fields.
+    settings: the settings that fields take their defaults from.
+    types: how values are read of which the command takes other forms than Python callers give.
+    without: fields that the command does not take.
+    adds: what the help says beside the description of the request, such as exit codes.
+    opens_store: False for a function that gets the context in place of the store.
+    """
+
+    request: type[Request]
+    group: click.Group | None = None
+    name: str | None = None
+    arguments: Sequence[str] = ()
+    joined: str | None = None
+    or_stdin: bool = False
+    may_be_blank: bool = False
+    names: Mapping[str, str] = {}
+    settings: Mapping[str, str] = {}
+    types: Mapping[str, click.ParamType[Any]] = {}
+    without: Collection[str] = ()
+    adds: str = ""
+    opens_store: bool = True
+
+    def __call__(self, function: Callable[..., Any]) -> RequestCommand:
+        """Make the command."""
+        command = RequestCommand(self, function)
+        if self.group is not None:
+            self.group.add_command(command)
+        return command
+
+    def parameters(self) -> Iterator[click.Parameter]:
+        """The arguments, then the options."""
+        for name in self._arguments:
+            yield self._argument(self._fields[name])
+        for name, field in self._fields.items():
+            if name not in self._arguments:
+                yield self._option(field)
+
+    def help(self) -> str:
+        """The description of the request, with its fields as the command spells them."""
+        # Imported here: most calls ask for no help.
+        from memlog.cli.output.help_pages import in_commands
+
+        return in_commands(f"{self._spelled(description_of(self.request))}\n{self.adds}".rstrip())
+
+    def made(self, request: type[Request], ctx: click.Context, given: dict[str, Any]) -> Request:
+        """Make a request of the values of a command line, and take them out of `given`.
+
+        Raises:
+            UsageError: the values do not make a request.
+        """
+        values: dict[str, Any] = {}
+        for field in fields_of(request):
+            if field.struct:
+                values[field.name] = self.made(field.struct, ctx, given)
+            elif field.name in self.settings:
+                values[field.name] = ctx.ensure_object(Settings).value(self.settings[field.name])
+            elif field.name in given:
+                value = given.pop(field.name)
+                if field.name == self.joined and (value or self.or_stdin):
+                    values[field.name] = self._text(value)
+                elif value is not None and value != ():
+                    values[field.name] = value
+        try:
+            return request(**values)
+        except BadInput as error:
+            # Imported here: most calls are right.
+            from memlog.cli.output.help_pages import in_commands
+
+            raise click.UsageError(f"{error.message}: {in_commands(error.hint)}") from error
+
+    def _text(self, words: Sequence[str]) -> str:
+        text = stdin_text() if words in ((), ("-",)) else " ".join(words)
+        if not (self.may_be_blank or text.strip()):
+            raise click.BadParameter("it is empty", param_hint=self._words[str(self.joined)])
+        return text
+
+    @cached_property
+    def _arguments(self) -> Sequence[str]:
+        return self.arguments if self.joined is None else (*self.arguments, self.joined)
+
+    @cached_property
+    def _fields(self) -> dict[str, Field]:
+        return {
+            field.name: field
+            for field in _flat(self.request)
+            if field.name not in self.without and not field.is_local
+        }
+
+    @cached_property
+    def _words(self) -> dict[str, str]:
+        return {
+            name: _metavar(field) if name in self._arguments else self._declaration(field).split("/")[0]
+            for name, field in self._fields.items()
+        }
+
+    def _spelled(self, text: str) -> str:
+        parts = text.split("`")
+        parts[1::2] = (self._words.get(name, f"`{name}`") for name in parts[1::2])
+        return "".join(parts)
+
+    def _argument(self, field: Field) -> click.Argument:
+        is_joined = field.name == self.joined
+        is_many = is_joined or field.is_list
+        metavar = _metavar(field) + ("..." if is_many else "")
+        is_required = field.default is msgspec.NODEFAULT and not (is_joined and self.or_stdin)
+        return click.Argument(
+            [field.name],
+            type=self.types.get(field.name) or type_of(field),
+            # click shows choices.
+            metavar=None if field.choices and not is_many else metavar if is_required else f"[{metavar}]",
+            nargs=-1 if is_many else 1,
+            required=is_required,
+        )
+
+    def _option(self, field: Field) -> click.Option:
+        declaration = self._declaration(field)
+        if field.name in self.settings:
+            return SettingOption(self.settings[field.name], declaration)
+        changes: dict[str, Any] = {"type": self.types[field.name]} if field.name in self.types else {}
+        changes["help"] = self._spelled(field.description)
+        if changes.get("type") is STDIN:
+            changes["help"] = f"{changes['help'].removesuffix('.')}; - reads it from stdin."
+        return option_of(field, declaration, **changes)
+
+    def _declaration(self, field: Field) -> str:
+        return self.names.get(field.name) or declaration_of(field)
+
+
+def _metavar(field: Field) -> str:
+    return field.title or field.name.upper()
+
+
+def _flat(request: type[Request]) -> Iterator[Field]:
+    """The fields of a request, and in the place of a request those of it."""
+    for field in fields_of(request):
+        if field.struct:
+            yield from _flat(field.struct)
+        else:
+            yield field

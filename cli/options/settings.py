@@ -1,0 +1,273 @@
+"""Reads the settings: from options, the environment, memlog.toml, defaults, in this order."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+import msgspec
+
+from memlog.cli.options.settings_schema import BY_NAME, SETTINGS, Setting, nearest
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.log import layout
+
+Origin = Literal["option", "environment", "memlog.toml", "default"]
+
+IN_FILE: Origin = "memlog.toml"
+"""The origin of a value of the store's file."""
+
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}|")
+"""Names the environment variable that has a key."""
+
+_FILE_HEAD = """\
+# Settings of this store: https://toml.io, one `name = value` a line.
+# Options override environment variables, which override this file, which overrides the defaults.
+# A line that begins with # does nothing; each setting stands here with its default.
+"""
+
+
+class Settings:
+    """The settings of one call of the command line.
+
+    options: values given as options, by the setting's name.
+    """
+
+    def __init__(self) -> None:
+        self.options: dict[str, Any] = {}
+        self._file: dict[str, Any] | None = None
+
+    @property
+    def store(self) -> Path:
+        """The store's folder; the project's where no store is named. Before anything is opened there, root
+        becomes its owner.
+        """
+        store: Path = self.value("store")
+        _become_owner(store)
+        return store
+
+    def value(self, name: str, *, of_store: bool = True) -> Any:  # noqa: ANN401 - of the setting's type
+        """The value of a setting; see `find`."""
+        return self.find(name, of_store=of_store)[0]
+
+    def find(self, name: str, *, of_store: bool = True) -> tuple[Any, Origin]:
+        """The value of a setting, and where it comes from. An empty variable counts as unset.
+
+        of_store: whether memlog.toml is read, where one store is meant.
+
+        Raises:
+            BadInput: an environment variable or memlog.toml holds an invalid value.
+            UsageError: `name` is the store, and both --project and something else name it.
+        """
+        setting = BY_NAME[name]
+        if name == "store":
+            self._check_one_store()
+        if name in self.options:
+            return self.options[name], "option"
+        if text := os.environ.get(setting.variable):
+            return setting.read(text, setting.variable, is_text=True), "environment"
+        if setting.in_file and of_store and name in self._in_file():
+            return self._in_file()[name], "memlog.toml"
+        return self._project_store() if name == "store" else setting.default, "default"
+
+    @property
+    def names_store(self) -> bool:
+        """Whether an option or a variable names one store, or one project."""
+        return "project" in self.options or self.find("store")[1] != "default"
+
+    @property
+    def store_options(self) -> list[str]:
+        """The options that name the store of this call, for a program that another one starts."""
+        if "project" in self.options:
+            return ["--project", self.options["project"]]
+        return ["--store", str(self.store.absolute())] if self.names_store else []
+
+    def at(self, store: Path) -> "Settings":
+        """The settings of the store in another folder, with the same options."""
+        other = Settings()
+        other.options = self.options | {"store": store}
+        other.options.pop("project", None)
+        return other
+
+    def _check_one_store(self) -> None:
+        """Refuse --project where something else names a store: the answer would come from that one."""
+        if "project" not in self.options:
+            return
+        variable = BY_NAME["store"].variable
+        other = "--store" if "store" in self.options else variable if os.environ.get(variable) else None
+        if other is not None:
+            raise click.UsageError(
+                f"--project {self.options['project']}: {other} names another store; leave out one of the two"
+            )
+
+    def _in_file(self) -> dict[str, Any]:
+        if self._file is None:
+            path = self.store / layout.SETTINGS
+            self._file = read_file(path) if os.path.lexists(path) else {}
+        return self._file
+
+    def _project_store(self) -> Path:
+        # Imported here: most programs name their store.
+        from memlog.eventlog.log.streams import project_folder
+
+        return projects_folder() / project_folder(self.value("project"))
+
+
+def projects_folder() -> Path:
+    """The folder of all projects' stores, below the platform's user data.
+
+    Raises:
+        BadInput: the user has no home folder.
+    """
+    # Imported here: most programs name their store.
+    from platformdirs import user_data_path
+
+    try:
+        folder = user_data_path("memlog", appauthor=False)
+    except RuntimeError:  # older releases return a relative path
+        folder = Path()
+    if not folder.is_absolute():
+        home = os.environ.get("HOME")
+        raise BadInput(
+            "there is no home folder, in which stores stand by default:"
+            f" HOME is {'not set' if home is None else repr(home)}",
+            hint="name the store with --store or MEMLOG_STORE, or set HOME",
+        )
+    _become_owner(folder)
+    return folder
+
+
+def _become_owner(store: Path) -> None:
+    if os.geteuid() == 0:
+        # Imported here: no other user needs it.
+        from memlog.eventlog.files.locks import become_owner
+
+        become_owner(store)
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    """The settings in a memlog.toml by name. A relative folder is taken from the file's own; "" is not set.
+
+    Raises:
+        BadInput: the file is not TOML, or has an unknown key or an invalid value.
+    """
+    from memlog.eventlog.log.streams import shown
+
+    where = shown(path)
+    values = {name: _checked(name, given, where) for name, given in by_name(_parsed(path, where))}
+    return {
+        name: path.parent / value if isinstance(value, Path) else value
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def by_name(parsed: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The settings of a file with those of its sections: `embedding.type`."""
+    for name, given in parsed.items():
+        if not isinstance(given, dict):
+            yield name, given
+            continue
+        if {"type", "provider"} <= given.keys():
+            raise BadInput(f"[{name}] has both type and provider", hint="they mean the same: leave out one")
+        for key, value in given.items():
+            yield f"{name}.{'type' if key == 'provider' else key}", value
+
+
+def _parsed(path: Path, where: str) -> dict[str, Any]:
+    # Imported here: most stores have no such file, and `append` starts without a TOML parser.
+    import tomllib
+
+    if not path.is_file():
+        raise BadInput(f"{where} is no file", hint="memlog.toml holds settings, one `name = value` a line")
+    data = path.read_bytes()
+    try:
+        return tomllib.loads(data.decode().removeprefix("\ufeff"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise BadInput(f"{where}: not UTF-8 (at line {line})", hint="save it as UTF-8") from error
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{where}: {error}", hint="https://toml.io: one `name = value` a line") from error
+
+
+def _checked(name: str, given: object, where: str) -> Any:  # noqa: ANN401 - of the setting's type
+    setting = BY_NAME.get(name)
+    if setting is None:
+        raise BadInput(f"{where}: there is no setting {name!r}", hint=f"did you mean {nearest(name)}?")
+    if not setting.in_file:
+        raise BadInput(
+            f"{where}: {name!r} cannot stand here, since this file is found through it",
+            hint=f"set {setting.variable}, or give the option --{name}",
+        )
+    if setting.is_secret and not (isinstance(given, str) and VARIABLE.fullmatch(given)):
+        section = name.partition(".")[0]
+        raise BadInput(
+            f"{where}: {name} holds something else than the name of a variable",
+            hint=f'write api_key = "${{NAME}}" and set NAME, or name a file: {section}.api_key_file',
+        )
+    return None if given == "" else setting.read(given, f"{where}: {name}", is_text=False)
+
+
+def file_with_defaults() -> str:
+    """The memlog.toml that `memlog init` writes: every setting commented out."""
+    parts, last = [_FILE_HEAD], ""
+    for setting in SETTINGS:
+        section = setting.name.rpartition(".")[0]
+        if section != last:
+            parts.append(f"# [{section}]\n")
+            last = section
+        if setting.in_file:
+            parts.append(_commented(setting))
+    return "\n".join(parts)
+
+
+def _commented(setting: Setting) -> str:
+    value = "" if setting.default is None else setting.default
+    without = f" Without it, {setting.default_words}." if setting.default_words else ""
+    assignment = f"# {setting.name.rpartition('.')[2]} = {msgspec.json.encode(value).decode()}"
+    return f"# {setting.meaning}{without} ({setting.unit})\n{assignment}\n"
+
+
+def misspelt_variables() -> Iterator[tuple[str, str]]:
+    """Environment variables that nearly have the name of one of memlog's, each with that name.
+
+    Other variables that begin with MEMLOG_ may belong to another program.
+    """
+    known = {setting.variable for setting in SETTINGS}
+    for variable in os.environ:
+        if variable.startswith("MEMLOG_") and variable not in known:
+            meant = nearest(variable.removeprefix("MEMLOG_").lower(), 0.8)
+            if meant is not None:
+                yield variable, BY_NAME[meant].variable
+
+
+class SettingOption(click.Option):
+    """An option that sets one setting for this call. The command asks `Settings` for it."""
+
+    def __init__(self, name: str, declaration: str) -> None:
+        self.setting = setting = BY_NAME[name]
+        super().__init__(
+            [declaration, name],
+            type=setting.type,
+            default=None,
+            envvar=setting.variable,
+            show_envvar=True,
+            help=setting.meaning,
+            callback=self._keep,
+            expose_value=False,
+        )
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:  # noqa: ARG002
+        """Nothing: `Settings` reads the environment, for options that a command lacks, too."""
+        return None
+
+    def get_help_extra(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click keeps the type private
+        """With the setting's default."""
+        extra = super().get_help_extra(ctx)
+        extra["default"] = self.setting.default_text
+        return extra
+
+    def _keep(self, ctx: click.Context, _: click.Parameter, value: Any) -> None:  # noqa: ANN401
+        if value is not None:
+            ctx.ensure_object(Settings).options[self.setting.name] = value

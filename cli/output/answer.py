@@ -1,0 +1,300 @@
+"""The answers of commands, and how they are printed: as a table, JSON, JSON Lines, Markdown, or a sentence.
+
+A command returns its answer; `printed` makes it a function that prints it.
+"""
+
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from functools import wraps
+from itertools import islice, zip_longest
+from operator import attrgetter
+from typing import Any, ClassVar
+
+import click
+import msgspec
+
+from memlog.cli.options.zone import minute
+from memlog.cli.output.output import (
+    JSON_FORMATS,
+    JSON_ON_TERMINAL_OPTION,
+    bold,
+    columns_of,
+    dim,
+    format_of,
+    format_option,
+    note,
+    one_line,
+    print_done,
+    print_json,
+    printable,
+    with_options,
+)
+from memlog.cli.process.streams import reader_may_go
+from memlog.eventlog import timestamps
+
+_GAP = "  "
+_LEAST = 14
+"""Columns of a terminal that a column of a table has, however narrow the terminal is."""
+_NEVER_FOLDED = ("id", "position", "file", "folder", "segment")
+"""Columns whose texts people copy into the next command."""
+_LINES_AT_ONCE = 1000
+_WIDE = ("W", "F")
+_WITHOUT_WIDTH = ("Mn", "Me", "Cf")
+
+FORMAT_OPTIONS = (
+    format_option(
+        "--format",
+        type=click.Choice(("table", *JSON_FORMATS, "md")),
+        help="How to print; table where not given, md is a Markdown table.",
+    ),
+    format_option("--json", is_flag=True, help="Short for --format json: one JSON document for programs."),
+    format_option(
+        "--jsonl", is_flag=True, help="Short for --format jsonl: a JSON object a line for each record."
+    ),
+)
+"""The options of a command that prints records."""
+
+JSON_OPTION = format_option("--json", is_flag=True, help="Print JSON for programs.")
+"""The option of a command that prints text unless it is asked for JSON."""
+
+Columns = Mapping[str, str | Callable[[Any], object]]
+"""The columns of a table of records: by name, the attribute that a cell shows, or what makes the cell."""
+
+
+class Table(msgspec.Struct, frozen=True):
+    """Rows of cells under the names of their columns. A cell of None is empty.
+
+    is_headed: whether to print the names of the columns; a table of names and values needs none.
+    """
+
+    columns: Sequence[str]
+    rows: Iterable[Sequence[object]]
+    is_headed: bool = True
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """The answer of a command in every format.
+
+    document: printed by `json`.
+    table: printed by `table` and `md`.
+    records: printed by `jsonl`, one a line; None if the document is a single record.
+    text: lines that `table` prints in the place of the table, already `printable`.
+    notes: what the document holds beside its records; the other formats print it on stderr.
+    exit_code: of a command that gives a verdict; that counts even if nobody reads the answer to its end.
+    """
+
+    options: ClassVar[tuple[click.Option, ...]] = FORMAT_OPTIONS
+
+    document: object
+    table: Table = Table((), ())
+    records: Sequence[object] | None = None
+    text: Iterable[str] | None = None
+    notes: Sequence[str] = ()
+    exit_code: int | None = None
+
+    def print(self, ctx: click.Context) -> int:
+        """Print it in the format that the command line asks for, and return the exit code."""
+        with nullcontext() if self.exit_code is None else reader_may_go():
+            self._print_as(format_of(ctx))
+        return self.exit_code or 0
+
+    def _print_as(self, form: str) -> None:
+        if form == "json" or (form == "jsonl" and self.records is None):
+            print_json(self.document)
+            return
+        if form == "jsonl":
+            print_json(*(self.records or ()))
+        elif form == "md":
+            _echo(_markdown(self.table))
+        else:
+            self._print_text()
+        for text in self.notes:
+            note(text)
+
+    def _print_text(self) -> None:
+        _echo(_aligned(self.table) if self.text is None else self.text)
+
+
+class TextAnswer(Answer, frozen=True):
+    """The answer of a command that prints lines of text, or JSON."""
+
+    options: ClassVar = (JSON_OPTION,)
+
+
+class Done(msgspec.Struct, frozen=True):
+    """What a command has done: on a terminal a sentence, else JSON."""
+
+    options: ClassVar = (JSON_ON_TERMINAL_OPTION,)
+
+    document: object
+    sentence: str
+
+    def print(self, ctx: click.Context) -> int:
+        """Print it, and return the exit code."""
+        print_done(ctx, self.document, self.sentence)
+        return 0
+
+
+def printed(command: Callable[..., Answer | Done]) -> Callable[..., int]:
+    """The decorator that prints the answer of a command, and gives it the options of the answer's class."""
+
+    @wraps(command)
+    def run(*args: Any, **kwargs: Any) -> int:  # noqa: ANN401
+        return command(*args, **kwargs).print(click.get_current_context())
+
+    return with_options(*command.__annotations__["return"].options)(run)
+
+
+def list_answer(
+    name: str,
+    records: Sequence[object],
+    columns: Columns,
+    *,
+    text: Iterable[str] | None = None,
+    notes: Sequence[str] = (),
+    if_empty: str | None = None,
+) -> Answer:
+    """A document `{name: records}`, and a table with a row for each record.
+
+    text: lines for people in place of the table.
+    if_empty: the note of an answer without records; `no <name>` by default.
+    """
+    if not records:
+        notes = [if_empty or f"no {name.replace('_', ' ')}"]
+    return records_answer({name: records}, records, columns, text=text, notes=notes)
+
+
+def records_answer(
+    document: object,
+    records: Sequence[object],
+    columns: Columns,
+    **others: Any,  # noqa: ANN401
+) -> Answer:
+    """A document, and a table with a row for each of its records. others: members of `Answer`."""
+    return Answer(document, table_of(records, columns), records, **others)
+
+
+def table_of(records: Iterable[object], columns: Columns) -> Table:
+    """Make a table with a row for each record."""
+    cells = [attrgetter(cell) if isinstance(cell, str) else cell for cell in columns.values()]
+    # Made as they are printed: the first time of an answer names its zone.
+    return Table([*columns], ([cell(record) for cell in cells] for record in records))
+
+
+def rows_answer(
+    document: object, columns: Sequence[str], rows: Sequence[Sequence[object]], notes: Iterable[str]
+) -> Answer:
+    """A table of the parts of a document; `jsonl` prints each row as an object."""
+    records = [dict(zip(columns, row, strict=True)) for row in rows]
+    return Answer(document=document, table=Table(columns, rows), records=records, notes=[*notes])
+
+
+def named_values(values: Mapping[str, object]) -> Table:
+    """Make the table of one record: a row per member."""
+    return Table(("name", "value"), list(values.items()), is_headed=False)
+
+
+def silence(silent: Mapping[str, str]) -> list[str]:
+    """Make a note for each part of a search that was left out, with the reason."""
+    return [f"{side}: {why}" for side, why in silent.items()]
+
+
+def _echo(lines: Iterable[str]) -> None:
+    # An echo flushes and strips styles: one for each of 200,000 lines took 1 s.
+    rest = iter(lines)
+    while some := list(islice(rest, _LINES_AT_ONCE)):
+        click.echo("\n".join(some))
+
+
+def _markdown(table: Table) -> Iterator[str]:
+    for cells in (table.columns, ["---"] * len(table.columns), *table.rows):
+        yield f"| {' | '.join(_markdown_cell(cell) for cell in cells)} |"
+
+
+def _markdown_cell(cell: object) -> str:
+    """A cell in which nothing ends it or its row, or passes for a tag (https://github.github.com/gfm/#tables-extension-)."""
+    text = printable(_text(cell)).replace("\\", "\\\\").replace("|", "\\|").replace("<", "\\<")
+    return "<br>".join(text.splitlines())
+
+
+def _aligned(table: Table) -> Iterator[str]:
+    rows = [[one_line(_text(cell)) for cell in row] for row in table.rows]
+    room = columns_of(sys.stdout)
+    if room is not None and rows:
+        rows = list(_folded_rows(table, rows, room))
+    columns = list(zip(*rows, strict=True))
+    printed = [
+        _column(name, texts, is_headed=table.is_headed, is_last=number == len(columns))
+        for number, (name, texts) in enumerate(zip(table.columns, columns, strict=False), 1)
+    ]
+    for cells in zip(*printed, strict=True):
+        yield _GAP.join(cells).rstrip()
+
+
+def _column(name: str, cells: Iterable[str], *, is_headed: bool, is_last: bool) -> list[str]:
+    texts = [name, *cells] if is_headed else [*cells]
+    # The last column is not padded: its texts may be long, and measuring one takes a look at each character.
+    width = 0 if is_last else max(map(_width, texts))
+    padded = texts if is_last else [text + " " * (width - _width(text)) for text in texts]
+    head = [bold(text) for text in padded[:is_headed]]
+    body = padded[is_headed:]
+    return head + ([dim(text) for text in body] if name == "position" else body)
+
+
+def _folded_rows(table: Table, rows: list[list[str]], room: int) -> Iterator[list[str]]:
+    """The rows in lines that fit into `room` columns of a terminal; the widest columns are folded first."""
+    widths = [max(map(_width, texts)) for texts in zip(*rows, strict=True)]
+    if table.is_headed:
+        widths = [max(width, len(name)) for width, name in zip(widths, table.columns, strict=True)]
+    foldable = [name not in _NEVER_FOLDED for name in table.columns]
+    taken = len(_GAP) * (len(widths) - 1)
+
+    def fits(most: int) -> bool:
+        folded = [min(width, most) if can else width for width, can in zip(widths, foldable, strict=True)]
+        return taken + sum(folded) <= room
+
+    most = next((most for most in range(room, _LEAST, -1) if fits(most)), _LEAST)
+    for row in rows:
+        lines = [
+            list(_folded(text, most)) if can else [text] for text, can in zip(row, foldable, strict=True)
+        ]
+        yield from map(list, zip_longest(*lines, fillvalue=""))
+
+
+def _folded(text: str, width: int) -> Iterator[str]:
+    """The lines of at most `width` columns of a text, broken at spaces where it has some."""
+    start = 0
+    while (end := _end_of_line(text, start, width)) < len(text):
+        space = text.rfind(" ", start + 1, end + 1)
+        end = space if space > 0 else end
+        yield text[start:end]
+        start = end + (space > 0)
+    yield text[start:]
+
+
+def _end_of_line(text: str, start: int, width: int) -> int:
+    if text.isascii():
+        return min(start + width, len(text))
+    for index in range(start, len(text)):
+        width -= _character_width(text[index])
+        if width < 0:
+            return index
+    return len(text)
+
+
+def _text(cell: object) -> str:
+    text = "" if cell is None else str(cell)
+    return minute(text) if timestamps.is_written_form(text) else text
+
+
+def _width(text: str) -> int:
+    """The columns of a terminal that `text` takes: two for a Chinese character, none for a mark."""
+    return len(text) if text.isascii() else sum(map(_character_width, text))
+
+
+def _character_width(character: str) -> int:
+    if unicodedata.category(character) in _WITHOUT_WIDTH:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in _WIDE else 1

@@ -1,0 +1,270 @@
+"""Prints answers: JSON for programs, text for people; notes on stderr."""
+
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, partial
+from itertools import pairwise
+from typing import Any, TextIO, TypeVar
+
+import click
+import msgspec
+
+import memlog
+
+# C0 but tab and newline, DEL, C1, and the marks that reverse or hide text (CWE-150).
+_CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+
+JSON_FORMATS = ("json", "jsonl")
+
+_USUAL_COLUMNS = 80
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_FORMAT = "memlog.format"
+"""Where a context keeps the format that an option names."""
+
+
+class Run:
+    """What the options of this run say of its output, for code that has no context.
+
+    is_quiet: whether notes and progress are left out.
+    context: the context whose options for a format were read last.
+    """
+
+    def __init__(self) -> None:
+        self.is_quiet = False
+        self.context: click.Context | None = None
+
+
+RUN = Run()
+"""This process runs one command line."""
+
+
+def choose_format(ctx: click.Context, option: click.Parameter, value: Any) -> Any:  # noqa: ANN401 - a name or a flag
+    """Take the value of `--format`, or of a flag that is short for one; as the callback of that option.
+
+    Raises:
+        UsageError: options name two formats.
+    """
+    # Behind a group's options stand the words of its command.
+    RUN.context = None if isinstance(ctx.command, click.Group) else ctx
+    if value:
+        asked = value if isinstance(value, str) else option.opts[0].removeprefix("--")
+        if ctx.meta.setdefault(_FORMAT, asked) != asked:
+            raise click.UsageError(
+                f"{asked} and {ctx.meta[_FORMAT]}: the output can have one format only", ctx
+            )
+    return value
+
+
+def format_of(ctx: click.Context) -> str:
+    """The format that the options of a command name; `table` without one."""
+    chosen: str = ctx.meta.get(_FORMAT, "table")
+    return chosen
+
+
+def wants_json(error: BaseException, words: Sequence[str]) -> bool:
+    """Whether an error is printed as JSON: as the options say, or `words` where they could not be read."""
+    is_read = not isinstance(error, click.UsageError) or error.ctx in (None, RUN.context)
+    if RUN.context is not None and is_read:
+        return asks_for_json(RUN.context)
+    asked = {*words, *map("=".join, pairwise(words))}
+    return not asked.isdisjoint(("--json", "--jsonl", "--format=json", "--format=jsonl"))
+
+
+def format_option(*names: str, **about: Any) -> click.Option:  # noqa: ANN401 - whatever click.Option takes
+    """Make an option that names a format."""
+    return click.Option(names, is_eager=True, expose_value=False, callback=choose_format, **about)
+
+
+JSON_ON_TERMINAL_OPTION = format_option(
+    "--json", is_flag=True, help="Print JSON instead of a sentence, also on a terminal."
+)
+"""The option of a command that prints what it has done."""
+
+
+def with_options(*options: click.Parameter) -> Callable[[F], F]:
+    """The decorator that gives the function of a command these options."""
+
+    def with_them(function: F) -> F:
+        # Where click's own decorators keep them, the last one first.
+        vars(function).setdefault("__click_params__", []).extend(reversed(options))
+        return function
+
+    return with_them
+
+
+def asks_for_json(ctx: click.Context) -> bool:
+    """Whether an option of a command asks for JSON."""
+    return format_of(ctx) in JSON_FORMATS
+
+
+def says_sentences(ctx: click.Context) -> bool:
+    """Whether a person reads what a command has done: on a terminal, unless an option asks for JSON."""
+    return sys.stdout.isatty() and not asks_for_json(ctx)
+
+
+def print_done(ctx: click.Context, done: Any, sentence: str) -> None:  # noqa: ANN401 - whatever msgspec can encode
+    """Print what a command has done: a sentence for a person, else JSON."""
+    if says_sentences(ctx):
+        click.echo(one_line(sentence))
+    else:
+        print_json(done)
+
+
+def print_json(*values: Any) -> None:  # noqa: ANN401 - whatever msgspec can encode
+    """Print JSON documents, one a line, as UTF-8 in any locale."""
+    print_lines(msgspec.json.encode(value) for value in values)
+
+
+def print_raw(text: str) -> None:
+    """Print a text unchanged, as UTF-8 in any locale; on a terminal, escape what would control it."""
+    shown = printable(text) if sys.stdout.isatty() else text
+    sys.stdout.buffer.write(f"{shown}\n".encode())
+    sys.stdout.buffer.flush()
+
+
+def print_lines(lines: Iterable[bytes]) -> None:
+    """Print lines of JSON or of the log, byte for byte; on a terminal, escape what would control it."""
+    is_terminal = sys.stdout.isatty()
+    for line in lines:
+        sys.stdout.buffer.write((_on_a_terminal(line) if is_terminal else line) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _on_a_terminal(line: bytes) -> bytes:
+    """Escape control characters and bidi marks: the same JSON to a program."""
+    text = line.decode(errors="backslashreplace")
+    return _controls().sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
+
+
+def printable(text: str) -> str:
+    r"""`text` with control characters and bidi marks as `\x1b`: stored text must not control a terminal."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _controls().sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+@cache
+def _controls() -> re.Pattern[str]:
+    # Compiled on first use: an acknowledgement does not need it.
+    return re.compile(_CONTROLS)
+
+
+def one_line(text: str) -> str:
+    """`text` for people, on one line."""
+    return printable(" ".join(text.split()))
+
+
+def counted(count: int, thing: str) -> str:
+    """`1 line`, `2 lines`."""
+    return f"{count} {thing}" + ("" if count == 1 else "s")
+
+
+bold = partial(click.style, bold=True)
+"""A text in bold, where colours are shown."""
+
+dim = partial(click.style, dim=True)
+"""A text paler, where colours are shown."""
+
+
+def highlighted(text: str, places: Iterable[tuple[int, int]]) -> str:
+    """`text` with the parts at `places`, (start, end), highlighted where colours are shown."""
+    parts, at = [], 0
+    for start, end in places:
+        parts += [text[at:start], click.style(text[start:end], fg="yellow", bold=True)]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+def columns_of(stream: TextIO | None) -> int | None:
+    """The width of the terminal that `stream` writes to: COLUMNS, else its own; None for a pipe."""
+    if stream is None or not stream.isatty():
+        return None
+    told = os.environ.get("COLUMNS", "")
+    # A terminal that nobody has told its size has 0.
+    width = int(told) if told.isdecimal() else 0
+    return width or os.get_terminal_size(stream.fileno()).columns or _USUAL_COLUMNS
+
+
+def shows_colours() -> bool | None:
+    """Whether answers have colours; None: on a terminal.
+
+    https://no-color.org and https://force-color.org: any value counts but the empty one. As in Python,
+    NO_COLOR goes before FORCE_COLOR, and this before TERM=dumb.
+    """
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return False if os.environ.get("TERM") == "dumb" else None
+
+
+def note(text: str) -> None:
+    """Print a note on stderr, unless the run is quiet."""
+    if RUN.is_quiet:
+        return
+    if "store." in text:
+        # Imported here: few notes advise a call.
+        from memlog.cli.output.help_pages import calls_in_commands
+
+        text = calls_in_commands(text)
+    click.echo(f"memlog: {printable(text)}", err=True)
+
+
+_MOST_IDS = 5
+_MOST_KINDS = 20
+
+_Kind = tuple[str, str]
+
+
+class StoredEvents:
+    """The events that a run has stored.
+
+    count: of events not acknowledged yet. ids: of the first of them.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.ids: list[str] = []
+        self._warnings: Counter[_Kind] = Counter()
+        self._first: dict[_Kind, str] = {}
+
+    def add(self, positions: "Sequence[memlog.Position]") -> None:
+        """Add durable events, and print their warnings, each kind once."""
+        self.count += len(positions)
+        self.ids += [position.id for position in positions[: _MOST_IDS - len(self.ids)]]
+        for position in positions:
+            for warning in position.warnings:
+                self._warn(warning)
+
+    def acknowledged(self) -> None:
+        """Forget the events: they have been acknowledged."""
+        self.count = 0
+        self.ids = []
+
+    def print_repeated_warnings(self) -> None:
+        """Print how often each kind of warning was repeated, and forget them: the run ends."""
+        for kind, count in self._warnings.items():
+            if kind not in self._first:
+                note(f"{count} warnings of other kinds are in the acknowledgements")
+            elif count > 1:
+                note(f"{count - 1} more of: {self._first[kind]}")
+        self._warnings.clear()
+        self._first.clear()
+
+    def _warn(self, warning: "memlog.AppendWarning") -> None:
+        kind = warning.code, warning.member
+        if kind not in self._first and len(self._first) >= _MOST_KINDS:
+            kind = "", ""
+        elif kind not in self._first:
+            self._first[kind] = warning.message
+            note(warning.message)
+        self._warnings[kind] += 1
+
+
+STORED = StoredEvents()
+"""The events of this run."""

@@ -1,0 +1,38 @@
+"""Asks a person before something is done that cannot be undone."""
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+import click
+from msgspec.structs import replace
+
+from memlog.cli.output.output import one_line
+from memlog.service.engine.requests import Tried
+
+T = TypeVar("T")
+Q = TypeVar("Q", bound=Tried)
+
+
+def confirmed(operation: Callable[[Q], T], asked: Q, agreed: Callable[[T], bool], *, is_yes: bool) -> T:
+    """What an operation answers, done once a person has agreed to what a dry run of it answers.
+
+    Raises:
+        UsageError: nobody can be asked, since stdin is no terminal.
+    """
+    if asked.dry_run or is_yes:
+        return operation(asked)
+    if sys.stdin is None or not sys.stdin.isatty():
+        command = click.get_current_context().info_name
+        raise click.UsageError(
+            f"{command} needs a confirmation, and stdin is not a terminal: pass --yes to go on without one"
+        )
+    found = operation(replace(asked, dry_run=True))
+    return operation(asked) if agreed(found) else found
+
+
+def agrees(question: str, about: Iterable[str] = ()) -> bool:
+    """Ask a yes-or-no question below lines about it, on stderr: stdout is for the answer of the command."""
+    for line in about:
+        click.echo(one_line(line), err=True)
+    return click.confirm(question, err=True)

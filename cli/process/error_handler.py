@@ -1,0 +1,275 @@
+"""Prints errors: one line and a hint for people, an object for programs; and gives exit codes."""
+
+import errno
+import os
+import signal
+import sys
+import time
+from _thread import start_new_thread
+from collections.abc import Callable
+from types import FrameType
+
+import click
+import msgspec
+
+from memlog.cli.output.output import STORED, one_line
+from memlog.cli.process.streams import OutputError
+from memlog.eventlog.errors import (
+    BadInput,
+    Busy,
+    DatabaseError,
+    EmbeddingError,
+    ErrorCode,
+    LogError,
+    MemlogError,
+    NotFound,
+    ProviderError,
+)
+
+EXIT_CODES = {
+    0: "done",
+    1: "a check failed, or no such id",
+    2: "wrong usage",
+    3: "loss or tampering",
+    65: "bad data",
+    69: "a model or service is away",
+    70: "a fault of memlog",
+    71: "out of memory or descriptors",
+    73: "cannot create",
+    74: "input or output failed",
+    75: "busy, try again",
+    130: "interrupted",
+}
+"""What each exit code means."""
+
+EXIT_CODES_HELP = f"Exit codes: {'; '.join(f'{code} {means}' for code, means in EXIT_CODES.items())}."
+
+_EXIT_CODES: dict[type[MemlogError], int] = {
+    NotFound: 1,
+    BadInput: 65,
+    EmbeddingError: 69,
+    ProviderError: 69,
+    LogError: 74,
+    DatabaseError: 74,
+    Busy: 75,
+}
+_CANNOT_CREATE = 73
+LOSS = 3
+"""Exit code: sealed bytes are gone or changed."""
+_INTERRUPTED = 130
+_INTERNAL = 70
+IO_FAILED = 74
+_LACKING = 71
+_OF_LACK = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+_NOT_LOADED = "failed to map segment from shared object"
+"""The message of glibc's and musl's loader when there is no memory for a library."""
+
+
+class Failure(msgspec.Struct):
+    """An error as programs read it."""
+
+    code: ErrorCode
+    message: str
+    hint: str
+    retryable: bool
+
+
+def failure_of(error: BaseException) -> Failure:
+    """Describe `error` to a program; keys and passwords that it quotes are masked."""
+    _, found = _classified(error)
+    return msgspec.structs.replace(found, message=_masked(found.message), hint=_masked(found.hint))
+
+
+def exit_code_of(error: BaseException) -> int:
+    """The exit code for `error`."""
+    return error.exit_code if isinstance(error, click.exceptions.Exit) else _classified(error)[0]
+
+
+def _classified(error: BaseException) -> tuple[int, Failure]:
+    match error:
+        case _ if (what := _lacking(error)) is not None:
+            hint = "give memlog more of it, or less to do at once; what was acknowledged is stored"
+            return _LACKING, Failure("resources", f"the system has no more for memlog: {what}", hint, True)
+        case MemlogError():
+            # Imported here: most runs end without an error.
+            from memlog.cli.output.help_pages import in_commands
+
+            failure = Failure(error.code, error.message, in_commands(error.hint), error.retryable)
+            return _code_of(error), failure
+        case click.UsageError():
+            return error.exit_code, Failure("usage", error.format_message(), _usage_hint(error), False)
+        case click.ClickException():
+            return error.exit_code, Failure("usage", error.format_message(), "memlog --help", False)
+        case KeyboardInterrupt() | click.Abort():
+            return _INTERRUPTED, Failure("interrupted", "interrupted", "what was done is kept", True)
+        case OutputError():
+            return IO_FAILED, _not_printed(error)
+        case OSError():
+            name = error.filename or "input or output"
+            hint = "see that it can be read and written, then try again"
+            return IO_FAILED, Failure("io", f"{name}: {error.strerror or error}", hint, True)
+    hint = "a fault of memlog: MEMLOG_DEBUG=1 shows where"
+    return _INTERNAL, Failure("internal", f"{type(error).__name__}: {error}", hint, False)
+
+
+def _code_of(error: MemlogError) -> int:
+    if error.code == "cannot_create":
+        return _CANNOT_CREATE
+    return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), _INTERNAL)
+
+
+def _usage_hint(error: click.UsageError) -> str:
+    context = error.ctx
+    if context is None:
+        return "memlog --help"
+    if isinstance(error, click.NoSuchOption):
+        root, name = context.find_root(), error.option_name
+        if context is not root and any(name in option.opts for option in root.command.params):
+            return f"{name} goes before the command: {root.command_path} {name} … {context.info_name}"
+        takes_text = any(isinstance(parameter, click.Argument) for parameter in context.command.params)
+        if takes_text and not error.possibilities:
+            return f"to pass a text that begins with a dash, put -- before it; {context.command_path} --help"
+    return f"{context.command_path} --help"
+
+
+def _not_printed(error: OutputError) -> Failure:
+    if not STORED.count:
+        return Failure("io", f"the output: {error}", "see that it can be written, then try again", True)
+    ids = ", ".join(STORED.ids)
+    if STORED.count == 1:
+        message = f"the event {ids} is stored; its acknowledgement could not be written: {error}"
+        return Failure("stored", message, "do not append it again without this id", False)
+    more = f" and {STORED.count - len(STORED.ids)} more" if STORED.count > len(STORED.ids) else ""
+    stored = f"{STORED.count} events are stored ({ids}{more})"
+    message = f"{stored}; their acknowledgements could not be written: {error}"
+    return Failure("stored", message, "do not append them again without these ids", False)
+
+
+def _lacking(error: BaseException | None) -> str | None:
+    """The resource that the system has run out of; None for other errors."""
+    match error:
+        case MemoryError():
+            return "memory"
+        case OSError() if error.errno in _OF_LACK:
+            return (error.strerror or str(error)).lower()
+        case ImportError() if _NOT_LOADED in str(error):
+            return "memory"
+        case ImportError():
+            return _lacking(error.__cause__ or error.__context__)
+        case LogError():
+            return _lacking(error.__cause__)
+    return None
+
+
+def _said(error: BaseException) -> str:
+    """What a provider said: it may quote what it was sent, so that no file and no pipe gets it."""
+    if not (isinstance(error, MemlogError) and error.said and sys.stderr.isatty()):
+        return ""
+    return _masked(error.said)
+
+
+def _masked(text: str) -> str:
+    # Imported here: most runs end without an error.
+    from memlog.eventlog.secrets.detection import masked
+
+    return masked(text)
+
+
+def print_error(error: BaseException, *, as_json: bool) -> None:
+    """Print `error` to stderr."""
+    if isinstance(error, click.exceptions.Exit):
+        return
+    if os.environ.get("MEMLOG_DEBUG"):
+        # Imported here: it takes 2 ms, and `append` starts without it.
+        import traceback
+
+        click.echo(_masked("".join(traceback.format_exception(error))), err=True, nl=False)
+    failure = failure_of(error)
+    if as_json:
+        # Imported here: most runs end without an error, and --version needs no event.
+        from memlog.eventlog.log.streams import shown
+
+        # A name that is not UTF-8 may stand in a message.
+        safe = msgspec.structs.replace(failure, message=shown(failure.message), hint=shown(failure.hint))
+        click.echo(msgspec.json.encode({"error": safe}).decode(), err=True)
+        return
+    click.echo(f"memlog: {one_line(failure.message)}", err=True)
+    if said := _said(error):
+        click.echo(f"it said: {one_line(said)}", err=True)
+    if failure.hint:
+        click.echo(f"hint: {one_line(failure.hint)}", err=True)
+
+
+# Python raises KeyboardInterrupt between two of its instructions: a statement of SQLite or a batch of a
+# model may run for longer than that, and a callback in C turns the exception into another one.
+
+_GRACE = 0.6
+"""Seconds that a command has to end by itself; measured: most need 0.4 on a busy machine."""
+
+
+_LAST_SECONDS = 1.5
+
+
+class Interrupts:
+    """Handles Ctrl-C from the start of the process.
+
+    end: ends the process if the command does not end in time.
+    """
+
+    def __init__(self, end: Callable[[], None]) -> None:
+        self.has_come = False
+        self._writer: int | None = None
+        self._end = end
+        # A shell makes commands in the background ignore it.
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._begin()
+
+    def release(self) -> None:
+        """Close the pipe: after a command that ran out of descriptors, printing the error needs them."""
+        if self._writer is not None:
+            signal.set_wakeup_fd(-1)
+            os.close(self._writer)
+            self._writer = None
+
+    def _begin(self) -> None:
+        reader, self._writer = os.pipe()
+        os.set_blocking(self._writer, False)
+        # The pipe is written by the signal handler in C, also while the main thread is in a library.
+        signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+        signal.signal(signal.SIGINT, self._interrupt)
+        # Not by `threading`, whose `start` waits until the thread runs: 3 ms of the 45 of a command.
+        start_new_thread(self._wait, (reader,))
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        self.has_come = True
+        if _is_importing(frame):
+            # A library that is being imported prints the exception, or turns it into another.
+            self._end()
+        signal.default_int_handler(number, frame)
+
+    def _wait(self, reader: int) -> None:
+        while data := os.read(reader, 64):
+            if signal.SIGINT in data:
+                time.sleep(_GRACE)
+                self._end()
+        os.close(reader)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def end_with(close: Callable[[], None]) -> None:
+    """Close what a server has open; what takes longer is given up, and loses no acknowledged event."""
+    # Imported here: most commands serve nothing.
+    from threading import Thread
+
+    closing = Thread(target=close, daemon=True)
+    closing.start()
+    closing.join(_LAST_SECONDS)
+    if closing.is_alive():
+        os._exit(0)

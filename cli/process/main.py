@@ -1,0 +1,242 @@
+"""The command `memlog`: its options, its groups of commands, and the one error handler."""
+
+import atexit
+import os
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import partial
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from memlog.cli.options.settings import SettingOption, Settings, misspelt_variables
+from memlog.cli.options.standard_options import HELP_NAMES, VERSION_OPTION, Group
+from memlog.cli.options.zone import ZONE
+from memlog.cli.output.output import RUN, STORED, note, shows_colours, wants_json
+from memlog.cli.process.error_handler import EXIT_CODES_HELP, Interrupts, exit_code_of, print_error
+from memlog.cli.process.streams import OutputError, use_own_streams
+
+
+class LazyCommands(Group):
+    """Suggests the nearest commands for an unknown name; knows them from `list_commands` alone."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """See `click.Group`, which suggests only commands that exist already."""
+        name = args[0]
+        if not name.startswith("-") and not ctx.resilient_parsing and self.get_command(ctx, name) is None:
+            raise no_such_command(name, self.list_commands(ctx), ctx)
+        return super().resolve_command(ctx, args)
+
+
+def no_such_command(name: str, known: Iterable[str], ctx: click.Context) -> click.UsageError:
+    """Make the error for an unknown command, with the nearest known ones."""
+    from difflib import get_close_matches
+
+    last = name.rpartition(" ")[2]
+    nearest = " or ".join(repr(each) for each in get_close_matches(last, list(known)))
+    suggestion = f" Did you mean {nearest}?" if nearest else ""
+    return click.UsageError(f"No such command {name!r}.{suggestion}", ctx)
+
+
+PARENT = os.getppid()
+"""The process that started this one, before it can have ended: most of the start is still to come."""
+
+_COMMANDS = {
+    "Write": {
+        "append": "Append events to the log.",
+        "forget": "Erase events.",
+        "init": "Create a store with its settings file.",
+        "scrub": "Overwrite forgotten events in the log.",
+    },
+    "Read": {
+        "ask": "Answer a question from the facts.",
+        "context": "Build the memory context for a prompt.",
+        "gate": "Decide whether a text is worth a search.",
+        "log": "Read the log itself.",
+        "query": "Search messages, memories and documents.",
+        "session": "Read a conversation.",
+        "sessions": "List the current session of each chat.",
+        "show": "Show the line of the log behind a hit.",
+        "summaries": "List the summaries of conversations.",
+        "window": "Show the newest messages of a chat's session.",
+    },
+    "Memory": {
+        "core": "Read and change the core memory.",
+        "daily": "Record and list daily events.",
+        "buffer": "Show the messages that nobody has distilled yet.",
+        "decay": "Fade memories by one day.",
+        "extract": "Have a language model distil messages into memories.",
+        "fact": "Set, show and remove facts.",
+        "memory": "Save, list and change memories.",
+        "prompts": "Show the prompts of the language model.",
+        "prune": "Archive faded memories.",
+    },
+    "Documents": {
+        "docs": "Index files as documents.",
+        "watch": "Keep the read model and the documents up to date.",
+        "workspace": "Index the notes in an agent's folder as memories.",
+    },
+    "Maintain": {
+        "completion": "Print the shell completion script.",
+        "config": "Show the settings and where each comes from.",
+        "digest": "Print a hash over the whole read model.",
+        "doctor": "Check the store and the installation, and suggest repairs.",
+        "embed": "Compute missing embeddings.",
+        "help": "Show the help of a command, or describe every command as JSON.",
+        "export": "Write what the store holds for other programs.",
+        "import": "Import what another program keeps.",
+        "jobs": "List and run what memlog does by itself, by day and by week.",
+        "mcp": "Serve the tools of the store to an agent, over MCP.",
+        "project": "Replay the log into the read model.",
+        "projects": "List, show and remove projects.",
+        "quarantine": "List the lines that cannot be replayed.",
+        "seal": "Close and seal every segment of the log.",
+        "secrets": "List keys and passwords in the log.",
+        "serve": "Serve every operation over HTTP.",
+        "stats": "Count what the store holds.",
+        "status": "Show the state of the store, its read model and its model.",
+        "verify": "Compare the read model with a replay of the log.",
+    },
+}
+"""The commands by group, with the line that `memlog --help` shows for each."""
+
+_MODULES = {
+    "config": ("config", "init"),
+    "core": ("core", "daily"),
+    "conversations": ("session", "sessions", "show", "summaries", "window"),
+    "documents": ("docs", "workspace"),
+    "erasure": ("forget", "scrub", "secrets"),
+    "extraction": ("buffer", "extract", "prompts"),
+    "exchange": ("export", "import"),
+    "facts": ("ask", "fact"),
+    "fading": ("decay", "prune"),
+    "help": ("completion", "help"),
+    "maintenance": (
+        "digest",
+        "doctor",
+        "embed",
+        "project",
+        "quarantine",
+        "seal",
+        "stats",
+        "status",
+        "verify",
+    ),
+    "memories": ("memory",),
+}
+"""The commands of each module; all others have a module of their name."""
+
+
+class _Commands(LazyCommands):
+    """Imports the module of a command when that command is called, so that `append` starts fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return sorted(name for group in _COMMANDS.values() for name in group)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if not any(cmd_name in group for group in _COMMANDS.values()):
+            return None
+        home = next((module for module, names in _MODULES.items() if cmd_name in names), cmd_name)
+        module = import_module(f"memlog.cli.commands.{home}")
+        # `import` is a word of Python.
+        command: click.Command = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the groups of commands, without importing any command."""
+        width = max(len(name) for group in _COMMANDS.values() for name in group)
+        for heading, group in _COMMANDS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), text) for name, text in group.items()])
+
+
+@click.group(
+    cls=_Commands,
+    params=[
+        SettingOption("store", "--store"),
+        SettingOption("project", "--project"),
+        SettingOption("model", "--model"),
+        click.Option(
+            ["-q", "--quiet"], is_flag=True, help="Print no notes and no progress; errors are still printed."
+        ),
+        VERSION_OPTION,
+    ],
+    epilog=EXIT_CODES_HELP,
+    context_settings={"help_option_names": HELP_NAMES},
+)
+@click.pass_context
+def memlog_command(ctx: click.Context, quiet: bool) -> None:
+    """A memory for AI agents that is a folder of JSONL files.
+
+    `append` writes events to the log, `project` replays the log into a searchable read model, `query`
+    searches it. The log is the only truth: the folders model/ and cache/ can always be deleted.
+    """
+    settings = ctx.ensure_object(Settings)
+    ZONE.name = partial(settings.value, "timezone")
+    RUN.is_quiet = quiet
+    for variable, meant in misspelt_variables():
+        note(f"{variable} is not a setting; did you mean {meant}?")
+    ctx.color = shows_colours()
+
+
+def main() -> NoReturn:
+    """Run the program in a process of its own, and raise SystemExit."""
+    interrupts = Interrupts(_end_interrupted)
+    use_own_streams()
+    sys.exit(run(interrupts))
+
+
+def run(interrupts: Interrupts | None = None) -> int:
+    """Run the command line, print its error, and return the exit code.
+
+    interrupts: says whether an interrupt came, which a library may have turned into another error.
+    """
+    code = 0
+    error: BaseException | None = None
+    RUN.context = None
+    ZONE.is_told = False
+    try:
+        result = memlog_command.main(prog_name="memlog", standalone_mode=False)
+        code = result if isinstance(result, int) else 0
+    except click.exceptions.NoArgsIsHelpError as usage:
+        click.echo(usage.format_message(), err=True)
+        code = 2
+    except OutputError as caught:
+        # `memlog query … | head -1`: the reader has seen enough.
+        error = None if caught.is_reader_gone and not STORED.count else caught
+    except (Exception, KeyboardInterrupt) as caught:  # noqa: BLE001 - the edge: nothing goes past it
+        error = caught
+    if interrupts is not None and interrupts.has_come:
+        error = KeyboardInterrupt()
+    if error is not None:
+        if interrupts is not None:
+            interrupts.release()
+        print_error(error, as_json=wants_json(error, sys.argv[1:]))
+        code = exit_code_of(error)
+    STORED.print_repeated_warnings()
+    return code
+
+
+def end_process(code: int) -> NoReturn:
+    """Exit without Python's own end.
+
+    Python would wait for threads, such as those of a watch, and would take 3 ms to free what the system frees
+    at once.
+    """
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, OutputError):
+            if stream is not None:
+                stream.flush()
+    os._exit(code)
+
+
+def _end_interrupted() -> NoReturn:
+    """End a command that does not end by itself; output that is not flushed acknowledged nothing."""
+    error = KeyboardInterrupt()
+    print_error(error, as_json=wants_json(error, sys.argv[1:]))
+    os._exit(exit_code_of(error))

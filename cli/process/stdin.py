@@ -1,0 +1,35 @@
+"""Reads stdin: bytes or a text."""
+
+import sys
+from typing import BinaryIO
+
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.log.quarantine import HINTS, MAX_LINE, TOO_LONG
+
+
+def stdin() -> BinaryIO:
+    """Stdin as a stream of bytes.
+
+    Raises:
+        BadInput: stdin is closed.
+    """
+    # None if Python was started with stdin closed.
+    if sys.stdin is None:
+        raise BadInput("stdin is closed", hint="give events on stdin, or an event by options")
+    return sys.stdin.buffer
+
+
+def stdin_text() -> str:
+    """Read stdin to its end, without the newline that `echo` adds, and without a byte order mark.
+
+    Raises:
+        BadInput: stdin is closed, not UTF-8, or longer than an event may be.
+    """
+    data = stdin().read(MAX_LINE + 1)
+    if len(data) > MAX_LINE:
+        raise TOO_LONG
+    try:
+        return data.decode().removeprefix("\ufeff").removesuffix("\n")
+    except UnicodeDecodeError as error:
+        message = f"the content is not UTF-8: byte {error.start}: {error.reason}"
+        raise BadInput(message, hint=HINTS["not_utf8"]) from error

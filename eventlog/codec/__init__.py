@@ -1,0 +1,1 @@
+"""Events as lines: checked, encoded, decoded, and brought to the present shape."""

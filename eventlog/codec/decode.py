@@ -1,0 +1,334 @@
+"""Decodes a line of the log into an event.
+
+docs/storage/jsonl-format.md has a worked example in real bytes.
+"""
+
+import re
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, Union
+
+import msgspec
+from msgspec import inspect
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.codec.upcast import Place, upcast
+from memlog.eventlog.escapes import CRC_LENGTH, encoded_buffer, has_its_crc
+from memlog.eventlog.events import TYPES, Change, Event
+from memlog.eventlog.fields import decimal
+from memlog.eventlog.log.quarantine import BadLine, check_text, why_not_json
+from memlog.eventlog.log.streams import belongs_in, stream_of
+
+# A proof that costs less than another look at each byte clears most lines.
+
+INTEGERS = range(-(2**63), 2**63)
+"""The integers that every reader, SQLite included, keeps unchanged."""
+
+_COLONS = (b" :", b"\t:", b"\r:", b"\n:")
+_ADDED_TO_AN_EVENT = len(b',"v":1,"crc":"00000000"')
+_SPELLED_ONE_WAY = (str, bool, type(None))
+_encode = msgspec.json.Encoder().encode
+
+
+def is_as_short_as_can_be(line: bytes, event: Event) -> bool:
+    """Whether a line with `at` and crc, decoded as `event`, has no room for a duplicate key.
+
+    msgspec writes text and integers in the shortest form; only floats have shorter ones. The six bytes of a
+    missing `v` are too few for another member.
+    """
+    if len(line) > len(_encode(event)) + _ADDED_TO_AN_EVENT:
+        return False
+    for name, default in _spelled_in_ways(type(event)):
+        value = getattr(event, name)
+        if value is not default and not _is_spelled_shortest(value):
+            return False
+    return True
+
+
+def check_members(line: bytes, members: dict[str, Any]) -> None:
+    """Raise BadLine for a line with a duplicate key in an object, or an integer beyond 64 bits.
+
+    members: the decoded line, in which the last of two equal keys has won.
+    """
+    if _keys_in(members) != _keys_at_most(line):
+        _check_each_key(line)
+
+
+def _is_spelled_shortest(value: object) -> bool:
+    """Whether a member that may contain a float surely has none, and no integer beyond 64 bits."""
+    if not isinstance(value, dict):
+        return False
+    for item in value.values():
+        kind = type(item)
+        if kind not in _SPELLED_ONE_WAY and not (kind is int and item in INTEGERS):
+            return False
+    return True
+
+
+@cache
+def _spelled_in_ways(kind: type[Event]) -> tuple[tuple[str, Any], ...]:
+    """The members of an event type whose values have shorter spellings in JSON, with their defaults."""
+    fields = inspect.type_info(kind)
+    assert isinstance(fields, inspect.StructType)
+    return tuple((field.name, field.default) for field in fields.fields if not _has_one_spelling(field.type))
+
+
+def _has_one_spelling(kind: Any) -> bool:  # noqa: ANN401 - msgspec has no common type
+    match kind:
+        case inspect.UnionType():
+            return all(_has_one_spelling(member) for member in kind.types)
+        case inspect.ListType():
+            return _has_one_spelling(kind.item_type)
+    return isinstance(kind, inspect.StrType | inspect.IntType | inspect.LiteralType | inspect.NoneType)
+
+
+def _keys_in(members: dict[str, Any]) -> int:
+    """The number of keys in all nested objects. Without recursion, since the caller's stack may be deep.
+
+    Raises BadLine for an integer beyond 64 bits.
+    """
+    keys = 0
+    waiting: list[Any] = [members]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            keys += len(value)
+            waiting += _worth_a_look(value.values())
+        elif isinstance(value, list):
+            waiting += _worth_a_look(value)
+        elif value not in INTEGERS:
+            raise BadLine("invalid", f"{shortened(value)} is an integer outside 64 bits; write it as text")
+    return keys
+
+
+def _worth_a_look(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if isinstance(value, dict | list | int)]
+
+
+def _keys_at_most(line: bytes) -> int | None:
+    """The most keys that a line can have, by its colons; None if that is not cheap to tell."""
+    if any(colon in line for colon in _COLONS):
+        return None
+    keys = line.count(b'":')
+    if keys and b"\\" in line:
+        # After one backslash a quote is text; after two it ends a text.
+        return None if b'\\\\":' in line else keys - line.count(b'\\":')
+    return keys
+
+
+def _check_each_key(line: bytes) -> None:
+    """Check every object exactly. Numbers of any length pass: the result is dropped."""
+    # Imported here: an ordinary line needs only msgspec's JSON.
+    import json
+
+    json.loads(line, object_pairs_hook=_check_pairs, parse_int=str, parse_float=str)
+
+
+def _check_pairs(pairs: list[tuple[str, Any]]) -> None:
+    seen = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise BadLine("duplicate_key", f"{shortened(key)} stands twice in one object")
+        seen.add(key)
+
+
+def shortened(value: object) -> str:
+    """`value` for a message."""
+    text = repr(value)
+    return text if len(text) <= 80 else text[:80] + "…"
+
+
+ENVELOPE = ("type", "id", "ts", "at", "v", "crc")
+"""The members of every event; `crc` is in the line alone."""
+
+_ENVELOPE_FIELDS = len(Event.__struct_fields__)
+_CHANGE_ENVELOPE_FIELDS = len(Change.__struct_fields__)
+
+_TAGS = {kind: tag for tag, kind in TYPES.items()}
+
+VERSION = 9
+"""Changes whenever other lines are accepted or `canonical` changes; part of the projection id."""
+
+_BOM = b"\xef\xbb\xbf"
+"""The byte order mark at the start of some files, which `cat` puts before a line inside another one."""
+
+ERASING = b"\x18"
+"""The first byte of a line that is being erased, which is not read. memlog's other lines begin with a brace,
+which no flip of one bit turns into this byte."""
+
+_TRAILER = re.compile(rb',"crc":"[0-9a-f]{8}"\}')
+_TRAILER_BYTES = [*(bytes([byte]) for byte in b',"crc":"'), *[b"0123456789abcdef"] * 8, b'"', b"}"]
+_FEW_BYTES = 2
+_MEMBER_AT_FAULT = r"at `\$\.(\w+)"
+
+_members = msgspec.json.Decoder(dict[str, Any])
+raw_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_canonical = msgspec.json.Encoder(order="deterministic")
+
+
+def decode(line: bytes, place: Place) -> Event:
+    """The event of a line without its newline, in today's shape. Raises BadLine for the quarantine."""
+    line = without_bom(line.removesuffix(b"\r"))
+    # First: a changed line of memlog is `bad_crc`, whatever else is wrong with it.
+    has_crc = ends_with_crc(line)
+    try:
+        check_text(line)
+        event = (_native(line) if has_crc else None) or _foreign(line, place, has_crc=has_crc)
+    except BadLine as bad:
+        if not has_crc and _ends_nearly_with_crc(line):
+            raise BadLine("bad_crc", bad.detail) from bad
+        raise
+    if isinstance(event, Change) and not (event.wins is None or timestamps.is_written_form(event.wins)):
+        raise BadLine("invalid", f"wins {event.wins!r}")
+    if not belongs_in(event, place.stream):
+        raise BadLine("wrong_stream", f"belongs in {_home_of(event)}")
+    return event
+
+
+def _home_of(event: Event) -> str:
+    try:
+        return stream_of(event)
+    except BadLine as bad:
+        return f"no stream: {bad.detail}"
+
+
+def is_blank(line: bytes) -> bool:
+    """Whether a line is empty or being erased: legal, and no event."""
+    if line.startswith(b"{"):  # most lines
+        return False
+    return not line.strip() or not without_bom(line).strip() or line.startswith(ERASING)
+
+
+def without_bom(line: bytes) -> bytes:
+    """A line without the byte order marks before it."""
+    while line.startswith(_BOM):
+        line = line.removeprefix(_BOM)
+    return line
+
+
+def canonical(event: Event) -> bytearray:
+    """A JSON list of the event's type and members, without id, ts, at, v and crc, in the order of its struct,
+    defaults included. Raises BadLine for an integer outside 64 bits.
+    """
+    # The envelope's fields come last.
+    envelope = _CHANGE_ENVELOPE_FIELDS if isinstance(event, Change) else _ENVELOPE_FIELDS
+    try:
+        return encoded_buffer((_TAGS[type(event)], *msgspec.structs.astuple(event)[:-envelope]), _canonical)
+    except OverflowError as error:
+        raise BadLine("invalid", "an integer is outside 64 bits") from error
+
+
+def ends_with_crc(line: bytes) -> bool:
+    """Whether `line` ends with a crc. Raises BadLine if the crc does not match the bytes."""
+    if has_its_crc(line):
+        return True
+    if _TRAILER.fullmatch(line, len(line) - CRC_LENGTH):
+        raise BadLine("bad_crc")
+    return False
+
+
+def is_whole(line: bytes) -> bool:
+    """Whether this is a complete line of memlog, except for its newline."""
+    try:
+        return ends_with_crc(line)
+    except BadLine:
+        return False
+
+
+def _ends_nearly_with_crc(line: bytes) -> bool:
+    """Whether at most two changed bytes keep the end of `line` from being a crc. A killed writer leaves a
+    shorter end, not a changed one.
+    """
+    end = line[-CRC_LENGTH:]
+    if len(end) < CRC_LENGTH:
+        return False
+    changed = sum(byte not in allowed for byte, allowed in zip(end, _TRAILER_BYTES, strict=True))
+    return changed <= _FEW_BYTES
+
+
+@cache
+def _event() -> "msgspec.json.Decoder[Event]":
+    # Made at first use: an append does not need it.
+    any_event: Any = Union[tuple(TYPES.values())]  # noqa: UP007 - of a tuple
+    return msgspec.json.Decoder(any_event)
+
+
+def _native(line: bytes) -> Event | None:
+    """The event of a line that memlog wrote; None for a foreign line."""
+    try:
+        event = _event().decode(line)
+    except msgspec.MsgspecError:
+        return None
+    if event.at is None or event.id is None or event.ts is None:
+        return None
+    if event.v > event.VERSION:
+        raise BadLine("newer_version", f"version {event.v}")
+    if not timestamps.is_written_form(event.ts):
+        raise BadLine("invalid", f"ts {event.ts!r}")
+    if not is_as_short_as_can_be(line, event):
+        members_of(line)
+    return event
+
+
+def _foreign(line: bytes, place: Place, *, has_crc: bool) -> Event:
+    members = members_of(line)
+    check_crc_is_last(members, has_crc=has_crc)
+    if members.get("at") is not None and not has_crc:
+        raise BadLine("missing_crc")
+    try:
+        today = upcast(members, place)
+    except ValueError as error:
+        raise BadLine("invalid", str(error)) from error
+    event = event_of(today)
+    if isinstance(event, Change) and event.at is None:
+        event.wins = event.highest_wins = None
+    return event
+
+
+def envelope_of(event: Event) -> tuple[str, ...]:
+    """The members of its line that are not its content."""
+    return (*ENVELOPE, "wins", "highest_wins") if isinstance(event, Change) else ENVELOPE
+
+
+def event_of(members: dict[str, Any]) -> Event:
+    """The event of `members` in today's shape. Raises BadLine if they are none."""
+    kind = members.get("type")
+    version = members.get("v", 1)
+    if not isinstance(kind, str):
+        raise BadLine("invalid", "type is missing" if kind is None else f"type {kind!r}")
+    if kind not in TYPES:
+        raise BadLine("unknown_type", f"type {kind!r}")
+    if isinstance(version, int) and version > TYPES[kind].VERSION:
+        raise BadLine("newer_version", f"version {version} of {kind}")
+    if "chat_id" in members:
+        members = members | {"chat_id": decimal(members["chat_id"])}
+    try:
+        return msgspec.convert(members, TYPES[kind])
+    except msgspec.ValidationError as error:
+        raise BadLine("invalid", _fault(error, members)) from error
+
+
+def _fault(error: msgspec.ValidationError, members: dict[str, Any]) -> str:
+    """The fault with its value; msgspec's message names the member alone."""
+    member = re.search(_MEMBER_AT_FAULT, str(error))
+    if member is None or member[1] not in members:
+        return str(error)
+    return f"{member[1]} is {shortened(members[member[1]])}: {error}"
+
+
+def check_crc_is_last(members: dict[str, Any], *, has_crc: bool) -> None:
+    """Raise BadLine for a crc that is not the last member: it can be checked only there."""
+    if "crc" in members and not has_crc:
+        raise BadLine("bad_crc", "crc is not the last member, directly before the closing brace")
+
+
+def members_of(line: bytes) -> dict[str, Any]:
+    """The members of a line's object, of any shape. Raises BadLine if it has none."""
+    try:
+        members = _members.decode(line)
+    except msgspec.ValidationError as error:
+        raise BadLine("invalid", str(error)) from error
+    except msgspec.DecodeError as error:
+        raise why_not_json(line, str(error)) from error
+    check_members(line, members)
+    return members

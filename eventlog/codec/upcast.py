@@ -1,0 +1,79 @@
+"""Converts lines of another shape to today's on reading; the log stays as it is.
+
+The one foreign shape is that of many agents:
+`{"id","ts","role","content","type":null|"session_break"|"subagent_result","meta":{"channel","chat_id",…}}`
+"""
+
+from typing import Any
+
+import msgspec
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.events import TYPES, ConversationEvent
+from memlog.eventlog.fields import decimal
+from memlog.eventlog.log.streams import SegmentName, chat_of_stream
+
+VERSION = 3
+"""Changes with any change of the conversion; part of the projection id."""
+
+
+_OF_CONVERSATIONS = tuple(tag for tag, kind in TYPES.items() if issubclass(kind, ConversationEvent))
+
+
+class Place(msgspec.Struct, frozen=True, gc=False):
+    """The position of a line: stream, segment, byte offset."""
+
+    stream: str
+    segment: SegmentName
+    offset: int
+
+    @property
+    def id(self) -> str:
+        """The id of a line without one: `2026-02-24.jsonl:1042`."""
+        return f"{self.segment.filename}:{self.offset}"
+
+
+def place_of(line_id: str) -> tuple[str, int] | None:
+    """The file name and offset of a `Place.id`; None for other ids."""
+    filename, _, digits = line_id.rpartition(":")
+    # More than 18 digits may exceed SQLite's integers, and no file is that long.
+    is_offset = digits.isascii() and digits.isdecimal() and len(digits) <= 18 and digits == str(int(digits))
+    return (filename, int(digits)) if is_offset else None
+
+
+def upcast(members: dict[str, Any], place: Place) -> dict[str, Any]:
+    """The members of a foreign line in today's shape. Raises ValueError if its `ts` is no time.
+
+    Its position gives a missing id, time (the segment's day), channel and chat_id (`meta`, then the folder).
+    """
+    line = {name: value for name, value in members.items() if value is not None}
+    if line.get("type") in (None, "subagent_result"):
+        if "type" in line:
+            line["kind"] = line["type"]
+        line["type"] = "message"
+    line.setdefault("id", place.id)
+    line["ts"] = _time(line.get("ts"), place.segment.day)
+    if line["type"] in _OF_CONVERSATIONS:
+        _fill_chat(line, place.stream)
+    return line
+
+
+def _time(ts: object, day: str) -> str:
+    if ts is None:
+        return f"{day}T00:00:00.000Z"
+    if not isinstance(ts, str):
+        raise ValueError(f"ts {ts!r} is no text")  # noqa: TRY004 - wrong data, not a wrong call
+    return timestamps.normalised(ts, naive_is_utc=True)
+
+
+def _fill_chat(line: dict[str, Any], stream: str) -> None:
+    meta = line.get("meta")
+    given = meta if isinstance(meta, dict) else {}
+    channel, chat_id = chat_of_stream(stream) or (None, None)
+    for name, of_folder in (("channel", channel), ("chat_id", chat_id)):
+        in_meta = decimal(given.get(name))  # chat ids are numbers in many foreign logs
+        value = line.get(name, of_folder if in_meta is None else in_meta)
+        if value is not None:
+            line[name] = value
+    if line["type"] == "session_break" and given.get("model") is not None:
+        line.setdefault("model", given["model"])

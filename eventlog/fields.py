@@ -1,0 +1,273 @@
+"""The types of the members of events."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from memlog.eventlog.errors import BadInput, shown_value
+
+MAX_TARGETS = 1000
+"""Targets of one redaction: its line stays below 1 MB."""
+
+MAX_LEVELS = 100
+"""Levels of a document's path: parsers and printers of a tree of them recurse."""
+
+Text = Annotated[str, msgspec.Meta(min_length=1)]
+
+Id = Annotated[str, msgspec.Meta(pattern=r"\A[^\x00-\x1f\x7f]+\Z", max_length=512)]
+"""An event's id, without control characters."""
+
+Channel = Annotated[str, msgspec.Meta(pattern=r"\A[^:]+\Z")]
+"""A channel's name, without `:`: a chat's name is `<channel>:<chat_id>`."""
+
+Topic = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
+"""The shared key of facts about one subject: `favorite_colors`."""
+
+SourceId = Annotated[str, msgspec.Meta(pattern=r"\A[^/\x00-\x1f\x7f]+\Z", max_length=255)]
+"""A source's name, without `/`: a document's name is `<source_id>/<file>`."""
+
+Day = Annotated[str, msgspec.Meta(pattern=r"\A\d{4}-\d\d-\d\d\Z")]
+"""A date: 2026-02-24."""
+
+Ids = Annotated[list[Text], msgspec.Meta(min_length=1)]
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""A number of things that SQLite can store."""
+
+MOST_TIMES = 1_000_000
+"""The sum of those of all events is a number that SQLite can store."""
+
+Times = Annotated[int, msgspec.Meta(ge=1, le=MOST_TIMES)]
+"""How often something happened."""
+
+Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
+"""A number from 0 to 1."""
+
+Role = Literal["user", "assistant", "system", "tool"]
+MemoryKind = Literal["fact", "preference", "insight"]
+FactKind = Literal["ranked", "single"]
+SourceKind = Literal["memory", "docs"]
+ModelTask = Literal["extract", "compress", "summarise", "merge", "profile"]
+AccessKind = Literal["read", "save", "import"]
+"""Why an access counts: a memory was given to an agent, saved again as it was, or used in another program."""
+FailureKind = Literal["refused", "unusable", "failed", "late"]
+
+
+# A text in the annotation of a field is its description.
+
+Form = Literal["category", "chat", "day", "ids", "path", "time"]
+"""What a field holds whose type does not tell."""
+
+
+_LISTS = (list, tuple, frozenset, Sequence)
+
+
+class Reads(msgspec.Struct, frozen=True):
+    """Marks the type of a field that takes several forms.
+
+    read: turns any of them into the form that memlog works with, or raises BadInput.
+    form: what the field holds, for adapters.
+    wire: its type in JSON.
+    choices: all values, where they are known.
+    """
+
+    read: Callable[[Any], Any]
+    form: Form | None = None
+    wire: Any = str
+    choices: tuple[str, ...] = ()
+
+
+class Local(msgspec.Struct, frozen=True):
+    """Marks a field that only a caller in the same process can give: a callback, or another object."""
+
+    is_callback: bool = True
+
+
+class Field(msgspec.Struct, frozen=True):
+    """A field of a struct, for adapters.
+
+    kind: its type without None, as Python callers give it.
+    wire: its type in JSON. member: that, or of a list the type of each value.
+    least, most: bounds of each value.
+    default: `msgspec.NODEFAULT` where it must be given.
+    title: what stands for the value in a usage line.
+    """
+
+    name: str
+    kind: Any
+    wire: Any
+    member: Any
+    description: str
+    title: str | None
+    default: Any
+    least: float | None
+    most: float | None
+    reads: Reads | None
+    is_optional: bool
+    local: Local | None
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only a caller in the same process can give it."""
+        return self.local is not None
+
+    @property
+    def is_callback(self) -> bool:
+        """Whether it holds a function of the caller."""
+        return self.local is not None and self.local.is_callback
+
+    @property
+    def struct(self) -> Any:  # noqa: ANN401 - a request, for most
+        """The struct that the field holds; None where it holds a plain value."""
+        return self.wire if isinstance(self.wire, type) and issubclass(self.wire, msgspec.Struct) else None
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """All values that the field, or each member of its list, may have; empty where any will do."""
+        return self.reads.choices if self.reads and self.reads.choices else choices_of(self.wire)
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the field holds several values."""
+        return get_origin(self.wire) in _LISTS
+
+
+@cache
+def fields_of(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
+    """The fields of a struct, in their order, as adapters need them."""
+    hints = get_type_hints(struct, include_extras=True)
+    return tuple(_described(each, hints[each.name]) for each in msgspec.structs.fields(struct))
+
+
+def choices_of(hint: Any) -> tuple[str, ...]:  # noqa: ANN401
+    """All values of a type, or of the members of its list; empty where they are not listed."""
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    return tuple(choice for member in get_args(hint) for choice in choices_of(member))
+
+
+def _described(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: ANN401 - any type
+    kind, marks, is_optional = _taken_apart(hint)
+    reads = next((mark for mark in marks if isinstance(mark, Reads)), None)
+    wire = reads.wire if reads else kind
+    member, of_member, _ = (
+        _taken_apart(get_args(wire)[0]) if get_origin(wire) in _LISTS else (wire, [], False)
+    )
+    metas = [mark for mark in (*marks, *of_member) if isinstance(mark, msgspec.Meta)]
+    default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+    return Field(
+        name=field.name,
+        kind=kind,
+        wire=wire,
+        member=member,
+        description=_first(mark for mark in marks if isinstance(mark, str)) or "",
+        title=_first(meta.title for meta in metas),
+        default=default,
+        least=_first(meta.ge for meta in metas),
+        most=_first(meta.le for meta in metas),
+        reads=reads,
+        is_optional=is_optional,
+        local=next((mark for mark in marks if isinstance(mark, Local)), None),
+    )
+
+
+def _taken_apart(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
+    """A type without None and annotations, the annotations, the outer ones first, and whether None is one."""
+    marks: list[Any] = []
+    is_optional = False
+    while True:
+        if get_origin(hint) is Annotated:
+            marks += get_args(hint)[1:]
+            hint = get_args(hint)[0]
+            continue
+        members = [each for each in get_args(hint) if each is not type(None)]
+        if get_origin(hint) not in (Union, UnionType) or len(members) == len(get_args(hint)):
+            return hint, marks, is_optional
+        is_optional = True
+        hint = Union[tuple(members)]  # noqa: UP007 - of a list
+
+
+def _first(values: Iterable[Any]) -> Any:  # noqa: ANN401
+    return next((value for value in values if value is not None), None)
+
+
+class GivenEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An entry of a context.
+
+    id: of a memory its memory_id, of all else that of its event. stream: of that event; None for a memory.
+    score: of the hit, from 0 to 1; None for what was not searched for.
+    is_best: whether it is one of the two best of what was found for the message.
+    """
+
+    part: Text
+    id: Text
+    stream: Text | None = None
+    score: float | None = None
+    is_best: bool = False
+
+
+ChatName = tuple[str, str | int] | str
+"""A chat in arguments: (channel, chat_id), a `Chat`, or its text form `telegram:7`."""
+
+_MOST_BITS = 64
+
+
+def decimal(chat_id: Any) -> Any:  # noqa: ANN401 - what a caller gives
+    """Return the text of an integer id, as messengers give them; another value as it is."""
+    is_integer = isinstance(chat_id, int) and not isinstance(chat_id, bool)
+    return str(chat_id) if is_integer and chat_id.bit_length() <= _MOST_BITS else chat_id
+
+
+class Chat(tuple[str, str]):
+    """(channel, chat_id); as text `telegram:7`.
+
+    Raises:
+        BadInput: channel or chat_id is empty; channel is no text, or chat_id neither a text nor an integer.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, channel: str, chat_id: str | int) -> Self:
+        """See the class."""
+        named = decimal(chat_id)
+        if isinstance(channel, str) and isinstance(named, str) and channel and named:
+            return super().__new__(cls, (channel, named))
+        raise BadInput(
+            f"chat is {shown_value((channel, chat_id))}", hint="Chat('telegram', '7'), or Chat('telegram', 7)"
+        )
+
+    def __getnewargs__(self) -> tuple[str, str]:
+        return self.channel, self.chat_id
+
+    @property
+    def channel(self) -> str:
+        """Such as telegram."""
+        return self[0]
+
+    @property
+    def chat_id(self) -> str:
+        """The conversation's id in its channel."""
+        return self[1]
+
+    def __str__(self) -> str:
+        return ":".join(self)
+
+    def __repr__(self) -> str:
+        return f"Chat({self.channel!r}, {self.chat_id!r})"
+
+    @classmethod
+    def of(cls, name: ChatName) -> Self:
+        """The chat of an argument. Raises BadInput unless it is a pair of names or like `telegram:7`."""
+        if isinstance(name, cls):
+            return name
+        match name.split(":", 1) if isinstance(name, str) else name:
+            case (str(channel), str() | int() as chat_id) if (
+                channel and chat_id != "" and type(chat_id) is not bool
+            ):
+                return cls(channel, chat_id)
+        raise BadInput(
+            f"chat is {shown_value(name)}", hint="a text such as telegram:7, or (channel, chat_id)"
+        )

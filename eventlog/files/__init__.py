@@ -1,0 +1,1 @@
+"""The calls of the system: files, folders, locks, forks."""

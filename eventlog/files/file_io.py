@@ -1,0 +1,220 @@
+"""Writes to files of the log: whole lines, whatever the file ends with, and bytes in place."""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from memlog.eventlog.files import disk
+
+# The mode given at creation only loses bits, so nothing is open to others even for a moment.
+
+_FOLDER = 0o700
+_FILE = 0o600
+
+
+def make_folder(path: Path | str, *, folder: int | None = None) -> None:
+    """Make a folder; see `disk.make_folder`."""
+    disk.make_folder(path, folder=folder)
+    if disk.look(path, folder=folder).st_mode & _FOLDER != _FOLDER:
+        disk.set_mode(path, _FOLDER, folder=folder)
+
+
+def open_file(path: Path | str, flags: int, *, folder: int | None = None) -> int:
+    """As `disk.open`; a new file gets the owner's permissions."""
+    fd = disk.open(path, flags, folder=folder)
+    try:
+        made = disk.status(fd)
+        if made.st_size == 0 and stat.S_ISREG(made.st_mode) and made.st_mode & _FILE != _FILE:
+            disk.set_mode(fd, _FILE)
+    except BaseException:
+        disk.close(fd)
+        raise
+    return fd
+
+
+_BLOCK = 1024 * 1024
+_TAIL_BLOCK = 64 * 1024
+_GROWTH = 8
+_FRUITLESS_WRITES = 16
+"""After this many writes in a row without a whole line the disk is broken; each leaves a fragment."""
+
+
+def write_lines(fd: int, lines: list[bytes]) -> list[int]:
+    """Append `lines`, each whole, and return their offsets.
+
+    A line that was cut short, or joined to one of a writer without the lock, is written again on its own
+    line. The fragment stays for the quarantine, since nothing is ever truncated.
+
+    Raises:
+        OSError: the disk does not take all of them; those written stay.
+    """
+    offsets: list[int] = []
+    fruitless = 0
+    while len(offsets) < len(lines):
+        lead = b"" if ends_with_newline(fd, disk.status(fd).st_size) else b"\n"
+        data = lead + b"".join(lines[len(offsets) :])
+        written = disk.write(fd, data)
+        # With O_APPEND the kernel has just set the descriptor's offset to the end of what it wrote.
+        start = disk.position(fd) - written
+        if not lead and not ends_with_newline(fd, start):
+            continue
+        offset, end, whole = start + len(lead), start + written, len(offsets)
+        for line in lines[len(offsets) :]:
+            if offset + len(line) > end:
+                break
+            offsets.append(offset)
+            offset += len(line)
+        fruitless = 0 if len(offsets) > whole else fruitless + 1
+        if fruitless == _FRUITLESS_WRITES:
+            raise OSError(errno.EIO, "the disk takes no whole line")
+    return offsets
+
+
+@contextmanager
+def closing(fd: int) -> Iterator[int]:
+    """A context that closes the descriptor at its end."""
+    try:
+        yield fd
+    finally:
+        disk.close(fd)
+
+
+def ends_with_newline(fd: int, offset: int) -> bool:
+    """Whether a line begins at `offset`."""
+    return offset == 0 or disk.read(fd, 1, offset - 1) == b"\n"
+
+
+def blocks(fd: int, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+    """The bytes of an open file from `start` to `end` (None: its end), by the megabyte."""
+    while end is None or start < end:
+        block = disk.read(fd, _BLOCK if end is None else min(_BLOCK, end - start), start)
+        if not block:
+            return
+        yield block
+        start += len(block)
+
+
+def read_all(fd: int) -> bytes:
+    """The bytes of an open file."""
+    return b"".join(blocks(fd))
+
+
+def lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
+    """The lines between `start`, where one begins, and `end`, last first. The first one has no newline."""
+    rest, size = b"", _TAIL_BLOCK
+    while end > start:
+        begin = max(start, end - size)
+        rest, *lines = (disk.read(fd, end - begin, begin) + rest).split(b"\n")
+        yield from reversed(lines)
+        end, size = begin, size * _GROWTH
+    yield rest
+
+
+def open_regular(path: Path | str, flags: int, *, folder: int | None = None) -> int:
+    """A descriptor of a regular file, which is its owner's alone if it is new.
+
+    Raises FileExistsError if something else has its name, OSError.
+    """
+    try:
+        fd = (disk.open if flags == disk.READ else open_file)(path, flags, folder=folder)
+    except OSError as error:
+        # A link; a socket; a folder opened for writing.
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise FileExistsError(errno.EEXIST, f"{Path(path).name} is no regular file") from error
+        raise
+    try:
+        check_regular(fd)
+    except BaseException:
+        disk.close(fd)
+        raise
+    return fd
+
+
+def check_regular(fd: int) -> None:
+    """Raises FileExistsError if no regular file is open: a pipe or device would block, or swallow bytes."""
+    if not stat.S_ISREG(disk.status(fd).st_mode):
+        raise FileExistsError(errno.EEXIST, "something that is no regular file has its name")
+
+
+def identity(status: os.stat_result) -> tuple[int, int]:
+    """The device and inode of a file."""
+    return status.st_dev, status.st_ino
+
+
+def missing_or(error: OSError) -> OSError:
+    """FileNotFoundError if `error` says that a link or a file has the name of a folder, or something else
+    that of a regular file, or that no file can have this name: what belongs there is gone. Otherwise `error`.
+    """
+    if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EEXIST, errno.ENAMETOOLONG):
+        return FileNotFoundError(errno.ENOENT, error.strerror, error.filename)
+    return error
+
+
+def status_at(path: Path | str, *, folder: int | None = None) -> os.stat_result | None:
+    """The status of `path`, of a link itself; None if nothing is there. Raises OSError."""
+    try:
+        return disk.look(path, folder=folder)
+    except OSError as error:
+        if isinstance(missing_or(error), FileNotFoundError):
+            return None
+        raise
+
+
+def is_regular(path: Path) -> bool:
+    """Whether a regular file is there. Raises OSError."""
+    status = status_at(path)
+    return status is not None and stat.S_ISREG(status.st_mode)
+
+
+def is_at(path: Path | str, status: os.stat_result, *, folder: int | None = None) -> bool:
+    """Whether `path` names the file that has this status. Raises OSError."""
+    there = status_at(path, folder=folder)
+    return there is not None and identity(there) == identity(status)
+
+
+def file_version(status: os.stat_result | None) -> tuple[int, ...]:
+    """Changes with every change of a file's bytes; () for no file. Has no mtime, which a scrub restores."""
+    return () if status is None else (*identity(status), status.st_size, status.st_ctime_ns)
+
+
+@contextmanager
+def drafted(path: Path, draft: Path) -> Iterator[int]:
+    """A context with a descriptor of a new file, which replaces `path` at the end. Syncs nothing."""
+    with suppress(FileNotFoundError):
+        disk.unlink(draft)
+    with closing(open_file(draft, disk.WRITE | disk.NEW)) as fd:
+        yield fd
+    disk.rename(draft, path)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write all of `data`, however little the disk takes at once."""
+    left = memoryview(data)
+    while left:
+        left = left[disk.write(fd, left) :]
+
+
+def overwrite_all(fd: int, data: bytes, offset: int) -> None:
+    """Overwrite bytes from `offset` with all of `data`."""
+    left = memoryview(data)
+    while left:
+        done = disk.overwrite(fd, left, offset)
+        left, offset = left[done:], offset + done
+
+
+@contextmanager
+def keeping_time(fd: int, keeps: bool) -> Iterator[None]:
+    """A context after which a changed file has its old mtime again, if `keeps`.
+
+    A file sync takes the later mtime for the newer version: this copy of another writer's file, with erased
+    lines, must not replace the original, which may have grown.
+    """
+    before = disk.status(fd)
+    yield
+    if keeps:
+        # Only the file's owner may set its times.
+        with suppress(PermissionError):
+            disk.set_times(fd, before.st_atime_ns, before.st_mtime_ns)

@@ -1,0 +1,132 @@
+"""Waits for the file system's events about changes in folders.
+
+The events are hints: some come late, the first ones of a new folder may be missing, and the kernel silently
+drops those beyond its queue (16,384 on Linux). Callers must also look from time to time without an event.
+"""
+
+import stat
+import time
+from collections.abc import Generator, Iterable
+from pathlib import Path
+from threading import Event
+
+from memlog.eventlog.files import disk
+
+STEP_MS = 20
+GROUP_MS = 60
+"""Milliseconds of quiet before changes are reported, and the longest delay."""
+
+_TICK_MS = 100
+_BEFORE_ANOTHER_TRY = 60.0
+
+_Identity = tuple[int, int]
+_Changes = Generator[set[str], None, None]
+
+
+class ChangeHints:
+    """Waits until something changes in folders. Close it after use.
+
+    is_deep: include folders below them, new ones too. Folders are watched, never files.
+    stop: another thread sets it to end the waiting.
+    step_ms, group_ms: see STEP_MS and GROUP_MS.
+    """
+
+    def __init__(
+        self, *, is_deep: bool, stop: Event, step_ms: int = STEP_MS, group_ms: int = GROUP_MS
+    ) -> None:
+        self._is_deep = is_deep
+        self._stop = stop
+        self._step_ms, self._group_ms = step_ms, group_ms
+        self._watched: dict[Path, _Identity] = {}
+        self._changes: _Changes | None = None
+        self._next_try = 0.0
+
+    @property
+    def works(self) -> bool:
+        """Whether the system reports changes: it may have no watches left."""
+        return self._changes is not None
+
+    def wait(self, folders: Iterable[Path], seconds: float) -> set[str]:
+        """The changed paths; an empty set if no change is reported for `seconds`.
+
+        folders: watched from now on; may be missing, and differ between calls. If they differ from the last
+            call's, or one was created again, all count as changed: nobody watched them meanwhile.
+        """
+        existing = _existing(folders)
+        if existing != self._watched or (not self.works and existing and time.monotonic() >= self._next_try):
+            self._watch(existing)
+            return {str(folder) for folder in existing}
+        return self._next_changes(time.monotonic() + seconds)
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._changes is not None:
+            self._changes.close()
+        self._watched, self._changes = {}, None
+
+    def _next_changes(self, deadline: float) -> set[str]:
+        if self._changes is None:
+            self._stop.wait(max(0.0, deadline - time.monotonic()))
+            return set()
+        try:
+            for changed in self._changes:
+                if changed or time.monotonic() >= deadline:
+                    return changed
+        except RuntimeError:
+            # From watchfiles, for example if no watch is left for a new folder.
+            self._give_up()
+        return set()
+
+    def _watch(self, folders: dict[Path, _Identity]) -> None:
+        self.close()
+        if not folders:
+            return
+        changes = _changes(list(folders), self._stop, self._step_ms, self._group_ms, is_deep=self._is_deep)
+        self._watched, self._changes = folders, changes
+        try:
+            # The watch is active once the first answer has come.
+            next(changes, None)
+        except FileNotFoundError:
+            # A folder was removed meanwhile: the next call checks again.
+            self.close()
+            self._stop.wait(_TICK_MS / 1000)
+        except (OSError, RuntimeError):
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """Stop watching until it is time for another try."""
+        self._changes = None
+        self._next_try = time.monotonic() + _BEFORE_ANOTHER_TRY
+
+
+def _changes(folders: list[Path], stop: Event, step_ms: int, group_ms: int, *, is_deep: bool) -> _Changes:
+    """Yields the changed paths at each change, and an empty set ten times a second."""
+    # Imported here: appending watches nothing.
+    from watchfiles import watch
+
+    for changes in watch(
+        *folders,
+        watch_filter=None,
+        debounce=group_ms,
+        step=step_ms,
+        rust_timeout=_TICK_MS,
+        yield_on_timeout=True,
+        stop_event=stop,
+        recursive=is_deep,
+        ignore_permission_denied=True,
+    ):
+        yield {path for _, path in changes}
+
+
+def _existing(folders: Iterable[Path]) -> dict[Path, _Identity]:
+    """The existing `folders`, each with device and inode."""
+    existing = {}
+    for folder in folders:
+        try:
+            status = disk.look(folder, follow=True)
+        except OSError:
+            # Missing, or not accessible.
+            continue
+        if stat.S_ISDIR(status.st_mode):
+            existing[folder] = (status.st_dev, status.st_ino)
+    return existing

@@ -1,0 +1,292 @@
+"""Advisory file locks (flock) with a deadline; the kernel frees them at kill -9."""
+
+import errno
+import os
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from memlog.eventlog.errors import Busy, LogError
+from memlog.eventlog.files import disk, file_io
+from memlog.eventlog.files.file_io import closing, status_at
+from memlog.eventlog.limits import LOCK_TIMEOUT
+from memlog.eventlog.log.layout import DISPOSABLE, LOG
+from memlog.eventlog.log.streams import shown
+
+TIMEOUT = LOCK_TIMEOUT.default
+"""Seconds to wait for a lock if the caller has no limit of its own."""
+
+_FIRST_PAUSE = 0.0002
+_LONGEST_PAUSE = 0.010
+_BETWEEN_LOOKS = 0.25
+_PROC = "/proc"
+_held_by_thread: set[tuple[int, Path]] = set()
+"""The threads that hold lock files by `locked`."""
+os.register_at_fork(after_in_child=_held_by_thread.clear)
+
+
+def acquire(
+    fd: int,
+    what: str,
+    timeout: float,
+    *,
+    if_stopped: float | None = None,
+    is_held_here: Callable[[], bool] = lambda: False,
+) -> None:
+    """Lock an open file exclusively, waiting up to `timeout` seconds.
+
+    what: names it in the error. if_stopped: seconds to wait for a stopped process (SIGSTOP, Ctrl-Z).
+    is_held_here: whether a thread of this process holds it, which is waited for as long as it takes.
+
+    Raises:
+        Busy: the file stayed locked; the message names the holder if the system knows it.
+    """
+    started = time.monotonic()
+    next_look = started + (timeout if if_stopped is None else if_stopped)
+    pause = _FIRST_PAUSE
+    while not _try(fd):
+        now = time.monotonic()
+        if is_held_here():
+            started = now
+        remaining = started + timeout - now
+        if now >= next_look:
+            next_look = now + _BETWEEN_LOOKS
+            remaining = 0 if _is_stopped(fd) else remaining
+        if remaining <= 0:
+            raise Busy(f"{what} is locked by {holder(fd)}", hint="try again, or end that process")
+        time.sleep(min(pause, remaining))
+        pause = min(pause * 2, _LONGEST_PAUSE)
+
+
+@contextmanager
+def locked(
+    path: Path,
+    what: str,
+    timeout: float,
+    *,
+    if_stopped: float | None = None,
+    is_held_here: Callable[[], bool] = lambda: False,
+) -> Iterator[None]:
+    """A context that holds the lock file at `path`, made if missing, never removed; see `acquire`.
+
+    Raises Busy at once if this thread holds it: a callback or a signal handler would wait for itself.
+    """
+    mine = threading.get_ident(), path.absolute()
+    with closing(file_io.open_file(path, disk.WRITE | disk.CREATE)) as fd:
+        if mine in _held_by_thread and not _try(fd):
+            raise Busy(f"{what} is in use by this thread", hint="not in a callback or a signal handler")
+        acquire(fd, what, timeout, if_stopped=if_stopped, is_held_here=is_held_here)
+        try:
+            _held_by_thread.add(mine)
+            yield
+        finally:
+            _held_by_thread.discard(mine)
+
+
+@contextmanager
+def locked_if_there(
+    path: Path, what: str, timeout: float, *, if_stopped: float | None = None
+) -> Iterator[bool]:
+    """As `locked`, for a file that is read-only or missing; yields whether it exists."""
+    try:
+        fd = disk.open(path, disk.READ)
+    except FileNotFoundError:
+        yield False
+        return
+    with closing(fd):
+        acquire(fd, what, timeout, if_stopped=if_stopped)
+        yield True
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process holds the lock file at `path`; False if there is no file."""
+    try:
+        fd = disk.open(path, disk.READ)
+    except FileNotFoundError:
+        return False
+    with closing(fd):
+        return not _try(fd)
+
+
+def _try(fd: int) -> bool:
+    try:
+        disk.lock(fd)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EINTR):
+            return False
+        raise
+    return True
+
+
+def holder(fd: int) -> str:
+    """The holder of a lock on an open file, for people: `process 123`, or `another process` if unknown."""
+    holders = _holders(fd)
+    if not holders:
+        return "another process"
+    return f"process {', '.join(sorted(holders))}" + (", which is stopped" if _is_stopped(fd) else "")
+
+
+def _is_stopped(fd: int) -> bool:
+    """Whether all known holders of the lock are stopped."""
+    holders = _holders(fd)
+    return bool(holders) and all(_state(pid) in ("T", "t") for pid in holders)
+
+
+def _state(pid: str) -> str:
+    """A process's state letter on Linux: proc(5), /proc/pid/stat."""
+    return _proc_file(pid, "stat").rpartition(")")[2].strip()[:1]
+
+
+def _holders(fd: int) -> set[str]:
+    """The processes that hold a flock on this file, by Linux's /proc/locks."""
+    inode = f":{disk.status(fd).st_ino}"
+    listing = _proc_file("locks").splitlines()
+    fields = [line.split() for line in listing if " FLOCK " in line and "->" not in line]
+    return {line[4] for line in fields if line[5].endswith(inode)}
+
+
+def _proc_file(*path: str) -> str:
+    """The text of a file below /proc; "" if it cannot be read."""
+    try:
+        return Path(_PROC, *path).read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+# So root goes on as the owner, or is refused; nothing is given to another owner.
+
+Answer = TypeVar("Answer")
+_ROOT = 0
+
+
+def check_owner(store: Path) -> None:
+    """Raises LogError if this process is root's and the store is another user's."""
+    if os.geteuid() == _ROOT and (owner := _owner_of(store)) is not None and owner.st_uid != _ROOT:
+        raise _refused(store, owner, "what root makes there its owner cannot read")
+
+
+def become_owner(store: Path) -> None:
+    """Go on as the owner of a store if this process is root's, for as long as it lives.
+
+    The owner of a store that is still missing is that of the nearest folder above.
+
+    Raises:
+        LogError: the system refuses it, or the owner cannot read memlog or this Python.
+    """
+    if os.geteuid() != _ROOT:
+        return
+    store = store.absolute()
+    owner = next(filter(None, map(_owner_of, (store, *store.parents))), None)
+    if owner is None or owner.st_uid == _ROOT:
+        return
+    name, group = _account(owner)
+    try:
+        os.setgroups([]) if name is None else os.initgroups(name, group)
+        os.setegid(group)
+        os.seteuid(owner.st_uid)
+        unread = [
+            file for file in (os.__file__, __file__) if not os.access(file, os.R_OK, effective_ids=True)
+        ]
+        os.seteuid(_ROOT)
+        if unread:
+            raise _refused(store, owner, f"its owner cannot read {shown(Path(unread[0]))}, which this needs")
+        os.setgid(group)
+        os.setuid(owner.st_uid)
+    except OSError as error:
+        raise _refused(store, owner, f"root cannot become its owner: {error.strerror}") from error
+
+
+def _owner_of(path: Path) -> os.stat_result | None:
+    with suppress(OSError):
+        return disk.look(path, follow=True)
+    return None
+
+
+def _account(owner: os.stat_result) -> tuple[str | None, int]:
+    """The name and the first group of a user; the group of the folder for one without a name."""
+    # Imported here: only root needs it.
+    import pwd
+
+    try:
+        account = pwd.getpwuid(owner.st_uid)
+    except KeyError:
+        return None, owner.st_gid
+    return account.pw_name, account.pw_gid
+
+
+def _refused(store: Path, owner: os.stat_result, why: str) -> LogError:
+    name = _account(owner)[0]
+    user = f"#{owner.st_uid}" if name is None else name
+    return LogError(
+        f"{shown(store)} belongs to {f'user {owner.st_uid}' if name is None else name}: {why}",
+        hint=f"sudo -u '{user}' …; in a container, start it with --user {owner.st_uid}:{owner.st_gid}",
+        code="cannot_create",
+        retryable=False,
+    )
+
+
+def refusals(store: Path) -> Iterator[PermissionError]:
+    """An error for each file and folder of a store that this user may not read and write.
+
+    Nothing of a store that cannot be written at all.
+    """
+    if os.access(store, os.W_OK):
+        for name in (LOG, *DISPOSABLE):
+            yield from _refused_below(store / name)
+
+
+def _refused_below(path: Path) -> Iterator[PermissionError]:
+    status = status_at(path)
+    is_folder = status is not None and stat.S_ISDIR(status.st_mode)
+    if status is None or stat.S_ISLNK(status.st_mode):
+        return
+    if not os.access(path, os.R_OK | os.W_OK | (os.X_OK if is_folder else 0)):
+        yield PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    elif is_folder:
+        with disk.entries(path) as entries:
+            names = sorted(entry.name for entry in entries)
+        for name in names:
+            yield from _refused_below(path / name)
+
+
+def making_way(store: Path, work: Callable[[], Answer], notify: Callable[[str], None]) -> Answer:
+    """Do `work`, again after each disposable file that another user has made unreadable was removed.
+
+    notify: called with what was removed.
+    """
+    for _ in DISPOSABLE:
+        try:
+            return work()
+        except PermissionError as error:
+            note = remove_unusable(store, error)
+            if note is None:
+                raise
+            notify(note)
+    return work()
+
+
+def remove_unusable(store: Path, refused: OSError) -> str | None:
+    """Remove a disposable file, or rename its folder, which root alone can empty.
+
+    Returns a note on what was done; None if it is not disposable, or the system refuses this, too.
+    """
+    path = Path(str(refused.filename))
+    top = path.relative_to(store).parts[:1] if path.is_relative_to(store) else ()
+    if not top or top[0] not in DISPOSABLE:
+        return None
+    try:
+        disk.unlink(path)
+        done = "it was removed"
+    except OSError:
+        folder = store / top[0]
+        aside = folder.with_name(f"{folder.name}.unreadable-{os.urandom(4).hex()}")
+        try:
+            disk.rename(folder, aside)
+        except OSError:
+            return None
+        done = f"{shown(folder)} was renamed to {aside.name}, which root can remove"
+    return f"{shown(path)}: {refused.strerror}: {done}, and memlog makes it anew"

@@ -1,0 +1,1 @@
+"""What shows or makes a change of finished segments: seals, verification, erasure."""

@@ -1,0 +1,297 @@
+"""The writer of a copy of a store. Each has its own segments, so that no two copies write to one file.
+
+`<store>/writers/` has two files for each machine: the writer's name, and the segments that it has made. Both
+are valid in this copy alone (`copy_files`): in another one (cp, rsync, git, a restored backup) the next
+append mints a new writer, which is always safe. Losing the folder is safe, too.
+
+A restore may also write older bytes into existing files and keep their inodes. So the second file has the
+size of each segment, and the change time of the first file, which no program can set.
+"""
+
+import os
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from memlog.eventlog.escapes import decoded
+from memlog.eventlog.files import disk, folders, locks
+from memlog.eventlog.files.file_io import closing, status_at
+from memlog.eventlog.files.folders import Origin, lines_in, make_path
+from memlog.eventlog.log.layout import WRITERS, SegmentRecord, is_writer
+from memlog.eventlog.log.streams import SegmentName, writer_of
+
+_FIRST = b"abcdefghijklmnopqrstuvwxyz"
+_OTHERS = b"234567" + _FIRST
+_LENGTH = 6
+_MACHINE_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id", "/proc/sys/kernel/random/boot_id")
+"""The last one is of the kernel: containers have no id of their own, and a new host name each run."""
+_NO_ID = (b"", b"uninitialized")
+"""What images have in the place of an id; the second one until systemd has started once."""
+_LONGEST_ID = 4096
+_MOST_RETIRED = 4096
+_SETTLING_NS = 3600 * 10**9
+"""How long after its creation the file of a writer's name may change: file syncs set attributes of new files.
+A later restore is noticed; a program that touches files costs at most one name an hour."""
+_BEGINNING = 512
+"""Bytes of the record of segments; its first two lines have no 150."""
+_SPARE_LINES = 1024
+"""The record is rewritten when it has this many lines more than twice its streams, with the last segment of
+each: seals know the sizes of the others."""
+
+
+class _Identity(msgspec.Struct, frozen=True):
+    """retired: former names of this copy."""
+
+    writer: str
+    retired: tuple[str, ...] = ()
+
+
+class _Changed(msgspec.Struct, frozen=True):
+    changed_ns: int
+
+
+class Written(SegmentRecord, frozen=True):
+    """A segment that the writer has made, and the bytes that it was known to have."""
+
+    inode: int
+    generation: int | None
+    bytes: int
+
+    def is_of(self, fd: int) -> bool:
+        """Whether the open file is that segment, and no shorter."""
+        is_original = Origin(self.inode, self.generation) == Origin.of(fd)
+        return is_original and disk.status(fd).st_size >= self.bytes
+
+
+class Writer:
+    """The writer of the store at `store` on this machine.
+
+    lock_timeout: seconds to wait for another process that mints it.
+    """
+
+    def __init__(self, store: Path, *, lock_timeout: float = locks.TIMEOUT) -> None:
+        self._lock_timeout = lock_timeout
+        self._folder = store / WRITERS
+        self._path = self._folder / _machine()
+        self._segments = _OwnSegments(self._path.with_suffix(".segments"))
+        self._known: tuple[_Identity, int, int] | None = None
+
+    def name(self) -> str:
+        """The writer's name; minted if this machine has none in this copy. Raises Busy and OSError."""
+        identity = self._proven() or self._minted(None)
+        return identity.writer
+
+    def own_names(self) -> tuple[str, ...]:
+        """The writer's name, then its retired names; () before the first append."""
+        identity = self._proven()
+        return () if identity is None else (identity.writer, *identity.retired)
+
+    def retire(self, name: str) -> None:
+        """Replace the writer `name` by a new one. Raises as `name`."""
+        self._minted(name)
+
+    def has_made(self, stream: str, segment: str) -> bool:
+        """Whether the writer has made a segment of this name, which other copies may have. Raises OSError."""
+        return self._segments.find(stream, segment) is not None
+
+    def has_written(self, stream: str, segment: str, fd: int) -> bool:
+        """Whether the open, locked segment is the file that the writer made, and no shorter than recorded.
+        Records a new empty one. Raises Busy and OSError.
+        """
+        known = self._segments.find(stream, segment)
+        if known is None and disk.status(fd).st_size == 0:
+            self.remember(stream, segment, fd, lock_timeout=self._lock_timeout)
+            known = self._segments.find(stream, segment)
+        return known is not None and known.is_of(fd)
+
+    def remember(
+        self, stream: str, segment: str, fd: int, size: int | None = None, *, lock_timeout: float
+    ) -> None:
+        """Record that the open segment has `size` bytes; None: as it is now. Raises Busy and OSError."""
+        here = Origin.of(fd)
+        size = disk.status(fd).st_size if size is None else size
+        self._record(Written(stream, segment, here.inode, here.generation, size), lock_timeout)
+
+    def remember_growth(self, stream: str, segment: str, size: int, *, lock_timeout: float) -> None:
+        """Record that a segment of which a size was recorded had `size` bytes, unless its name was given up:
+        then a loss may have been accepted. Raises Busy and OSError.
+        """
+        known = self._segments.find(stream, segment)
+        if known is not None and writer_of(segment) == self.name():
+            self._record(replace(known, bytes=size), lock_timeout)
+
+    def written(self) -> dict[tuple[str, str], Written]:
+        """What this copy is known to have written, by stream and segment, under all its names; without most
+        sealed segments. Raises OSError.
+        """
+        return self._segments.all()
+
+    def accept(self, sizes: dict[tuple[str, str], int]) -> None:
+        """Take these sizes of segments for all that was written. Raises Busy and OSError."""
+        if sizes.keys() & self.written().keys():
+            with self._locked(self._lock_timeout):
+                self._segments.accept(sizes)
+
+    def _record(self, written: Written, lock_timeout: float) -> None:
+        with self._locked(lock_timeout):
+            self._segments.add(written)
+
+    def _proven(self) -> _Identity | None:
+        """The identity, if its file is the original and no copy."""
+        try:
+            status = disk.look(self._path)
+            if self._known is not None and self._known[1:] == (status.st_ino, status.st_ctime_ns):
+                return self._known[0]
+            identity = decoded(lines_in(self._path).partition(b"\n")[2], _Identity)
+            changed_ns = self._segments.changed_ns()
+        except OSError:
+            return None
+        if identity is None or not is_writer(identity.writer) or changed_ns is None:
+            return None
+        # A hard link is a copy, too.
+        if status.st_nlink > 1 or abs(status.st_ctime_ns - changed_ns) > _SETTLING_NS:
+            return None
+        self._known = identity, status.st_ino, status.st_ctime_ns
+        return identity
+
+    def _minted(self, retired: str | None) -> _Identity:
+        self._known = None
+        make_path(self._folder)
+        with self._locked(self._lock_timeout):
+            identity = self._proven()
+            # Another process may have been faster.
+            if identity is None:
+                return self._write(())
+            if identity.writer == retired:
+                return self._write((*identity.retired, identity.writer)[-_MOST_RETIRED:])
+            return identity
+
+    def _write(self, retired: tuple[str, ...]) -> _Identity:
+        identity = _Identity(_new_name(), retired)
+        folders.replace(self._path, [identity])
+        # Known only now: renaming a file changes its time.
+        self._segments.begin(disk.look(self._path).st_ctime_ns, self._segments.all().values())
+        return identity
+
+    @contextmanager
+    def _locked(self, timeout: float) -> Iterator[None]:
+        with closing(disk.open(self._folder, disk.FOLDER)) as folder:
+            locks.acquire(folder, str(self._folder), timeout)
+            yield
+
+
+class _OwnSegments:
+    """The record of segments at `path`, whose last line about a segment counts. Reads the lines that another
+    process has added. Its second line has the change time of the file of the writer's name.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._forget()
+
+    def _forget(self) -> None:
+        self._inode = self._size = self._lines = 0
+        self._is_torn = False
+        self._changed: _Changed | None = None
+        self._of_segment: dict[tuple[str, str], Written] = {}
+        self._of_writer: dict[tuple[str, str | None], Written] = {}
+
+    def begin(self, changed_ns: int, written: Iterable[Written]) -> None:
+        """Replace the file by one with these lines. Raises OSError."""
+        folders.replace(self._path, [_Changed(changed_ns), *written])
+        self._forget()
+        self._read_on()
+
+    def changed_ns(self) -> int | None:
+        """The recorded change time; None if the file is missing or a copy. Raises OSError."""
+        # Only the beginning: there may be many lines about segments.
+        _, _, lines = lines_in(self._path, _BEGINNING).partition(b"\n")
+        changed = decoded(lines.partition(b"\n")[0], _Changed)
+        return None if changed is None else changed.changed_ns
+
+    def all(self) -> dict[tuple[str, str], Written]:
+        """The last line about each segment. Raises OSError."""
+        self._read_on()
+        return self._of_segment
+
+    def find(self, stream: str, segment: str) -> Written | None:
+        """The last line about a segment. Raises OSError."""
+        if (stream, segment) not in self._of_segment:
+            self._read_on()
+        return self._of_segment.get((stream, segment))
+
+    def accept(self, sizes: dict[tuple[str, str], int]) -> None:
+        """Replace the sizes of segments; the caller has locked the file. Raises OSError."""
+        accepted = [replace(each, bytes=sizes.get(name, each.bytes)) for name, each in self.all().items()]
+        # Without its time the name is not proven, and the next append takes another.
+        self.begin(0 if self._changed is None else self._changed.changed_ns, accepted)
+
+    def add(self, written: Written) -> None:
+        """Record the size of a segment; the caller has locked the file. Raises OSError."""
+        self._read_on()
+        if self._changed is not None and self._lines > 2 * len(self._of_writer) + _SPARE_LINES:
+            self.begin(self._changed.changed_ns, self._of_writer.values())
+        added = folders.append(self._path, [written], is_torn=self._is_torn)
+        if self._is_torn:
+            self._read_on()
+        else:
+            self._size += len(added)
+            self._learn(written)
+
+    def _read_on(self) -> None:
+        status = status_at(self._path)
+        if status is None:
+            self._forget()
+            return
+        if (status.st_ino, status.st_size) == (self._inode, self._size):
+            return
+        data = lines_in(self._path)
+        end = data.rfind(b"\n") + 1
+        if status.st_ino != self._inode or end < self._size:
+            self._forget()
+        for line in data[self._size : end].split(b"\n"):
+            if (written := decoded(line, Written)) is not None:
+                self._learn(written)
+            elif self._changed is None:
+                self._changed = decoded(line, _Changed)
+        self._inode, self._size, self._is_torn = status.st_ino, end, end < len(data)
+
+    def _learn(self, written: Written) -> None:
+        self._lines += 1
+        known = self._of_segment.get(written.name)
+        # Of two processes, the one that wrote less may record later.
+        if known is not None and known.inode == written.inode and known.bytes > written.bytes:
+            return
+        self._of_segment[written.name] = written
+        made = written.stream, writer_of(written.segment)
+        if made not in self._of_writer or _age(self._of_writer[made]) <= _age(written):
+            self._of_writer[made] = written
+
+
+def _age(written: Written) -> tuple[int, str]:
+    name = SegmentName.parse(written.segment)
+    return (0, written.segment) if name is None else (name.number, name.day)
+
+
+def _new_name() -> str:
+    return name_from(os.urandom(_LENGTH))
+
+
+def name_from(drawn: bytes) -> str:
+    """The writer's name made of six bytes; it begins with a letter, unlike the number of a segment."""
+    first, others = drawn[0], drawn[1:_LENGTH]
+    return chr(_FIRST[first % len(_FIRST)]) + "".join(chr(_OTHERS[byte % len(_OTHERS)]) for byte in others)
+
+
+def _machine() -> str:
+    """Identifies the machine among those that share a store, by 32 bits of its id, or of its host name."""
+    for path in _MACHINE_IDS:
+        with suppress(OSError), closing(disk.open(path, disk.READ, follow=True)) as fd:
+            machine_id = disk.read(fd, _LONGEST_ID, 0).strip()
+            if machine_id not in _NO_ID:
+                return f"{zlib.crc32(machine_id):08x}"
+    return f"{zlib.crc32(os.uname().nodename.encode()):08x}"

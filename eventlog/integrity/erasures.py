@@ -1,0 +1,112 @@
+"""Finds the erased lines of a segment, and those still to be erased, in which two versions may differ."""
+
+from bisect import bisect_right
+from collections.abc import Container, Iterable, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from memlog.eventlog.codec.decode import ERASING
+from memlog.eventlog.files import disk
+from memlog.eventlog.files.file_io import blocks
+from memlog.eventlog.log.quarantine import DAMAGE, BadLine
+from memlog.eventlog.log.reader import Key, Line, entry_of, is_redacted, read_lines
+from memlog.eventlog.log.streams import Segment
+
+_BLOCK = 1024 * 1024
+
+Span = tuple[int, int]
+"""Start and end of adjacent lines, as byte offsets."""
+
+
+class Erasures(msgspec.Struct):
+    """The erased lines of a segment and those to be erased, without their bytes.
+
+    blank: erased. begun: partly erased. due: redacted and still readable.
+    is_whole: no other line is damaged. is_proven: memlog wrote every other line, and its crc is right.
+    """
+
+    blank: list[Line] = []
+    begun: list[Line] = []
+    due: list[Line] = []
+    is_whole: bool = True
+    is_proven: bool = True
+
+    @property
+    def unfinished(self) -> list[Line]:
+        """The lines that an erasure must still overwrite, in order."""
+        return sorted([*self.begun, *self.due], key=lambda line: line.offset)
+
+
+def erasures_in(segment: Segment, fd: int, end: int, redacted: Container[Key]) -> Erasures:
+    """The erasures in the first `end` bytes of an open segment. Raises OSError."""
+    erasures = Erasures()
+    for line in read_lines(fd, end=end, tail_is_a_line=True):
+        bare = replace(line, data=None)
+        if is_begun(fd, line):
+            erasures.begun.append(bare)
+        elif is_erased(fd, line):
+            erasures.blank.append(bare)
+        elif (entry := entry_of(segment, line)) is not None:
+            if is_redacted(entry, redacted):
+                erasures.due.append(bare)
+            elif isinstance(entry.event, BadLine):
+                erasures.is_whole &= entry.event.reason not in DAMAGE
+                erasures.is_proven = False
+            elif not entry.at:
+                erasures.is_proven = False
+    return erasures
+
+
+def erased_lines(fd: int, start: int, end: int) -> list[Line]:
+    """The erased lines between two offsets, without their bytes. Other lines do not end with a space."""
+    for offset in range(start, end, _BLOCK):
+        # With the byte before: a line may end at the beginning of a block.
+        first = max(start, offset - 1)
+        block = disk.read(fd, min(end, offset + _BLOCK) - first, first)
+        if b" \n" in block or (first + len(block) == end and block.endswith(b" ")):
+            lines = read_lines(fd, start, end=end, tail_is_a_line=True)
+            return [replace(line, data=None) for line in lines if is_erased(fd, line)]
+    return []
+
+
+def is_due(fd: int, segment: Segment, line: Line, redacted: Container[Key]) -> bool:
+    """Whether a line is redacted and still readable, or partly erased."""
+    if is_begun(fd, line):
+        return True
+    entry = entry_of(segment, line)
+    return entry is not None and is_redacted(entry, redacted) and not is_erased(fd, line)
+
+
+def is_begun(fd: int, line: Line) -> bool:
+    """Whether a line is partly erased."""
+    return line.length > 0 and (line.data or disk.read(fd, 1, line.offset)).startswith(ERASING)
+
+
+def is_erased(fd: int, line: Line) -> bool:
+    """Whether a line has only spaces."""
+    if line.data is not None:
+        return line.length > 0 and not line.data.strip(b" ")
+    return not any(block.strip(b" ") for block in blocks(fd, line.offset, line.offset + line.length))
+
+
+def spans_of(lines: Iterable[Line]) -> tuple[Span, ...]:
+    """The spans of `lines`, adjacent lines joined."""
+    spans: list[Span] = []
+    for line in sorted(lines, key=lambda line: line.offset):
+        start = line.offset
+        if spans and spans[-1][1] == start:
+            start, _ = spans.pop()
+        spans.append((start, line.end))
+    return tuple(spans)
+
+
+def split_by(lines: Iterable[Line], spans: Sequence[Span]) -> tuple[list[Line], list[Line]]:
+    """The `lines` within `spans`, and the others."""
+    inside: list[Line] = []
+    outside: list[Line] = []
+    for line in lines:
+        index = bisect_right(spans, line.offset, key=lambda span: span[0]) - 1
+        is_inside = index >= 0 and line.offset < spans[index][1]
+        (inside if is_inside else outside).append(line)
+    return inside, outside

@@ -1,0 +1,162 @@
+"""Erases redacted lines: overwrites their bytes in place, so that no other byte of the log moves.
+
+Each segment takes three steps, each synced before the next: the first byte of every line becomes `ERASING` (a
+single byte is written or not), then the rest of the line becomes spaces, then that byte. After a kill or a
+power cut a line is whole, begins with that byte, or is blank. Readers skip lines that begin with it, and the
+next run finishes them.
+"""
+
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from memlog.eventlog.codec.decode import ERASING
+from memlog.eventlog.errors import LogError
+from memlog.eventlog.files import disk, locks
+from memlog.eventlog.files.file_io import closing, is_at, keeping_time, open_regular, overwrite_all
+from memlog.eventlog.files.folders import entered
+from memlog.eventlog.integrity.erasures import is_due
+from memlog.eventlog.integrity.seal_file import SealFiles, held_in, read_seals
+from memlog.eventlog.integrity.seal_format import Seal
+from memlog.eventlog.integrity.seal_losses import differing
+from memlog.eventlog.log.quarantine import MAX_LINE
+from memlog.eventlog.log.reader import Key, Line, read_lines, reading
+from memlog.eventlog.log.streams import Segment
+
+_BLOCK = 1024 * 1024
+_SPACE = b" "
+
+SealState = Literal[
+    "none",  # the segment has no seal
+    "renewed",  # sealed again; the old seal's hash is blank
+    "arriving",  # its writer's bytes have not all arrived: the seal stays blank until then
+    "unlike",  # the segment differed from its seal before the erasure: the seal stays, and shows that
+]
+
+
+class Erased(msgspec.Struct, frozen=True):
+    """The erased lines and bytes of a segment, and the state of its seal."""
+
+    segment: Segment
+    lines: int
+    bytes: int
+    seal: SealState
+
+
+def due_lines(segments: Iterable[Segment], redacted: set[Key]) -> Iterator[tuple[Segment, list[Line]]]:
+    """The lines to erase, without their bytes, for each segment that has some. Raises OSError.
+
+    redacted: the targets of the redactions in their streams.
+    """
+    streams = {stream for stream, _ in redacted}
+    for segment in segments:
+        if segment.stream not in streams:
+            continue
+        with reading(segment) as fd:
+            lines = read_lines(fd, tail_is_a_line=not segment.is_newest)
+            due = [replace(line, data=None) for line in lines if is_due(fd, segment, line, redacted)]
+        if due:
+            yield segment, due
+
+
+def erase(
+    segment: Segment,
+    lines: Iterable[Line],
+    redacted: Container[Key],
+    *,
+    seals: SealFiles,
+    lock_timeout: float,
+    around: Callable[[int], AbstractContextManager[None]],
+) -> Erased:
+    """Overwrite `lines` of a segment with spaces under its lock, if they are still due.
+
+    around: makes the context for the write, from the descriptor of the segment.
+
+    Raises Busy, LogError if the segment was replaced, and OSError; the next run finishes it.
+    """
+    is_foreign = segment.name.writer not in ("", seals.writer)
+    with _locked(segment, lock_timeout) as fd:
+        due = [line for line in lines if is_due(fd, segment, _again(fd, line), redacted)]
+        state = _before(seals, segment, fd, due, lock_timeout, is_foreign=is_foreign) if due else "none"
+        with around(fd), keeping_time(fd, is_foreign):
+            _overwrite(fd, due)
+    if state == "renewed":
+        seals.reseal(*segment.key, lock_timeout=lock_timeout)
+    return Erased(segment, len(due), sum(line.length for line in due), state)
+
+
+def unfinished(segments: Iterable[Segment]) -> list[Segment]:
+    """The erased segments whose seals are out of date: a kill came in between, or the seal arrived from
+    another writer after the erasure. Raises OSError.
+    """
+    segments = list(segments)
+    if not segments:
+        return []
+    log = segments[0].log
+    due = {name for name, seal in read_seals(log).valid.items() if seal.is_blank}
+    due |= {segment.seal.name for segment in differing(log) if segment.state == "erased here"}
+    return [segment for segment in segments if segment.key in due]
+
+
+def _before(
+    seals: SealFiles, segment: Segment, fd: int, due: list[Line], lock_timeout: float, *, is_foreign: bool
+) -> SealState:
+    """Blank the seals of a segment that matches one of them, with the lines `due` or without, or has only
+    grown: a segment that somebody changed must not get a new hash.
+    """
+    seals.refresh()
+    seal = seals.valid(*segment.key)
+    if seal is None:
+        return "none"
+    if is_foreign and disk.status(fd).st_size < seal.bytes:
+        seals.blank(*segment.key, lock_timeout=lock_timeout)
+        return "arriving"
+    last = seals.last(*segment.key)
+    if not (seal.is_blank or any(_is_sealed(fd, old, due) for old in last)):
+        return "unlike"
+    seals.blank(*segment.key, lock_timeout=lock_timeout)
+    return "renewed"
+
+
+def _is_sealed(fd: int, seal: Seal, due: list[Line]) -> bool:
+    """Whether the open segment begins with the sealed bytes, with the lines `due` or without."""
+    return any(seal.sha256 == held_in(fd, seal.bytes, erased).sha256 for erased in ([], due))
+
+
+@contextmanager
+def _locked(segment: Segment, timeout: float) -> Iterator[int]:
+    """A descriptor of a locked segment for overwriting."""
+    filename = segment.name.filename
+    with (
+        entered(segment.log, segment.stream) as folders,
+        closing(open_regular(filename, disk.WRITE, folder=folders[-1])) as fd,
+    ):
+        locks.acquire(fd, f"{segment.stream}/{filename}", timeout)
+        if not is_at(filename, disk.status(fd), folder=folders[-1]):
+            raise LogError(
+                f"{segment.stream}/{filename} was replaced meanwhile", hint="store.erasure.scrub()"
+            )
+        yield fd
+
+
+def _overwrite(fd: int, lines: list[Line]) -> None:
+    if not lines:
+        return
+    for line in lines:
+        overwrite_all(fd, ERASING, line.offset)
+    disk.sync_data(fd)
+    for line in lines:
+        for start in range(line.offset + 1, line.offset + line.length, _BLOCK):
+            overwrite_all(fd, _SPACE * min(_BLOCK, line.offset + line.length - start), start)
+    disk.sync_data(fd)
+    for line in lines:
+        overwrite_all(fd, _SPACE, line.offset)
+    disk.sync_data(fd)
+
+
+def _again(fd: int, line: Line) -> Line:
+    """`line` with its current bytes; without bytes if it is too long to be an event."""
+    return line if line.length > MAX_LINE else replace(line, data=disk.read(fd, line.length, line.offset))

@@ -1,0 +1,92 @@
+"""Seals all segments of a store on request, and accepts losses."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from memlog.eventlog.errors import LogError
+from memlog.eventlog.files import locks
+from memlog.eventlog.files.folders import entered
+from memlog.eventlog.integrity.copy_identity import Writer
+from memlog.eventlog.integrity.seal_file import SealFiles, draft
+from memlog.eventlog.integrity.seal_format import FIRST, Held, Seal
+from memlog.eventlog.integrity.seal_losses import Loss, losses, unlike
+from memlog.eventlog.log import log_format
+from memlog.eventlog.log.layout import LOG
+from memlog.eventlog.log.rotation import Rotation
+from memlog.eventlog.log.streams import by_writer, segments_of
+from memlog.eventlog.log.watermarks import OpenLoss, Watermarks
+
+
+def seal_all(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal]:
+    """Seal every segment without a seal, the current ones too; the next append to a stream starts a segment.
+
+    Returns the new seals, once they are durable. Segments of other writers stay as they are.
+
+    Raises Busy, and LogError if a segment cannot be read, or the seals cannot be written.
+    """
+    log, made = store / LOG, []
+    log_format.check_writable(log)
+    written = by_writer(segments_of(log)[0])
+    if not written:
+        return []
+    rotation = Rotation(store, lock_timeout=lock_timeout)
+    # A plain name is no writer's: any copy may seal it.
+    own = ("", rotation.writer.name())
+    for stream, writer in (key for key in written if key[1] in own):
+        deadline = time.monotonic() + lock_timeout
+        with (
+            _told_as_log_error(stream),
+            entered(log, stream) as folders,
+            rotation.last(stream, writer, folders, deadline) as segment,
+        ):
+            made += rotation.seal(segment, deadline, also_grown=True)
+    return made
+
+
+def accept_losses(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal | OpenLoss]:
+    """Accept that missing bytes are lost: seal the current bytes of damaged sealed segments, and take those
+    of unsealed ones for all that was read.
+
+    Returns the new seals and the accepted losses of unsealed segments. Raises as `seal_all`.
+    """
+    log = store / LOG
+    with _told_as_log_error(log.name):
+        log_format.check_writable(log)
+        return [
+            *_accept_sealed(log, lock_timeout),
+            *Watermarks(store).accept_losses(lock_timeout=lock_timeout),
+        ]
+
+
+def _accept_sealed(log: Path, lock_timeout: float) -> list[Seal]:
+    """Seal the current bytes of damaged sealed segments. Returns the new seals, once they are durable."""
+    nothing = Held(0, 0, FIRST)
+    drafts = [
+        draft(*damaged.seal.name, held, max(0, damaged.seal.bytes - held.bytes))
+        for damaged in unlike(log)
+        for held in (damaged.held or nothing,)
+    ]
+    if not drafts:
+        return []
+    writer = Writer(log.parent, lock_timeout=lock_timeout)
+    own = SealFiles(log, writer.name()).own
+    with own.locked(lock_timeout) as fd:
+        made = own.add(fd, drafts)
+    writer.accept({seal.name: seal.bytes for seal in made})
+    return made
+
+
+def all_losses(store: Path) -> list[Loss | OpenLoss]:
+    """The losses that nobody has accepted. Raises OSError."""
+    return [*losses(store / LOG), *Watermarks(store).losses()]
+
+
+@contextmanager
+def _told_as_log_error(what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        message = f"{what}: {error.strerror or error}: not known to be sealed"
+        raise LogError(message, hint="make the log readable and writable, then try again") from error

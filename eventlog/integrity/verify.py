@@ -1,0 +1,152 @@
+"""Checks the log without the read model: all lines, seals and sealed bytes. Changes nothing."""
+
+from collections import Counter
+from collections.abc import Container
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memlog.eventlog.integrity.seal_file import read_seals
+from memlog.eventlog.integrity.seal_format import Seals
+from memlog.eventlog.integrity.seal_losses import LOSS_REMEDY, Ownership, differing
+from memlog.eventlog.log.quarantine import DAMAGE, BadLine
+from memlog.eventlog.log.reader import Bounds, Key, in_log_order, redacted_keys, why_left_out
+from memlog.eventlog.log.streams import Segment, by_writer, segments_of
+from memlog.eventlog.log.tail import is_conflict_copy, remedy, why_not_read
+from memlog.eventlog.log.watermarks import OpenLoss, ReturnedText, Watermarks
+
+
+@dataclass
+class Lines:
+    """Counts of a log's lines.
+
+    quarantined: lines without an event, by reason. by_memlog: segments with a line that memlog wrote.
+    """
+
+    events: int = 0
+    duplicates: int = 0
+    conflicts: int = 0
+    redacted: int = 0
+    quarantined: Counter[str] = field(default_factory=Counter)
+    by_memlog: set[tuple[str, str]] = field(default_factory=set)
+
+    @property
+    def damaged(self) -> int:
+        """The number of lines that changed after memlog wrote them."""
+        return sum(self.quarantined[reason] for reason in DAMAGE)
+
+
+@dataclass
+class LogCheck:
+    """The result of a check.
+
+    seals: the number of sealed segments. torn_seals: fragments that killed writers left.
+    accepted_losses: the number of seals with which a person accepted a loss.
+    problems: damaged lines and unread files.
+    notes: unfinished erasures, erased text that came back, segments of other writers still arriving.
+    tampered: damaged seals, segments that differ from them, losses, conflict copies.
+    """
+
+    lines: Lines
+    seals: int
+    torn_seals: int
+    accepted_losses: int
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    tampered: list[str] = field(default_factory=list)
+
+
+def check_log(log: Path) -> LogCheck:
+    """Read all of `log`, and compare sealed segments with their seals. Raises OSError."""
+    # In this order: a segment is sealed before it has a successor, so seals that are read later include
+    # every segment with a successor in this listing.
+    segments, strangers = segments_of(log)
+    lines = count_lines(log)
+    seals = read_seals(log)
+    check = LogCheck(
+        lines,
+        seals=len(seals.valid),
+        torn_seals=sum(line.damage == "torn" for line in seals.lines),
+        accepted_losses=sum(line.seal is not None and line.seal.lost is not None for line in seals.lines),
+    )
+    differences = Watermarks(log.parent).differences()
+    losses = {loss.name: loss for loss in differences if isinstance(loss, OpenLoss)}
+    _add_line_problems(check)
+    _add_seals(check, seals)
+    sealed_otherwise = _add_sealed_segments(check, log, _unsealed(segments, seals), losses)
+    for path in strangers:
+        found = check.tampered if is_conflict_copy(path.name) else check.problems
+        found.append(f"{why_not_read(log, path)}; {remedy(log, path)}")
+    check.tampered += [f"{loss.stream}/{loss.why}; {LOSS_REMEDY}" for loss in losses.values()]
+    check.notes += [
+        f"{text.stream}/{text.why}: store.erasure.scrub()"
+        for text in differences
+        if isinstance(text, ReturnedText) and text.name not in sealed_otherwise
+    ]
+    return check
+
+
+def count_lines(log: Path, bounds: Bounds | None = None) -> Lines:
+    """Count the lines of `log`, up to `bounds`. The first line with an id is its event. Raises OSError."""
+    segments = segments_of(log)[0]
+    counts = Lines()
+    known: dict[Key, bytes] = {}
+    redacted = redacted_keys(segments, bounds)
+    for entry in in_log_order(segments, bounds=bounds):
+        if entry.at:
+            counts.by_memlog.add(entry.segment.key)
+        match why_left_out(entry, known, redacted):
+            case None:
+                counts.events += 1
+            case "redacted":
+                counts.redacted += 1
+            case "duplicate":
+                counts.duplicates += 1
+            case "conflict":
+                counts.conflicts += 1
+            case _ if isinstance(entry.event, BadLine):
+                counts.quarantined[entry.event.reason] += 1
+    return counts
+
+
+def _add_line_problems(check: LogCheck) -> None:
+    damaged = check.lines.damaged
+    if damaged:
+        are, them = ("1 line is", "it") if damaged == 1 else (f"{damaged} lines are", "them")
+        check.problems.append(f"{are} not as memlog wrote {them}: store.maintenance.quarantine() lists where")
+
+
+def _add_seals(check: LogCheck, seals: Seals) -> None:
+    for line in seals.damaged:
+        if line.damage == "no_file":
+            check.tampered.append(f"{line.file} is no regular file")
+        elif line.damage != "torn":
+            check.tampered.append(f"{line.position}: {line.damage}")
+    for seal in seals.valid.values():
+        if seal.is_blank:
+            where = f"{seal.stream}/{seal.segment}"
+            check.notes.append(f"{where}: an erasure was begun and not finished: store.erasure.scrub()")
+
+
+def _unsealed(segments: list[Segment], seals: Seals) -> list[tuple[str, str]]:
+    """The segments without a seal whose writer has made a later one."""
+    finished = (segment.key for made in by_writer(segments).values() for segment in made[:-1])
+    return [name for name in finished if name not in seals.last]
+
+
+def _add_sealed_segments(
+    check: LogCheck, log: Path, unsealed: list[tuple[str, str]], losses: Container[tuple[str, str]]
+) -> set[tuple[str, str]]:
+    """Add missing seals, and segments that differ from their seals. Returns these segments."""
+    unlike, owner = differing(log), Ownership(log)
+    arriving = [name for name in unsealed if owner.is_foreign(name[1])]
+    for name in unsealed:
+        # memlog seals what it wrote before it makes the successor; foreign segments need no seal.
+        if name in check.lines.by_memlog and name not in arriving:
+            check.tampered.append(f"{'/'.join(name)}: its seal is missing")
+    for segment in unlike:
+        if segment.state == "changed":
+            check.tampered.append(f"{'/'.join(segment.seal.name)}: {segment.why}; {segment.remedy}")
+        elif segment.seal.name not in losses:
+            check.notes.append(f"{'/'.join(segment.seal.name)}: {segment.note}")
+    check.notes += [f"{'/'.join(name)}: its seal has not arrived" for name in arriving]
+    return {segment.seal.name for segment in unlike}

@@ -1,0 +1,94 @@
+"""The paths in a store, relative to its folder, which no other module spells; and records about segments."""
+
+from pathlib import Path
+
+import msgspec
+
+from memlog.eventlog.files import disk
+
+LOG = "log"
+SETTINGS = "memlog.toml"
+WRITERS = "writers"  # who appends here; see memlog.eventlog.integrity.copy_identity
+WATERMARKS = "watermarks.jsonl"  # what was read; see memlog.eventlog.log.watermarks
+STORE_KEY = "store.key"  # of hashes in the log; see memlog.eventlog.secrets.outgoing
+
+PROJECTOR_LOCK = "projector.lock"  # held while the read model is written
+SCRUB_LOCK = "scrub.lock"  # held while bytes of the log are overwritten
+EXTRACT_LOCK = "extract.lock"  # held while messages are distilled
+JOBS_LOCK = "jobs.lock"  # held while a job runs
+IMPORT_LOCK = "import.lock"  # held while something is imported
+WATCH_LOCK = "watch.lock"  # held as long as a process watches the store
+
+MODEL = "model"
+CURRENT = "model/CURRENT"  # names the live generation
+BUILD_LOCK = "model/build.lock"  # held while a generation is built: other files in model/ are then leftovers
+CORE_VIEW = "model/core_memory.json"
+CORE_VIEW_WRITTEN = "model/.core_memory.json"
+CORE_VIEW_PENDING = "model/.core_memory.pending.json"
+
+CACHE = "cache"
+EMBEDDINGS = "cache/embeddings.db"  # once there is a vector
+PROVIDERS = "cache/providers.json"  # which failed; see memlog.service.engine.http_client
+SOURCE_RECORDS = "cache/documents"
+
+GITIGNORE = ".gitignore"
+GITATTRIBUTES = ".gitattributes"
+
+LOCKS = (PROJECTOR_LOCK, SCRUB_LOCK, WATCH_LOCK, EXTRACT_LOCK, JOBS_LOCK, IMPORT_LOCK)
+"""Lock files: a process holds each for a while; the files stay."""
+
+PRIVATE = (LOG, MODEL, CACHE, WRITERS, STORE_KEY, *LOCKS)
+"""Paths that only the owner may read, with all below them."""
+
+DISPOSABLE = (MODEL, CACHE, WRITERS, WATERMARKS, STORE_KEY, *LOCKS)
+"""What is made anew when it is missing."""
+
+TOP = (*PRIVATE, SETTINGS, WATERMARKS, GITIGNORE, GITATTRIBUTES)
+"""All that memlog creates in a store's folder."""
+
+# Below log/:
+CONVERSATIONS = "conversations"
+FORMAT = "FORMAT"  # names the format of the log; see memlog.eventlog.log.log_format
+SEALS = "seals.jsonl"  # of an older memlog; see seals_file
+
+WRITER = "[a-z][a-z2-7]{5}"
+"""A pattern for the name of a writer, which is part of its file names."""
+_WRITER_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz234567")
+
+
+class SegmentRecord(msgspec.Struct, frozen=True):
+    """Something recorded about a segment, such as its seal."""
+
+    stream: str
+    segment: str
+
+    @property
+    def name(self) -> tuple[str, str]:
+        """Stream and file name of the segment."""
+        return self.stream, self.segment
+
+
+def is_writer(name: str) -> bool:
+    """Whether `name` can be a writer's."""
+    # Every append asks: compiling the pattern would take longer than the rest.
+    return len(name) == 6 and not name[0].isdigit() and _WRITER_CHARACTERS.issuperset(name)
+
+
+def seals_file(writer: str) -> str:
+    """The name of a writer's seals file below `log/`."""
+    return f"seals.{writer}.jsonl" if writer else SEALS
+
+
+def is_seals_file(name: str) -> bool:
+    """Whether a file of this name below `log/` holds seals."""
+    writer = name.removeprefix("seals.").removesuffix(".jsonl")
+    return name == SEALS or (is_writer(writer) and name == seals_file(writer))
+
+
+def seals_files(log: Path) -> list[str]:
+    """The names of all seals files in `log`, sorted; [] without a log."""
+    try:
+        with disk.entries(log) as entries:
+            return sorted(entry.name for entry in entries if is_seals_file(entry.name))
+    except (FileNotFoundError, NotADirectoryError):
+        return []

@@ -1,0 +1,183 @@
+"""The order of events: precedence, and a clock that never steps back."""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import chain
+
+import msgspec
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.codec.decode import ends_with_crc
+from memlog.eventlog.events import Change, Event
+from memlog.eventlog.files import disk
+from memlog.eventlog.files.file_io import closing, identity, lines_from_end
+from memlog.eventlog.log.quarantine import BadLine
+from memlog.eventlog.log.streams import SegmentName
+
+CAP = 5 * 60 * 1000
+"""Milliseconds by which the `ts` of a change may be ahead of the clock that appends it: the difference that
+Kerberos allows between the clocks of two machines (RFC 4120, 8.2)."""
+
+
+def precedence(event: Event, segment: SegmentName) -> str:
+    """The precedence of an event with a `ts`, as a time: without `wins` its `ts`, at most `CAP` after `at`,
+    or after the end of the segment's day in a foreign line.
+    """
+    if isinstance(event, Change) and event.wins is not None:
+        return event.wins
+    is_dated = event.at is not None and timestamps.is_written_form(event.at)
+    return earlier_of(event.ts or "", event.at if is_dated and event.at else end_of(segment.day))
+
+
+def next_precedence(ts: str, now: str, highest: str, *, is_dated: bool) -> str:
+    """The `wins` of a change appended `now`.
+
+    highest: the stream's highest precedence; "" without changes.
+    is_dated: the caller gave `ts`, which decides; otherwise the change wins against all earlier ones,
+        whatever the clock shows.
+    """
+    own = earlier_of(ts, now)
+    return own if is_dated or own > highest else timestamps.shifted(highest, 1)
+
+
+def earlier_of(ts: str, at: str) -> str:
+    """`ts`, but no later than `CAP` after `at`."""
+    return ts if ts <= at else min(ts, timestamps.shifted(at, CAP))
+
+
+def end_of(day: str) -> str:
+    """The last moment of a UTC day."""
+    return f"{day}T23:59:59.999Z"
+
+
+class _Tail(msgspec.Struct, frozen=True):
+    """The stamps of the lines before `end`.
+
+    at: the last one of memlog. highest: the highest precedence of a change.
+    is_stamped: memlog's last change has `wins`, which covers all changes before it.
+    """
+
+    end: int = 0
+    at: str = ""
+    highest: str = ""
+    is_stamped: bool = False
+
+
+class _Stamps(msgspec.Struct, frozen=True):
+    ts: str | None = None
+    at: str | None = None
+    wins: str | None = None
+    highest_wins: str | None = None
+
+
+class Clock:
+    """Caches the stamps of segments, so that the next append reads only new lines."""
+
+    def __init__(self) -> None:
+        self._at: dict[tuple[int, int], _Tail] = {}
+        self._changes: dict[tuple[int, int], _Tail] = {}
+
+    def next_at(self, fd: int, status: os.stat_result) -> str:
+        """Now, but never lower than the last `at` of the segment: clocks go back."""
+        return max(timestamps.now(), self._read(self._at, fd, status, None).at)
+
+    def has_shrunk(self, status: os.stat_result) -> bool:
+        """Whether a segment is shorter than this process knows it."""
+        known = self._at.get(identity(status))
+        return known is not None and status.st_size < known.end
+
+    def wrote(self, status: os.stat_result, end: int, at: str, highest: str) -> None:
+        """Record an append: the segment, which had this status, ends at `end` with lines of this `at`.
+
+        highest: the stream's highest precedence with them; "" if they are no changes.
+        """
+        key = identity(status)
+        self._at[key] = _Tail(end, at)
+        if highest:
+            self._changes[key] = _Tail(end, "", highest, is_stamped=True)
+
+    def highest(self, folder: int, names: Iterable[SegmentName]) -> str:
+        """The highest precedence in the segments `names` of an open folder; "" without changes."""
+        written: defaultdict[str, list[SegmentName]] = defaultdict(list)
+        for name in sorted(names, key=lambda name: name.age, reverse=True):
+            written[name.writer].append(name)
+        plain = written.pop("", [])
+        highest = max((self._highest_of_writer(folder, newest) for newest in written.values()), default="")
+        for name in plain:
+            # Lines of a plain segment have no `wins`, and cannot exceed this.
+            if earlier_of(timestamps.LAST, end_of(name.day)) > highest:
+                highest = max(highest, self._tail(folder, name).highest)
+        return highest
+
+    def _highest_of_writer(self, folder: int, newest_first: list[SegmentName]) -> str:
+        highest = ""
+        for name in newest_first:
+            tail = self._tail(folder, name)
+            highest = max(highest, tail.highest)
+            if tail.is_stamped:
+                break
+        return highest
+
+    def _tail(self, folder: int, name: SegmentName) -> _Tail:
+        status = disk.look(name.filename, folder=folder)
+        known = self._changes.get(identity(status))
+        if known is not None and known.end == status.st_size:
+            return known
+        with closing(disk.open(name.filename, disk.READ, folder=folder)) as fd:
+            return self._read(self._changes, fd, disk.status(fd), name.day)
+
+    def _read(
+        self, known: dict[tuple[int, int], _Tail], fd: int, status: os.stat_result, day: str | None
+    ) -> _Tail:
+        """day: the segment's, to look for changes; None for the last `at` alone."""
+        key = identity(status)
+        before = known.get(key, _Tail())
+        if status.st_size < before.end:  # an older copy was restored
+            before = _Tail()
+        if status.st_size > before.end:
+            before = _read_on(fd, before, status.st_size, day)
+            known[key] = before
+        return before
+
+
+def last_at_in(fd: int) -> str:
+    """The last `at` of memlog in an open segment; "" without one."""
+    return _read_on(fd, _Tail(), disk.status(fd).st_size, None).at
+
+
+def _read_on(fd: int, before: _Tail, size: int, day: str | None) -> _Tail:
+    lines = lines_from_end(fd, before.end, size)
+    pending = next(lines)  # another writer may not have finished it
+    end, highest = size - len(pending), ""
+    for stamps in filter(None, map(_stamps, chain([pending], lines))):
+        if day is None:
+            if stamps.at:
+                return _Tail(end, max(before.at, stamps.at))
+            continue
+        highest = max(highest, stamps.highest_wins or stamps.wins or _precedence(stamps, day))
+        if stamps.wins:
+            return _Tail(end, "", max(before.highest, highest), is_stamped=True)
+    return _Tail(end, before.at, max(before.highest, highest), before.is_stamped)
+
+
+def _stamps(line: bytes) -> _Stamps | None:
+    """The stamps of a line: None if it is damaged (its year may be 9999), `ts` alone if it is foreign."""
+    line = line.strip(b"\0")  # a power cut may leave NUL bytes
+    try:
+        stamps = msgspec.json.decode(line, type=_Stamps)
+        is_of_memlog = ends_with_crc(line) and stamps.at is not None and timestamps.is_written_form(stamps.at)
+    except (BadLine, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    if not is_of_memlog:
+        return _Stamps(stamps.ts)
+    has_wins = stamps.wins is not None and timestamps.is_written_form(stamps.wins)
+    return stamps if has_wins else _Stamps(stamps.ts, stamps.at)
+
+
+def _precedence(stamps: _Stamps, day: str) -> str:
+    try:
+        ts = timestamps.normalised(stamps.ts or f"{day}T00:00:00.000Z", naive_is_utc=True)
+    except ValueError:
+        return ""
+    return earlier_of(ts, stamps.at or end_of(day))

@@ -1,0 +1,521 @@
+"""Reads the log without a read model: every line with its event or its fault.
+
+The reader reports bad and repeated lines; its caller decides what to do with them.
+"""
+
+import stat
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from memlog.eventlog.codec.content_ids import content_hash
+from memlog.eventlog.codec.decode import decode, envelope_of, is_blank, is_whole, raw_members, without_bom
+from memlog.eventlog.codec.hashing import sha256, short_sha256
+from memlog.eventlog.codec.upcast import Place
+from memlog.eventlog.events import Change, Event, Redacted, tag_of
+from memlog.eventlog.files import disk
+from memlog.eventlog.files.file_io import blocks, closing, missing_or, open_regular
+from memlog.eventlog.files.folders import entered
+from memlog.eventlog.log.layout import CONVERSATIONS
+from memlog.eventlog.log.order import precedence
+from memlog.eventlog.log.quarantine import MAX_LINE, BadLine, check_length
+from memlog.eventlog.log.streams import (
+    Segment,
+    SegmentName,
+    by_writer,
+    chat_of_stream,
+    conversation_stream,
+    is_utf8,
+    may_be_stream,
+    segments_of,
+)
+
+_CHAIN_BLOCK = 64 * 1024
+_TAIL = 4 * 1024
+
+
+class Line(msgspec.Struct, frozen=True, gc=False):
+    """One line of a segment.
+
+    data: its bytes without the newline; None for a line over 16 MiB, which is not loaded.
+    length: in bytes, without the newline.
+    number: 1 for the segment's first line.
+    end: the offset of the next line.
+    nuls_before, nuls_behind: NUL bytes around it, not part of it.
+    """
+
+    offset: int
+    number: int
+    length: int
+    end: int
+    data: bytes | None
+    nuls_before: int = 0
+    nuls_behind: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether no newline ends it."""
+        return self.end == self.offset + self.length + self.nuls_behind
+
+
+@contextmanager
+def opened(log: Path, stream: str, filename: str) -> Iterator[int]:
+    """A context with a descriptor that reads a segment, through no link below `log`.
+
+    Raises FileNotFoundError if it is gone, or something else has its name or that of its folder; OSError.
+    """
+    try:
+        with entered(log, stream) as folders:
+            fd = open_regular(filename, disk.READ, folder=folders[-1])
+    except OSError as error:
+        error.filename = f"{log}/{stream}/{filename}"
+        raise missing_or(error) from None
+    with closing(fd):
+        yield fd
+
+
+def read_lines(
+    fd: int, start: int = 0, *, end: int | None = None, number: int = 1, tail_is_a_line: bool = False
+) -> Iterator[Line]:
+    r"""The lines from `start`, where a line begins, to `end` (None: the end of the file).
+
+    Only b"\n" ends a line. Bytes after the last newline are a line if `tail_is_a_line`, or if memlog wrote
+    them and they are whole; otherwise a writer may not have finished. NUL bytes around a line are not part of
+    it.
+    """
+    offset = start
+    has_nuls = False
+    pending: list[bytes] = []
+    pending_length = 0
+    for block in blocks(fd, start, end):
+        # One search per block is faster than one per line.
+        has_nuls = has_nuls or b"\0" in block
+        first, *others = block.split(b"\n")
+        pending_length += len(first)
+        # A line too long to be an event is measured, not kept.
+        pending = [*pending, first] if pending_length <= MAX_LINE else []
+        for next_first in others:
+            data = b"".join(pending) if pending_length <= MAX_LINE else None
+            line = Line(offset, number, pending_length, offset + pending_length + 1, data)
+            yield _without_nuls(line) if has_nuls else line
+            offset += pending_length + 1
+            number += 1
+            pending, pending_length = [next_first], len(next_first)
+    data = b"".join(pending) if pending_length <= MAX_LINE else None
+    if pending_length and (tail_is_a_line or (data is not None and is_whole(data))):
+        yield _without_nuls(Line(offset, number, pending_length, offset + pending_length, data))
+
+
+def _without_nuls(line: Line) -> Line:
+    """`line` without the NUL bytes around it, which a file system leaves for data that was not written before
+    a power cut. A line of NUL bytes alone is blank.
+    """
+    if line.data is None:
+        return line
+    rest = line.data.lstrip(b"\0")
+    data = rest.rstrip(b"\0")
+    before, behind = line.length - len(rest), len(rest) - len(data)
+    return Line(line.offset + before, line.number, len(data), line.end, data, before, behind)
+
+
+def line_at(log: Path, stream: str, filename: str, offset: int, length: int) -> bytes:
+    """The bytes of one line."""
+    with opened(log, stream, filename) as fd:
+        return disk.read(fd, length, offset)
+
+
+def read_blanked(fd: int, length: int, offset: int, blanked: Sequence[Line]) -> bytes:
+    """As `disk.read`, with spaces in place of the lines `blanked`, which are sorted."""
+    data = disk.read(fd, length, offset)
+    if not blanked:
+        return data
+    masked = bytearray(data)
+    first = bisect_right(blanked, offset, key=lambda line: line.end)
+    last = bisect_left(blanked, offset + len(data), key=lambda line: line.offset)
+    for line in blanked[first:last]:
+        start = max(0, line.offset - offset)
+        end = max(start, min(len(data), line.offset + line.length - offset))
+        masked[start:end] = b" " * (end - start)
+    return bytes(masked)
+
+
+class Fingerprint(msgspec.Struct, frozen=True):
+    """Hashes of a segment's first `offset` bytes.
+
+    tail: sha256 of the 4 KiB before `offset`: a cheap test whether a grown file is still the same.
+    chain: chained sha256 of all whole blocks of 64 KiB, so that extending it hashes only new bytes.
+    rest: sha256 of the bytes between the last whole block and `offset`.
+    """
+
+    offset: int
+    tail: bytes
+    chain: bytes
+    rest: bytes
+
+    def matches_tail(self, fd: int) -> bool:
+        """Whether the 4 KiB before the offset are unchanged."""
+        return _tail_hash(fd, self.offset) == self.tail
+
+    def matches(self, fd: int) -> bool:
+        """Whether all bytes before the offset are unchanged."""
+        return fingerprint(fd, self.offset) == self
+
+    def matches_rest(self, fd: int) -> bool:
+        """Whether the bytes between the last whole block and the offset are unchanged."""
+        start = self.offset // _CHAIN_BLOCK * _CHAIN_BLOCK
+        return sha256(disk.read(fd, self.offset - start, start)).digest() == self.rest
+
+    def extended(self, fd: int, offset: int, blanked: Sequence[Line] = ()) -> "Fingerprint":
+        """The fingerprint of a longer prefix of the file, as if the lines `blanked` (sorted) were erased."""
+        chain = self.chain
+        whole_before, whole = self.offset // _CHAIN_BLOCK, offset // _CHAIN_BLOCK
+        for block in range(whole_before, whole):
+            chain = sha256(chain + read_blanked(fd, _CHAIN_BLOCK, block * _CHAIN_BLOCK, blanked)).digest()
+        rest = read_blanked(fd, offset - whole * _CHAIN_BLOCK, whole * _CHAIN_BLOCK, blanked)
+        return Fingerprint(offset, _tail_hash(fd, offset, blanked), chain, sha256(rest).digest())
+
+
+def fingerprint(fd: int, offset: int, blanked: Sequence[Line] = ()) -> Fingerprint:
+    """The fingerprint of a file's first `offset` bytes, as if the lines `blanked` (sorted) were erased."""
+    return UNREAD.extended(fd, offset, blanked)
+
+
+def _tail_hash(fd: int, offset: int, blanked: Sequence[Line] = ()) -> bytes:
+    start = max(0, offset - _TAIL)
+    return sha256(read_blanked(fd, offset - start, start, blanked)).digest()
+
+
+UNREAD = Fingerprint(0, short_sha256().digest(), b"", short_sha256().digest())
+"""The fingerprint of nothing."""
+
+
+Key = tuple[str, str]
+"""A stream, and the id of one of its events, or the position of a line without an id."""
+
+Bounds = Mapping[tuple[str, str], int]
+"""How far to read each (stream, segment), in bytes; others are not read."""
+
+
+class LogEntry(msgspec.Struct, frozen=True, gc=False):
+    """A non-blank line with its event or fault. content: `content_hash` of the event; b"" without one."""
+
+    segment: Segment
+    line: Line
+    event: Event | BadLine
+    content: bytes
+
+    @property
+    def id(self) -> str:
+        """The event's id, or the line's position if it has none."""
+        named = None if isinstance(self.event, BadLine) else self.event.id
+        return named or Place(self.segment.stream, self.segment.name, self.line.offset).id
+
+    @property
+    def key(self) -> Key:
+        """The key that redactions use."""
+        return self.segment.stream, self.id
+
+    @property
+    def ts(self) -> str:
+        """When it happened; "" without an event."""
+        return "" if isinstance(self.event, BadLine) else self.event.ts or ""
+
+    @property
+    def order(self) -> tuple[str, SegmentName, int, str]:
+        """Sort key: the time (precedence for a change), then the position."""
+        time = precedence(self.event, self.segment.name) if isinstance(self.event, Change) else self.ts
+        return time, self.segment.name, self.line.offset, self.segment.stream
+
+    @property
+    def at(self) -> str:
+        """When memlog appended it; "" if unknown."""
+        return "" if isinstance(self.event, BadLine) else self.event.at or ""
+
+    @property
+    def position(self) -> str:
+        """For people: `memory/2026-02-24.jsonl:12 (byte 4711)`."""
+        return f"{'/'.join(self.segment.key)}:{self.line.number} (byte {self.line.offset})"
+
+
+def segments_about(
+    log: Path, *, stream: str | None = None, chat: tuple[str, str] | None = None
+) -> list[Segment]:
+    """The segments of a stream, of a chat (channel, chat_id), or of the log, sorted."""
+    return [
+        segment
+        for segment in segments_of(log)[0]
+        if (stream is None or segment.stream == stream) and (chat is None or is_about(segment.stream, chat))
+    ]
+
+
+def reading(segment: Segment) -> AbstractContextManager[int]:
+    """As `segment.opened`."""
+    return opened(segment.log, *segment.key)
+
+
+def entry_of(segment: Segment, line: Line) -> LogEntry | None:
+    """The entry of a line; None for a blank line."""
+    try:
+        check_length(line.length)
+        if line.data is None or is_blank(line.data):
+            return None
+        event = decode(line.data, Place(segment.stream, segment.name, line.offset))
+        return LogEntry(segment, line, event, content_hash(event))
+    except BadLine as bad:
+        # A copy: the original keeps the frames of its traceback alive as long as the entry. The garbage
+        # collector took half of the time of a replay of 19,200 bad lines to walk through them.
+        return LogEntry(segment, line, BadLine(bad.reason, bad.detail), b"")
+
+
+def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[LogEntry, Redacted]]:
+    """The redactions among `lines`, with their entries."""
+    for line in lines:
+        # Most lines need no decoding: a redaction has its type in plain text or with escapes.
+        if line.data is None or not (b"redacted" in line.data or b"\\u" in line.data):
+            continue
+        entry = entry_of(segment, line)
+        if entry is not None and isinstance(entry.event, Redacted):
+            yield entry, entry.event
+
+
+def redacted_keys(segments: Iterable[Segment], bounds: Bounds | None = None) -> set[Key]:
+    """The targets of all redactions in `segments`."""
+    return {
+        (segment.stream, target)
+        for segment in segments
+        for _, event in redactions_in(segment, lines_of(segment, bounds))
+        for target in event.targets
+    }
+
+
+def redactions_among(entries: Iterable[LogEntry]) -> set[Key]:
+    """The targets of the redactions among `entries`."""
+    return {
+        (entry.segment.stream, target)
+        for entry in entries
+        if isinstance(entry.event, Redacted)
+        for target in entry.event.targets
+    }
+
+
+def is_redacted(entry: LogEntry, redacted: Container[Key]) -> bool:
+    """Whether a line is redacted; a redaction itself never is."""
+    return entry.key in redacted and not isinstance(entry.event, Redacted)
+
+
+def in_log_order(
+    segments: Iterable[Segment],
+    *,
+    bounds: Bounds | None = None,
+    tails: bool = False,
+    leave_out: Container[int] = (),
+) -> Iterator[LogEntry]:
+    """Every line of `segments`, one segment after the other, up to `bounds`.
+
+    tails: see `lines_of`. leave_out: offsets of lines to skip.
+    """
+    for segment in segments:
+        for line in lines_of(segment, bounds, tails=tails):
+            if line.offset not in leave_out and (entry := entry_of(segment, line)) is not None:
+                yield entry
+
+
+def accepted(segments: Sequence[Segment], leave_out: Callable[[LogEntry, str], None]) -> Iterator[LogEntry]:
+    """The events of `segments` in log order, each once.
+
+    leave_out: called with every other line and the reason: `redacted`, `duplicate` or `conflict` (an earlier
+        line of its stream has its id), or its fault.
+
+    Reads the log three times instead of holding it in memory.
+    """
+    redacted = redacted_keys(segments)
+    known: dict[Key, bytes] = {}
+    places = []
+    for entry in in_log_order(segments):
+        why = why_left_out(entry, known, redacted)
+        if why is not None:
+            leave_out(entry, why)
+        else:
+            places.append((entry.order, entry.segment, replace(entry.line, data=None)))
+    for _, segment, line in sorted(places, key=lambda place: place[0]):
+        data = line_at(segment.log, *segment.key, line.offset, line.length)
+        again = entry_of(segment, replace(line, data=data))
+        if again is not None:
+            yield again
+
+
+def last_entries(
+    segments: list[Segment], count: int, *, redacted: Container[Key] = frozenset()
+) -> list[LogEntry]:
+    """The last `count` lines of `segments` that are not `redacted`, by time of appending.
+
+    A line without `at` counts as appended with the line before it of its stream and writer.
+    """
+    dated: list[tuple[str, LogEntry]] = []
+    for written in by_writer(segments).values():
+        at = ""
+        for entry in _last_of_writer(written, count, redacted):
+            at = max(at, entry.at or entry.segment.name.day)
+            dated.append((at, entry))
+    # Sorting keeps the order of each writer.
+    dated.sort(key=lambda pair: pair[0])
+    return [entry for _, entry in dated][max(0, len(dated) - count) :]
+
+
+def last_at(segments: Iterable[Segment]) -> str | None:
+    """When memlog last appended to one of `segments`; None if never.
+
+    Reads the ends of the last day's segments: a segment's day is the day of appending.
+    """
+    newest = [written[-1] for written in by_writer(segments).values()]
+    for day in sorted({segment.name.day for segment in newest}, reverse=True):
+        at = max(_last_at(segment) for segment in newest if segment.name.day == day)
+        if at:
+            return at
+    return None
+
+
+def todays_members(entry: LogEntry) -> dict[str, Any]:
+    """The members of an event in today's shape, unknown ones last. Raises TypeError without an event."""
+    event, data = entry.event, entry.line.data
+    if isinstance(event, BadLine) or data is None:
+        raise TypeError("a bad line has no members")
+    names = envelope_of(event)
+    envelope = {
+        name: getattr(event, name, None)
+        for name in ("id", "ts", "at", "wins", "highest_wins", "v")
+        if name in names
+    }
+    known: dict[str, Any] = msgspec.to_builtins(event)
+    unknown = raw_members.decode(without_bom(data)).items()
+    return (
+        {"type": tag_of(event)}
+        | {name: value for name, value in envelope.items() if value is not None}
+        | {name: value for name, value in known.items() if name not in names}
+        | {name: raw for name, raw in unknown if name not in (*names, *event.__struct_fields__)}
+    )
+
+
+def is_about(stream: str, chat: tuple[str, str]) -> bool:
+    """Whether a stream belongs to the chat (channel, chat_id)."""
+    return stream == conversation_stream(*chat) or chat_of_stream(stream) == chat
+
+
+def lines_of(segment: Segment, bounds: Bounds | None = None, *, tails: bool = False) -> Iterator[Line]:
+    """The lines of a segment, up to its bound.
+
+    tails: include bytes after the last newline of a newest segment, though a writer may not have finished.
+    """
+    end = None if bounds is None else bounds.get(segment.key, 0)
+    # A bound is the end of a line that was read, with or without newline.
+    tail_is_a_line = tails or end is not None or not segment.is_newest
+    with reading(segment) as fd:
+        yield from read_lines(fd, end=end, tail_is_a_line=tail_is_a_line)
+
+
+def why_left_out(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
+    """Why a line counts as no new event; None if it does. Adds new events to `known`."""
+    if is_redacted(entry, redacted):
+        return "redacted"
+    if isinstance(entry.event, BadLine):
+        return str(entry.event)
+    key = entry.key
+    if key not in known:
+        known[key] = entry.content
+        return None
+    return "duplicate" if known[key] == entry.content else "conflict"
+
+
+def _last_of_writer(segments: list[Segment], count: int, redacted: Container[Key]) -> list[LogEntry]:
+    last: list[LogEntry] = []
+    for segment in reversed(segments):
+        last = [*_last_of_segment(segment, count - len(last), redacted), *last]
+        if len(last) == count:
+            break
+    return last
+
+
+def _last_at(segment: Segment) -> str:
+    # Imported here: few commands ask.
+    from memlog.eventlog.log.order import last_at_in
+
+    with reading(segment) as fd:
+        return last_at_in(fd)
+
+
+def _last_of_segment(segment: Segment, count: int, redacted: Container[Key]) -> list[LogEntry]:
+    """Decodes the last lines alone: a segment may be long."""
+    most = count
+    while True:
+        lines = (line for line in lines_of(segment) if line.data is None or not is_blank(line.data))
+        last = deque(lines, maxlen=most)
+        entries = [entry for line in last if (entry := entry_of(segment, line)) is not None]
+        kept = [entry for entry in entries if not is_redacted(entry, redacted)]
+        if len(kept) >= count or len(last) < most:
+            return kept[max(0, len(kept) - count) :]
+        most = 8 * most + 64
+
+
+FileState = tuple[str, int, int, int, int, int]
+"""The path, its mode, inode, size in bytes, mtime and ctime in nanoseconds; a program can set the mtime."""
+
+
+def state_of(log: Path) -> list[FileState]:
+    """The state of each file and folder that a reader of `log` may look at; [] without a log. Raises OSError.
+
+    An equal state means that nothing was added, changed or removed; it may differ without a change, since the
+    system lists a folder in any order. DirEntry.stat keeps the interpreter's lock: a thread with hundreds of
+    segments does not wait hundreds of times for other threads.
+    """
+    states: list[FileState] = []
+    conversations = str(log / CONVERSATIONS)
+    for stream in _add_entries(str(log), states):
+        below = _add_entries(stream, states)
+        for conversation in below if stream == conversations else ():
+            _add_entries(conversation, states)
+    return states
+
+
+def changed_streams(log: Path, before: Iterable[FileState], now: Iterable[FileState]) -> set[str] | None:
+    """The streams whose folder or files differ between two states of `log`.
+
+    None if anything else differs: seals, the format, or a file where a stream's folder belongs.
+    """
+    streams = set()
+    for path, mode, *_ in set(before) ^ set(now):
+        parts = path.removeprefix(f"{log}/").split("/")
+        stream = "/".join(parts[:2] if parts[0] == CONVERSATIONS else parts[:1])
+        is_within = path != f"{log}/{stream}"
+        if not is_utf8(stream) or not (stat.S_ISDIR(mode) or is_within):
+            return None
+        if stream != CONVERSATIONS:
+            streams.add(stream)
+    return streams
+
+
+def _add_entries(folder: str, states: list[FileState]) -> list[str]:
+    """Add the states of a folder's entries; return its folders that may be streams."""
+    below = []
+    try:
+        with disk.entries(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if not may_be_stream(entry.name):
+                        continue
+                    below.append(entry.path)
+                status = entry.stat(follow_symlinks=False)
+                times = status.st_mtime_ns, status.st_ctime_ns
+                states.append((entry.path, status.st_mode, status.st_ino, status.st_size, *times))
+    except (FileNotFoundError, NotADirectoryError):
+        return []  # removed since it was listed; the next state differs
+    except PermissionError:
+        if not states:
+            raise
+        return []  # its own state differs once it can be read
+    return below

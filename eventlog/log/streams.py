@@ -1,0 +1,347 @@
+"""Names of the log's folders and files, and the stream of each event.
+
+No input can leave `log/`: a conversation's folder name consists of a–z, 0–9, `-`, `.`, `%` and `~` around one
+`_`, and that `_` makes it neither `.` nor `..`.
+"""
+
+import os
+import re
+import stat
+from collections import defaultdict
+from collections.abc import Container, Iterable
+from datetime import date
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.events import TYPES, ConversationEvent, Event, Redacted
+from memlog.eventlog.files import disk
+from memlog.eventlog.files.file_io import missing_or, status_at
+from memlog.eventlog.log.layout import CONVERSATIONS, FORMAT, WRITER, is_seals_file
+from memlog.eventlog.log.quarantine import BadLine
+
+_NAME_LIMIT = 255  # bytes, on every file system in use
+_PROJECT_HINT = "a project has a name, such as work or anna"
+_FOLDER_LIMIT = 120
+_FOLDER_HEAD = 80
+_SEGMENT = re.compile(
+    rf"(\d{{4}}-\d\d-\d\d)(?:\.({WRITER}))?(?:\.(\d{{4}}|[1-9]\d{{4,17}}))?\.jsonl", re.ASCII
+)
+_CONVERSATION = rf"{CONVERSATIONS}/[^/\x00-\x1f\x7f]*_[^/\x00-\x1f\x7f]*"
+_SHORTENED = rf".{{{_FOLDER_HEAD}}}~[0-9a-f]{{16}}"
+_PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-.")
+
+
+def encoded_name(name: str) -> str:
+    """`name` with every byte of its UTF-8 but a–z, 0–9, `-`, `.` written as `%xx`."""
+    return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in name.encode())
+
+
+def project_folder(name: str) -> str:
+    """The folder name of a project's store, which cannot lead out of the folder of all projects.
+
+    Raises BadInput if `name` has only dots, is too long, or is not UTF-8.
+    """
+    try:
+        folder = encoded_name(name)
+    except UnicodeEncodeError as error:
+        raise BadInput(f"{name!r} is not UTF-8", hint=_PROJECT_HINT) from error
+    if folder.strip(".") == "" or len(folder) > _NAME_LIMIT:
+        raise BadInput(f"{name!r} cannot name a project", hint=_PROJECT_HINT)
+    return folder
+
+
+@lru_cache(maxsize=4096)
+def conversation_stream(channel: str, chat_id: str) -> str:
+    """The stream of a conversation."""
+    folder = f"{encoded_name(channel)}_{encoded_name(chat_id)}"
+    if len(folder) > _FOLDER_LIMIT:
+        # Imported here, as in chat_of_stream below: most appends need neither.
+        from memlog.eventlog.codec.hashing import short_sha256
+
+        folder = f"{folder[:_FOLDER_HEAD]}~{short_sha256(folder.encode()).hexdigest()[:16]}"
+    return f"{CONVERSATIONS}/{folder}"
+
+
+def chat_of_stream(stream: str) -> tuple[str, str] | None:
+    """The channel and chat_id of a conversation's stream; None for other streams and shortened names.
+
+    The folder is split at its first `_` and both halves are decoded, so a hand-made folder (`telegram_a_b`)
+    and memlog's own (`telegram_a%5fb`) name the same chat.
+    """
+    from urllib.parse import unquote_to_bytes
+
+    parent, _, folder = stream.partition("/")
+    channel, underscore, chat_id = folder.partition("_")
+    if parent != CONVERSATIONS or not underscore or re.fullmatch(_SHORTENED, folder):
+        return None
+    try:
+        return unquote_to_bytes(channel).decode(), unquote_to_bytes(chat_id).decode()
+    except UnicodeDecodeError:
+        return None
+
+
+_STREAMS = {
+    "memory": "memory_saved memory_updated memory_archived memory_deleted memory_accessed context_given"
+    " salience_decayed daily_event_recorded daily_events_compressed memories_extracted"
+    " model_failed memories_merged job_completed change_undone",
+    "core": "core_memory_updated core_memory_deleted profile_refreshed",
+    "facts": "fact_stored fact_removed",
+    "documents": "source_registered source_removed document_indexed document_removed",
+}
+_STREAM_OF_TYPE = {TYPES[tag]: stream for stream, tags in _STREAMS.items() for tag in tags.split()}
+
+
+def stream_of(event: Event) -> str:
+    """The stream of an event. Raises BadLine for a `redacted` that names none."""
+    if isinstance(event, ConversationEvent):
+        return conversation_stream(event.channel, event.chat_id)
+    if isinstance(event, Redacted):
+        if event.stream is None or not is_stream(event.stream):
+            raise BadLine("invalid", f"stream is {event.stream!r}, not that of the event to redact")
+        return event.stream
+    return _STREAM_OF_TYPE[type(event)]
+
+
+def is_stream(name: str) -> bool:
+    """Whether a folder of this name below `log/` can be a stream."""
+    return name in _STREAMS or re.fullmatch(_CONVERSATION, name) is not None
+
+
+def belongs_in(event: Event, stream: str) -> bool:
+    """Whether `stream` is the event's own, or a hand-made folder that names its chat."""
+    if isinstance(event, Redacted):
+        return event.stream in (None, stream)
+    if stream == stream_of(event):
+        return True
+    return isinstance(event, ConversationEvent) and chat_of_stream(stream) == (event.channel, event.chat_id)
+
+
+def writer_of(filename: str) -> str | None:
+    """The writer in a segment's name; "" for a plain name, None for other files."""
+    name = SegmentName.parse(filename)
+    return None if name is None else name.writer
+
+
+class SegmentName(msgspec.Struct, frozen=True, order=True):
+    """The name of a segment. Sorts as segments of a stream are listed.
+
+    number: counts a writer's segments in a stream across days; the greatest is the current one. For plain
+        names, which have no writer, it counts the segments of one day.
+    writer: six characters; "" for a plain name, which memlog reads and never appends to.
+    """
+
+    day: str
+    number: int = 0
+    writer: str = ""
+
+    @classmethod
+    def parse(cls, filename: str) -> "SegmentName | None":
+        """The segment name of a file; None for other files."""
+        match = _SEGMENT.fullmatch(filename)
+        if match is None or match[3] == "0000":
+            return None
+        try:
+            date.fromisoformat(match[1])
+        except ValueError:
+            return None
+        return cls(match[1], int(match[3] or 0), match[2] or "")
+
+    @property
+    def filename(self) -> str:
+        """`2026-11-23.k7f3qz.jsonl`, `2026-11-24.k7f3qz.0001.jsonl`; a plain name: `2026-02-24.jsonl`."""
+        writer = f".{self.writer}" if self.writer else ""
+        number = f".{self.number:04d}" if self.number else ""
+        return f"{self.day}{writer}{number}.jsonl"
+
+    @property
+    def age(self) -> tuple[int, str]:
+        """Sorts one writer's segments by age: a clock may go back, the number does not."""
+        return (self.number, self.day) if self.writer else (0, f"{self.day} {self.number:018d}")
+
+    def successor(self, today: str) -> "SegmentName":
+        """The name of its writer's next segment."""
+        return SegmentName(today, self.number + 1, self.writer)
+
+
+def current_segments(names: Iterable[SegmentName]) -> dict[str, SegmentName]:
+    """Each writer's last segment, the only one that it appends to."""
+    last: dict[str, SegmentName] = {}
+    for name in names:
+        known = last.get(name.writer)
+        if known is None or known.age < name.age:
+            last[name.writer] = name
+    return last
+
+
+class Segment(msgspec.Struct, frozen=True):
+    """One JSONL file of a stream.
+
+    is_newest: its writer or a file sync may still add lines, so its tail may be incomplete. True for a
+        writer's segments and the last plain one until they are sealed. Depends on the files alone, never on
+        the machine that reads.
+    """
+
+    log: Path
+    stream: str
+    name: SegmentName
+    is_newest: bool
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Stream and file name."""
+        return self.stream, self.name.filename
+
+    @property
+    def path(self) -> Path:
+        """Path of its file."""
+        return self.log / self.stream / self.name.filename
+
+    def status(self) -> os.stat_result:
+        """Of its file. Raises FileNotFoundError as `segment.opened`, OSError."""
+        try:
+            # Called for thousands of segments: joining paths takes as long as the system call.
+            return disk.look(f"{self.log}/{self.stream}/{self.name.filename}")
+        except OSError as error:
+            raise missing_or(error) from None
+
+
+def by_writer(segments: Iterable[Segment]) -> dict[tuple[str, str], list[Segment]]:
+    """Segments by (stream, writer), oldest first."""
+    written: defaultdict[tuple[str, str], list[Segment]] = defaultdict(list)
+    for segment in segments:
+        written[segment.stream, segment.name.writer].append(segment)
+    return {key: sorted(made, key=lambda segment: segment.name.age) for key, made in written.items()}
+
+
+def segment_names(folder: Path | int) -> list[SegmentName]:
+    """The segments in a stream's folder, sorted."""
+    return _segment_names(folder)[0]
+
+
+def segments_of(
+    log: Path,
+    only: Iterable[str] | None = None,
+    *,
+    unread: dict[str, OSError] | None = None,
+    sealed: Container[tuple[str, str]] | None = None,
+) -> tuple[list[Segment], list[Path]]:
+    """All segments below `log`, sorted; and the paths that are no part of the log.
+
+    Links, devices and files with other names are never read: the second list has them, without hidden ones.
+
+    only: the streams to list; None for all.
+    unread: gets the error of each stream, or of `conversations`, that may not be read; None to raise it.
+    sealed: the sealed segments, if the caller has read which they are.
+    """
+    segments: list[Segment] = []
+    if only is None:
+        folders, strangers = _stream_folders(log, unread)
+    else:
+        folders, strangers = existing_streams(log, only), []
+    if sealed is None:
+        # Imported here: an append lists no segments.
+        from memlog.eventlog.integrity.seal_reader import sealed_bytes
+
+        sealed = sealed_bytes(log)
+    for stream, folder in folders:
+        try:
+            names, others = _segment_names(folder)
+        except PermissionError as error:
+            if unread is None:
+                raise
+            unread[stream] = error
+            continue
+        last_plain = current_segments(names).get("")
+        for name in names:
+            gets_lines = name.writer != "" or name == last_plain
+            is_newest = gets_lines and (stream, name.filename) not in sealed
+            segments.append(Segment(log, stream, name, is_newest))
+        strangers += others
+    return segments, sorted(strangers)
+
+
+def segment_at(log: Path, stream: str, filename: str) -> Segment:
+    """The segment in a file. A foreign program may have sealed a file that is none: it counts as plain."""
+    return Segment(log, stream, SegmentName.parse(filename) or SegmentName("0001-01-01"), is_newest=True)
+
+
+def may_be_stream(folder: str) -> bool:
+    """Whether a folder may hold a stream or streams: `.git` does not, a chat of channel `.x` does."""
+    return not folder.startswith(".") or "_" in folder
+
+
+def shown(name: Path | str) -> str:
+    """`name`, or a text that contains one, with bytes that are not UTF-8 escaped."""
+    return str(name).encode(errors="backslashreplace").decode()
+
+
+def _segment_names(folder: Path | int) -> tuple[list[SegmentName], list[Path]]:
+    names, others = [], []
+    with disk.entries(folder) as entries:
+        for entry in entries:
+            name = SegmentName.parse(entry.name)
+            if name is not None and entry.is_file(follow_symlinks=False):
+                names.append(name)
+            elif not entry.name.startswith("."):
+                others.append(Path(entry.path))
+    return sorted(names), others
+
+
+def _stream_folders(
+    log: Path, refused: dict[str, OSError] | None
+) -> tuple[list[tuple[str, Path]], list[Path]]:
+    if not disk.is_folder(log):
+        return [], []
+    tops, others = _subfolders(log)
+    strangers = [path for path in others if path.name != FORMAT and not is_seals_file(path.name)]
+    streams = [(path.name, path) for path in tops if path.name != CONVERSATIONS]
+    if log / CONVERSATIONS in tops:
+        try:
+            chats, unread = _subfolders(log / CONVERSATIONS)
+        except PermissionError as error:
+            if refused is None:
+                raise
+            refused[CONVERSATIONS] = error
+            chats, unread = [], []
+        streams += [(f"{CONVERSATIONS}/{path.name}", path) for path in chats]
+        strangers += unread
+    return sorted(streams), strangers
+
+
+def existing_streams(log: Path, streams: Iterable[str]) -> list[tuple[str, Path]]:
+    """The folders of `streams`, without those that are reached through a link."""
+    folders = ((stream, log / stream) for stream in sorted(streams))
+    return [
+        (stream, folder)
+        for stream, folder in folders
+        if _is_folder(log / stream.partition("/")[0]) and _is_folder(folder)
+    ]
+
+
+def _is_folder(path: Path) -> bool:
+    status = status_at(path)
+    return status is not None and stat.S_ISDIR(status.st_mode)
+
+
+def _subfolders(parent: Path) -> tuple[list[Path], list[Path]]:
+    folders: list[Path] = []
+    others: list[Path] = []
+    with disk.entries(parent) as entries:
+        for entry in entries:
+            if not may_be_stream(entry.name):
+                continue
+            is_folder = entry.is_dir(follow_symlinks=False) and is_utf8(entry.name)
+            (folders if is_folder else others).append(Path(entry.path))
+    return folders, others
+
+
+def is_utf8(name: str) -> bool:
+    """Whether the name of a file is UTF-8."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

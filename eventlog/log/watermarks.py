@@ -1,0 +1,445 @@
+"""Detects the loss of bytes that this copy has read or written and no seal protects.
+
+`<store>/watermarks.jsonl` (`watermark_file`) lies beside the log and outlives the read model. Writing it
+needs the projector lock.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from memlog.eventlog.escapes import decoded
+from memlog.eventlog.files import disk, folders
+from memlog.eventlog.files.file_io import closing, file_version, overwrite_all, status_at
+from memlog.eventlog.files.folders import lines_in
+from memlog.eventlog.files.locks import locked
+from memlog.eventlog.integrity.copy_identity import Writer
+from memlog.eventlog.integrity.erasures import Span, erased_lines, erasures_in, spans_of, split_by
+from memlog.eventlog.integrity.seal_file import read_seals, size_of
+from memlog.eventlog.integrity.seal_losses import Ownership, losses
+from memlog.eventlog.integrity.seal_reader import sealed_bytes
+from memlog.eventlog.log.layout import LOG, PROJECTOR_LOCK, WATERMARKS, SegmentRecord
+from memlog.eventlog.log.reader import Fingerprint, Line, fingerprint, opened, redacted_keys
+from memlog.eventlog.log.streams import Segment, segment_at, segments_of
+
+# The last line about a segment counts. Nothing is synced: losing the file costs an alarm and no data. It is
+# valid for this copy of the store alone (`copy_files`), since a copy made while others write may have
+# segments older than their watermarks.
+
+Name = tuple[str, str]
+"""Stream and file name of a segment."""
+
+_Place = tuple[int, int]
+"""The offset and length of a line."""
+
+_SPARE = 12 * 1024
+"""Bytes, some 50 lines: a file with less superseded text is not worth rewriting."""
+_UNLIKE = "unlike"
+
+
+class Watermark(SegmentRecord, frozen=True):
+    """The first `bytes` bytes of a segment, as a projection read them.
+
+    chain, rest: of their `Fingerprint`, in hex. Both are blank during an erasure: then the length alone
+        counts. After a loss before an erasure, `rest` is `unlike`, which no bytes match.
+    blank: the erased lines; the hashes take them as blank, even if their text comes back.
+    """
+
+    bytes: int
+    chain: str
+    rest: str
+    blank: tuple[Span, ...] = ()
+
+    def is_of(self, read: Fingerprint) -> bool:
+        """Whether a prefix of this length has the same bytes."""
+        return (self.chain, self.rest) == (read.chain.hex(), read.rest.hex())
+
+    @property
+    def is_being_erased(self) -> bool:
+        """Whether its hashes are blank: a scrub is unfinished."""
+        return not self.rest.strip()
+
+    @property
+    def is_of_lost_bytes(self) -> bool:
+        """Whether bytes were lost before an erasure blanked the hashes."""
+        return self.rest.startswith(_UNLIKE)
+
+    def still_holds(self, fd: int) -> bool:
+        """Whether the open segment still begins with these bytes."""
+        if disk.status(fd).st_size < self.bytes:
+            return False
+        return self.is_being_erased or self.is_of(fingerprint(fd, self.bytes))
+
+
+class WatermarkFile:
+    """The watermarks of a store, by stream and segment.
+
+    The file is read once, and again only after another process has changed it: a catch-up or a scrub looks up
+    thousands of segments.
+    """
+
+    def __init__(self, store: Path) -> None:
+        self._path = store / WATERMARKS
+        self._version: tuple[int, ...] | None = None
+        self._load(b"")
+
+    def refresh(self) -> None:
+        """Read the file if another process has changed it since. Raises OSError."""
+        version = file_version(status_at(self._path))
+        if version != self._version:
+            self._load(lines_in(self._path))
+            self._version = version
+
+    @property
+    def is_void(self) -> bool:
+        """Whether the file has no header of its own: it is missing, or of another copy of the store."""
+        return not self._data
+
+    def get(self, stream: str, segment: str) -> Watermark | None:
+        """The watermark of a segment."""
+        return self._last(self._places_of(stream, segment))
+
+    def all(self, stream: str | None = None) -> list[Watermark]:
+        """The watermarks of one stream, or of all."""
+        streams = self._places.values() if stream is None else [self._places.get(_key(stream), {})]
+        marks = (self._last(places) for segments in streams for places in segments.values())
+        return [mark for mark in marks if mark is not None]
+
+    def add(
+        self, marks: list[Watermark], still_needed: Callable[[Iterable[Watermark]], Iterable[Watermark]]
+    ) -> None:
+        """Append `marks`. Once superseded lines take more than half of the file, it is rewritten with the
+        watermarks that are `still_needed`. Raises OSError.
+        """
+        if not marks:
+            return
+        if self.is_void:
+            self.replace(marks)
+            return
+        self._extend(folders.append(self._path, marks, is_torn=not self._data.endswith(b"\n")))
+        self._version = file_version(status_at(self._path))
+        if len(self._data) > 2 * self._live_bytes + _SPARE:
+            self.replace(still_needed(self.all()))
+
+    def replace(self, marks: Iterable[Watermark]) -> None:
+        """Replace the file by one with `marks` alone. Raises OSError."""
+        self._load(folders.replace(self._path, marks))
+        self._version = file_version(status_at(self._path))
+
+    def blank(self, mark: Watermark, *, is_lost: bool) -> None:
+        """Overwrite every hash of a segment and all torn lines in place; sync. Raises OSError."""
+        with closing(disk.open(self._path, disk.WRITE)) as fd:
+            for offset, length in [*self._unnamed, *self._places_of(*mark.name)]:
+                blank = _blanked(bytes(self._data[offset : offset + length]), is_lost=is_lost)
+                overwrite_all(fd, blank, offset)
+                self._data[offset : offset + length] = blank
+            disk.sync_data(fd)
+            self._version = file_version(disk.status(fd))
+
+    def _places_of(self, stream: str, segment: str) -> list[_Place]:
+        return self._places.get(_key(stream), {}).get(msgspec.json.encode(segment), [])
+
+    def _last(self, places: list[_Place]) -> Watermark | None:
+        """The last watermark that is not torn."""
+        marks = (
+            decoded(self._data[offset : offset + length], Watermark) for offset, length in reversed(places)
+        )
+        return next((mark for mark in marks if mark is not None), None)
+
+    def _load(self, data: bytes) -> None:
+        self._data = bytearray()
+        self._places: defaultdict[bytes, dict[bytes, list[_Place]]] = defaultdict(dict)
+        self._unnamed: list[_Place] = []
+        self._live_bytes = 0
+        header, newline, lines = data.partition(b"\n")
+        self._data += header + newline
+        self._extend(lines)
+
+    def _extend(self, data: bytes) -> None:
+        """Index `data`, which follows the indexed bytes, without decoding its lines."""
+        offset = len(self._data)
+        self._data += data
+        for line in data.split(b"\n"):
+            # A quote within a name is escaped, so neither separator is part of one.
+            names, has_bytes, _ = line.partition(b',"bytes":')
+            stream, has_segment, segment = names.partition(b',"segment":')
+            if has_bytes and has_segment:
+                places = self._places[stream].setdefault(segment, [])
+                self._live_bytes += len(line) - (places[-1][1] if places else 0)
+                places.append((offset, len(line)))
+            elif line:
+                self._unnamed.append((offset, len(line)))
+            offset += len(line) + 1
+
+
+def _key(stream: str) -> bytes:
+    """The beginning of a line about a stream."""
+    return msgspec.json.encode({"stream": stream})[:-1]
+
+
+def _blanked(line: bytes, *, is_lost: bool) -> bytes:
+    """A line without the hashes of what was erased; its length stays. A torn one becomes blank."""
+    if decoded(line, Watermark) is None:
+        return b" " * len(line)
+    for name in (b"chain", b"rest"):
+        start = line.index(b'"' + name + b'":"') + len(name) + 4
+        end = line.index(b'"', start)
+        value = _UNLIKE.encode() if is_lost and name == b"rest" else b""
+        line = line[:start] + value.ljust(end - start) + line[end:]
+    return line
+
+
+class OpenLoss(SegmentRecord, frozen=True):
+    """A segment without a seal whose bytes a projection has read, and that lost or changed some since.
+
+    read, bytes: the size that was read, and the size now; `bytes` is None if the segment is missing.
+    """
+
+    read: int
+    bytes: int | None
+
+    @property
+    def why(self) -> str:
+        """A sentence for people."""
+        if self.bytes is None:
+            return f"{self.segment} is gone; {self.read} bytes of it were read before"
+        if self.bytes < self.read:
+            return f"{self.segment} has {self.bytes} bytes; {self.read} were read before"
+        return f"{self.segment}: its first {self.read} bytes, read before, have changed"
+
+
+class WriteLoss(OpenLoss, frozen=True):
+    """A segment without a seal that is shorter than this copy has written it, or missing."""
+
+    @property
+    def why(self) -> str:
+        """A sentence for people."""
+        now = "is gone" if self.bytes is None else f"has {self.bytes} bytes"
+        return f"{self.segment} {now}; {self.read} were written before"
+
+
+class ReturnedText(SegmentRecord, frozen=True):
+    """A segment whose erased text is back, from another copy or a backup."""
+
+    @property
+    def why(self) -> str:
+        """A sentence for people."""
+        return f"{self.segment}: erased text has come back"
+
+
+class Read(NamedTuple):
+    """How far a projection has read a segment. before: where this read began, if known."""
+
+    segment: Segment
+    now: Fingerprint
+    before: Fingerprint | None = None
+
+
+class Watermarks:
+    """The watermarks of a store. The caller of `remember` and `erasing` holds the projector lock."""
+
+    def __init__(self, store: Path) -> None:
+        self._store = store
+        self._log = store / LOG
+        self._file = WatermarkFile(store)
+
+    @cached_property
+    def _writer(self) -> Writer:
+        """Read where it is asked for: most catch-ups have lost nothing."""
+        return Writer(self._store)
+
+    @property
+    def is_void(self) -> bool:
+        """Whether nothing is remembered, as in a copied store."""
+        self._file.refresh()
+        return self._file.is_void
+
+    def remember(self, reads: list[Read]) -> list[OpenLoss]:
+        """Raise the watermarks to `reads`. Returns losses, whose watermarks stay. Raises OSError."""
+        self._file.refresh()
+        if not all(read.segment.is_newest for read in reads):
+            is_protected = self._seal_protection()
+            reads = [read for read in reads if not is_protected(read.segment.key)]
+        raised, lost = [], []
+        for read in reads:
+            old = self._file.get(*read.segment.key)
+            new = _raised(self._file, read, old)
+            if isinstance(new, OpenLoss):
+                lost.append(new)
+            elif new is not None and new != old:
+                raised.append(new)
+        self._file.add(raised, self._still_needed)
+        return lost
+
+    def losses(self, *, stream: str | None = None) -> list[OpenLoss]:
+        """The losses of a stream, or of all, that nobody has accepted and no seal shows. Raises OSError."""
+        return [each for each in self.differences(stream=stream) if isinstance(each, OpenLoss)]
+
+    def differences(self, *, stream: str | None = None) -> list[OpenLoss | ReturnedText]:
+        """As `losses`, with the segments whose erased text has come back."""
+        self._file.refresh()
+        marks = self._file.all(stream)
+        shown_by_seals = {loss.name for loss in losses(self._log, only=[mark.name for mark in marks])}
+        differences = (_difference(self._log, mark) for mark in marks if mark.name not in shown_by_seals)
+        found = {difference.name: difference for difference in differences if difference is not None}
+        lost = [loss for loss in self._unwritten(stream) if not isinstance(found.get(loss.name), OpenLoss)]
+        return [*found.values(), *lost]
+
+    def _unwritten(self, stream: str | None) -> Iterator[WriteLoss]:
+        """The segments that are shorter than this copy has written them, unless a seal accepts it."""
+        for each in self._writer.written().values():
+            if stream not in (None, each.stream):
+                continue
+            size = size_of(self._log, *each.name)
+            if (size or 0) >= each.bytes:
+                continue
+            seals = read_seals(self._log).last.get(each.name, ())
+            if not any(seal.bytes >= each.bytes or seal.lost is not None for seal in seals):
+                yield WriteLoss(*each.name, each.bytes, size)
+
+    def accept_losses(self, *, lock_timeout: float) -> list[OpenLoss]:
+        """Take the current bytes of damaged segments for all that was read. Returns the accepted losses.
+
+        Takes the projector lock. Raises Busy and OSError; then nothing was accepted.
+        """
+        if not self.losses():
+            return []
+        with locked(self._store / PROJECTOR_LOCK, "the read model", lock_timeout):
+            lost = self.losses()
+            marks = {mark.name: mark for mark in self._file.all()}
+            for loss in lost:
+                marks.pop(loss.name, None)
+                if loss.bytes is not None:
+                    with opened(self._log, loss.stream, loss.segment) as fd:
+                        marks[loss.name] = _measured(loss.name, fd, disk.status(fd).st_size)
+            self._file.replace(marks.values())
+            sizes = {loss.name: loss.bytes or 0 for loss in lost}
+            if sizes.keys() & self._writer.written().keys():
+                # Another copy may have the rest: what follows goes to other segments.
+                self._writer.retire(self._writer.name())
+            self._writer.accept(sizes)
+        return lost
+
+    @contextmanager
+    def erasing(self, segment: Segment, fd: int) -> Iterator[None]:
+        """A context in which lines of the open segment are erased: the watermark follows, and no hash of the
+        erased text stays. An earlier loss stays a loss. Raises OSError; then nothing was erased.
+        """
+        self._file.refresh()
+        old = self._file.get(*segment.key)
+        if old is None:
+            yield
+            return
+        held = old.still_holds(fd) or _returned_lines(segment, fd, old) is not None
+        self._file.blank(old, is_lost=not held)
+        yield
+        if held:
+            self._file.add([_measured(old.name, fd, old.bytes)], self._still_needed)
+
+    def _still_needed(self, marks: Iterable[Watermark]) -> list[Watermark]:
+        """Without the watermarks of sealed segments, except those damaged before they were sealed."""
+        is_protected = self._seal_protection()
+        return [
+            mark for mark in marks if not is_protected(mark.name) or _difference(self._log, mark) is not None
+        ]
+
+    def _seal_protection(self) -> Callable[[Name], bool]:
+        """Returns a test whether a seal shows what a segment loses. Another writer's seal does not: a segment
+        shorter than it may be arriving.
+        """
+        sealed, owner = sealed_bytes(self._log), Ownership(self._log)
+        return lambda name: name in sealed and not owner.is_foreign(name[1])
+
+
+def _raised(file: WatermarkFile, read: Read, old: Watermark | None) -> Watermark | OpenLoss | None:
+    """The watermark that replaces `old`, or its loss, or None if `old` stays. No hash covers lines that
+    another copy erased, nor erased text that came back.
+    """
+    segment, now = read.segment, read.now
+    if old is not None and now.offset == old.bytes and old.is_of(now):
+        return None
+    try:
+        with opened(segment.log, *segment.key) as fd:
+            if old is None:
+                return _mark(segment.key, now, spans_of(erased_lines(fd, 0, now.offset)))
+            if old.is_being_erased and now.offset >= old.bytes:
+                return _measured(old.name, fd, now.offset)
+            held = _held_prefix(fd, old, read.before)
+            if held is not None:
+                if now.offset <= old.bytes:
+                    return None
+                new = held.extended(fd, now.offset)
+                erased = spans_of(erased_lines(fd, old.bytes, now.offset))
+                return _mark(old.name, new, (*old.blank, *erased))
+            returned = _returned_lines(segment, fd, old)
+            if returned is None:
+                return OpenLoss(*old.name, old.bytes, disk.status(fd).st_size)
+            mark = _measured(old.name, fd, max(old.bytes, now.offset), returned)
+            if mark != old:
+                file.blank(old, is_lost=False)
+            return mark
+    except FileNotFoundError:
+        return None if old is None else OpenLoss(*old.name, old.bytes, None)
+
+
+def _held_prefix(fd: int, old: Watermark, before: Fingerprint | None) -> Fingerprint | None:
+    """The fingerprint of the bytes of `old` if the open segment still has them, else None.
+
+    before: where the caller's read began. Its whole blocks need no second hash: the chained hash of a changed
+    block stays, so a later check of all bytes finds the change.
+    """
+    if before is not None and before.offset == old.bytes and old.is_of(before):
+        return before if before.matches_rest(fd) else None
+    if disk.status(fd).st_size < old.bytes:
+        return None
+    now = fingerprint(fd, old.bytes)
+    return now if old.is_of(now) else None
+
+
+def _difference(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | None:
+    size = size_of(log, mark.stream, mark.segment)
+    try:
+        if size is not None and size >= mark.bytes:
+            with opened(log, mark.stream, mark.segment) as fd:
+                if mark.still_holds(fd):
+                    return None
+                returned = _returned_lines(segment_at(log, *mark.name), fd, mark)
+                if returned is not None:
+                    return ReturnedText(*mark.name) if returned else None
+    except FileNotFoundError:
+        size = None
+    return OpenLoss(*mark.name, mark.bytes, size)
+
+
+def _returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line] | None:
+    """The lines that `old` knows as erased and whose text is back. None if the open segment differs from
+    `old` by more than erasures.
+
+    Erasures by another copy count if another line is blank now, the stream has redactions, and every other
+    line of memlog is intact. One redaction erases every line of its id.
+    """
+    if old.is_of_lost_bytes or disk.status(fd).st_size < old.bytes:
+        return None
+    redacted = redacted_keys(segments_of(segment.log, [segment.stream])[0])
+    erasures = erasures_in(segment, fd, old.bytes, redacted)
+    returned, _ = split_by(erasures.unfinished, old.blank)
+    if returned and old.is_of(fingerprint(fd, old.bytes, returned)):
+        return returned
+    _, erased_elsewhere = split_by([*erasures.blank, *erasures.begun], old.blank)
+    is_erased_version = erasures.is_whole and erased_elsewhere and len(redacted) > 0
+    return returned if is_erased_version else None
+
+
+def _measured(name: Name, fd: int, size: int, returned: Sequence[Line] = ()) -> Watermark:
+    """The watermark of an open segment, as if the lines `returned` were erased."""
+    erased = spans_of([*erased_lines(fd, 0, size), *returned])
+    return _mark(name, fingerprint(fd, size, returned), erased)
+
+
+def _mark(name: Name, read: Fingerprint, blank: tuple[Span, ...]) -> Watermark:
+    return Watermark(*name, read.offset, read.chain.hex(), read.rest.hex(), blank)

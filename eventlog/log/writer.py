@@ -1,0 +1,259 @@
+"""Appends events to the log, and acknowledges them once their bytes are durable.
+
+docs/storage/jsonl-format.md, "How memlog appends", has the steps and their reasons.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from errno import EACCES, EEXIST, EISDIR, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.codec.decode import without_bom
+from memlog.eventlog.codec.encode import Draft, FindStream, draft, redactions_of
+from memlog.eventlog.errors import Busy, LogError, MemlogError
+from memlog.eventlog.escapes import decoded
+from memlog.eventlog.events import Durability as Durability
+from memlog.eventlog.events import Event, LookUp, OnStored, compared
+from memlog.eventlog.events import Position as Position
+from memlog.eventlog.events import RefusedLine as RefusedLine
+from memlog.eventlog.files import disk, locks
+from memlog.eventlog.files.file_io import write_lines
+from memlog.eventlog.log import log_format
+from memlog.eventlog.log.layout import LOG
+from memlog.eventlog.log.order import Clock, next_precedence
+from memlog.eventlog.log.quarantine import TOO_LONG
+from memlog.eventlog.log.rotation import LockedSegment, Rotation
+
+T = TypeVar("T")
+
+_CANNOT_CREATE = (EACCES, EPERM, EROFS, ENOTDIR, EEXIST, EISDIR, ENOENT, ELOOP)
+_COMMIT_BYTES = 8 * 1024 * 1024
+
+
+class Log:
+    """Appends to the log of the store at `store`. May be used from several threads and processes at once.
+
+    lock_timeout: seconds to wait for another writer of the same stream.
+    find_stream: finds the stream of a redaction that names none.
+    redact: mask keys before events are written.
+    look_up: finds ids of callers that were in use before; None: duplicates and conflicts are not reported.
+    on_stored: called with durable events before they are acknowledged.
+    check: called with each event before any is written; raises BadInput for one that may not be.
+    """
+
+    def __init__(
+        self,
+        store: Path,
+        *,
+        durability: Durability = "fsync",
+        lock_timeout: float = locks.TIMEOUT,
+        find_stream: FindStream | None = None,
+        redact: bool = False,
+        look_up: LookUp | None = None,
+        on_stored: OnStored | None = None,
+        check: Callable[[Draft], None] = lambda _: None,
+    ) -> None:
+        self.store = store
+        self.path = store / LOG
+        self.durability: Durability = durability
+        self.lock_timeout = lock_timeout
+        self._find_stream = find_stream
+        self._redact = redact
+        self._look_up = look_up
+        self._on_stored = on_stored
+        self._check = check
+        self._clock = Clock()
+        self._rotation = Rotation(store, self._clock, lock_timeout=lock_timeout, syncs=durability == "fsync")
+        self._has_format = False
+
+    def append(self, events: Iterable[Event | dict[str, Any] | bytes]) -> list[Position]:
+        """Append `events` in order and return their positions, once all are durable.
+
+        Each event is stored or not on its own: after an error some may be stored.
+
+        Raises:
+            BadInput: an event is invalid; none was written.
+            NotFound: no stream has the target of a redaction without a stream; none was written.
+            Busy: another writer held the stream for too long.
+            LogError: the log cannot be written. Retry with the same ids, unless a newer memlog wrote the log.
+        """
+        return self.append_drafts([self.draft(event) for event in events])
+
+    def append_drafts(self, drafts: Sequence[Draft]) -> list[Position]:
+        """As `append`, for events that `draft` has encoded. Raises Busy and LogError as `append`."""
+        positions = []
+        for outcome in self.append_each(drafts):
+            if not isinstance(outcome, Position):
+                raise outcome
+            positions.append(outcome)
+        return positions
+
+    def append_redactions(self, targets: Iterable[tuple[str, str]], reason: str | None) -> list[Position]:
+        """Append redactions of `targets`, (stream, id) each. Raises as `append`."""
+        return self.append(redactions_of(targets, reason))
+
+    def draft(self, event: Event | dict[str, Any] | bytes) -> Draft:
+        """Check and encode an event for `append_drafts`. Raises BadInput and NotFound as `append`."""
+        made = draft(event, self._find_stream, redact=self._redact)
+        self._check(made)
+        return made
+
+    def append_each(self, drafts: Sequence[Draft]) -> list[Position | LogError | Busy]:
+        """Append `drafts`; returns for each its position, or why it may not be stored."""
+        of_stream: defaultdict[str, list[Draft]] = defaultdict(list)
+        for item in drafts:
+            of_stream[item.stream].append(item)
+        outcomes = {stream: iter(self._append_to(stream, items)) for stream, items in of_stream.items()}
+        answers = [next(outcomes[item.stream]) for item in drafts]
+        if self._on_stored is not None:
+            self._on_stored([answer for answer in answers if isinstance(answer, Position)])
+        return answers
+
+    def _append_to(self, stream: str, drafts: list[Draft]) -> list[Position | LogError | Busy]:
+        outcomes: list[Position | LogError | Busy] = []
+        # One long list must not outgrow a segment.
+        for part in in_batches(drafts, lambda item: len(item.head) + len(item.tail), _COMMIT_BYTES):
+            try:
+                outcomes += self._compared(stream, part, self._commit(stream, part))
+            except (Busy, LogError) as error:
+                outcomes += [error] * len(part)
+            except OSError as error:
+                outcomes += [_not_stored(error, item) for item in part]
+        return outcomes
+
+    def _commit(self, stream: str, drafts: list[Draft]) -> list[Position]:
+        # Once per process: an append must stay fast.
+        if not self._has_format:
+            log_format.claim(self.path, lock_timeout=self.lock_timeout)
+            self._has_format = True
+        with self._rotation.current(stream) as segment:
+            return self._written(stream, drafts, segment)
+
+    def _written(self, stream: str, drafts: list[Draft], segment: LockedSegment) -> list[Position]:
+        fd = segment.fd
+        at = self._clock.next_at(fd, segment.status)
+        lines, highest = self._stamped(drafts, segment, at)
+        offsets = write_lines(fd, lines)
+        end = disk.position(fd)
+        self._clock.wrote(segment.status, end, at, highest)
+        disk.unlock(fd)
+        # After unlocking, so that the syncs of several writers merge. A failed sync is never retried: the
+        # kernel may have dropped the pages and would report success.
+        if self.durability == "fsync":
+            disk.sync_data(fd)
+        # What a power cut may still take is not yet written.
+        self._rotation.remember(segment, end)
+        name = segment.name.filename
+        return [
+            Position(item.id, stream, name, offset, self.durability, item.memory_id, warnings=item.warnings)
+            for item, offset in zip(drafts, offsets, strict=True)
+        ]
+
+    def _stamped(self, drafts: list[Draft], segment: LockedSegment, at: str) -> tuple[list[bytes], str]:
+        """The lines of `drafts`, and the stream's highest precedence with them; "" without changes."""
+        if not any(item.change_ts for item in drafts):
+            return [item.line(at) for item in drafts], ""
+        lines, highest = [], self._clock.highest(segment.folder, segment.names)
+        now = timestamps.now()
+        for item in drafts:
+            if not item.change_ts:
+                lines.append(item.line(at))
+                continue
+            wins = next_precedence(item.change_ts, now, highest, is_dated=item.is_dated)
+            highest = max(highest, wins)
+            lines.append(item.line(at, wins, highest if highest > wins else None))
+        return lines, highest
+
+    def _compared(self, stream: str, drafts: list[Draft], positions: list[Position]) -> list[Position]:
+        """`positions` with duplicates and conflicts of ids given by callers."""
+        given = [item.id for item in drafts if item.content]
+        known = self._look_up(stream, given) if given and self._look_up is not None else {}
+        if not known:
+            return positions
+        return [
+            compared(position, item.content, known.get(item.id))
+            for item, position in zip(drafts, positions, strict=True)
+        ]
+
+    def record_sizes(self) -> None:
+        """Record how long the segments are, so that `verify` finds what goes missing. Raises nothing."""
+        self._rotation.record_sizes()
+
+    def own_writers(self) -> tuple[str, ...]:
+        """The writer's name of this copy of the store, then its retired names; () before the first append."""
+        return self._rotation.writer.own_names()
+
+
+def in_batches(
+    items: Iterable[T], length: Callable[[T], int], least: int, most: float = math.inf
+) -> Iterator[list[T]]:
+    """`items` in lists, each ended by the item with which it has `least` bytes in all, or `most` items."""
+    batch: list[T] = []
+    size = 0
+    for item in items:
+        batch.append(item)
+        size += length(item)
+        if size >= least or len(batch) == most:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _not_stored(error: OSError, item: Draft) -> LogError:
+    message = f"{item.stream}: {error.strerror or error}: event {item.id} is not known to be stored"
+    if error.errno in _CANNOT_CREATE:
+        hint = "make the store's folder writable, and move away what blocks its log; or name another folder"
+        hint += " with memlog.open(PATH)"
+        return LogError(message, hint=hint, code="cannot_create", retryable=False)
+    return LogError(message, hint=f"try again with the same id {item.id}")
+
+
+NumberedLine = tuple[int, bytes | None]
+"""A line's number, from 1, and its bytes; None if it was too long to keep."""
+
+
+def append_lines(log: Log, lines: Sequence[NumberedLine]) -> Iterator[tuple[int, Position | RefusedLine]]:
+    """Append `lines` without blank ones; yields each outcome in order, once all are durable."""
+    checked = [(number, _checked(log, line)) for number, line in _without_blank(lines)]
+    stored = iter(log.append_each([item for _, item in checked if isinstance(item, Draft)]))
+    for number, item in checked:
+        if isinstance(item, RefusedLine):
+            yield number, item
+            continue
+        outcome = next(stored)
+        yield number, outcome if isinstance(outcome, Position) else RefusedLine(outcome, item.id)
+
+
+def _without_blank(lines: Sequence[NumberedLine]) -> Iterator[NumberedLine]:
+    for number, line in lines:
+        whole = None if line is None else without_bom(line)
+        if whole is None or whole.strip():
+            yield number, whole
+
+
+def _checked(log: Log, line: bytes | None) -> Draft | RefusedLine:
+    if line is None:
+        return RefusedLine(TOO_LONG, None)
+    try:
+        return log.draft(line)
+    except MemlogError as error:
+        return RefusedLine(error, _given_id(line))
+
+
+class _Identified(msgspec.Struct):
+    id: str | None = None
+
+
+def _given_id(line: bytes) -> str | None:
+    """The event id in a refused line, if it can be read."""
+    # Imported here: most lines are valid.
+    from memlog.eventlog.secrets.detection import masked
+
+    given = decoded(line, _Identified)
+    return None if given is None or given.id is None else masked(given.id)

@@ -1,0 +1,301 @@
+"""Masks keys in texts, events and errors; `memlog.eventlog.secrets.keys` has their shapes."""
+
+import re
+from collections.abc import Callable, Container, Iterable, Iterator
+from functools import cache, lru_cache
+from io import StringIO
+from itertools import count, pairwise
+from typing import Any
+
+import msgspec
+
+from memlog.eventlog.errors import BadInput, MemlogError
+from memlog.eventlog.escapes import decoded
+from memlog.eventlog.secrets.keys import APART, NAMES, OPAQUE_WORD, SHAPES, keys_in
+
+_NAMES = frozenset(
+    "id channel chat_id memory_id memory_ids ids stream source_id file target_id target_ids topic_key section"
+    " key from_message_id to_message_id through_message_id source_message_id".split()
+)
+"""Members that name things: masked, two things would become one."""
+_SHORTEST_NAME = min(map(len, NAMES))
+_LONGEST_NAME = 64
+"""Of a member whose value is a key, with a margin: `HTTP_PROXY_AUTHORIZATION` has 24."""
+PAIR_NAMES = ("name", "Name", "NAME", "key", "Key", "KEY", "header", "Header", "topic_key", "title")
+"""The names of the name in {name: …, value: …}: headers in HAR, variables of a container, memories."""
+PAIR_VALUES = ("value", "content")
+
+
+def masked(text: str) -> str:
+    """`text` with each key replaced by `[REDACTED:kind]`."""
+    clean, done = StringIO(), 0
+    for key in keys_in(text):
+        clean.write(text[done : key.start])
+        clean.write(f"[REDACTED:{key.kind}]")
+        done = key.end
+    return clean.getvalue() + text[done:] if done else text
+
+
+def kinds_in(text: str) -> list[str]:
+    """The kinds of the keys in `text`, in order."""
+    return [key.kind for key in keys_in(text)]
+
+
+def kinds_in_line(line: bytes) -> list[str]:
+    """The distinct kinds of keys in a line of the log, JSON or not."""
+    value = decoded(line, object) or line.decode(errors="replace")
+    kinds: dict[str, None] = {}
+
+    def noted(text: str) -> str:
+        kinds.update(dict.fromkeys(kinds_in(text)))
+        return text
+
+    rewritten(value, noted)
+    return list(kinds)
+
+
+def masked_event(source: bytes) -> bytes:
+    """A line of JSON with its keys masked at any depth, without `at` and `crc`; `source` itself without keys.
+
+    Raises BadInput if a member that names something holds a key.
+    """
+    members = decoded(source, dict)
+    if members is None:
+        return source  # the reader reports the fault
+    # `at` and `crc` of another log's line belong to the unmasked text.
+    given = {name: value for name, value in members.items() if name not in ("at", "crc")}
+    clean = rewritten(given, masked)
+    if clean == given:
+        return source
+    for name in _NAMES & clean.keys():
+        if clean[name] != given[name]:
+            raise BadInput(f"{name} holds what looks like a key", hint="use another name: names are kept")
+    return msgspec.json.encode(clean)
+
+
+def masked_error(error: MemlogError) -> MemlogError:
+    """`error`, which may quote input, with its keys masked."""
+    return type(error)(
+        masked(error.message), hint=masked(error.hint), code=error.code, retryable=error.retryable
+    )
+
+
+def texts_within(values: Iterable[Any]) -> Iterator[str]:
+    """Each text in JSON values at any depth, member names included, in order. Without recursion."""
+    waiting = list(values)[::-1]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, dict):
+            waiting += [part for pair in reversed(value.items()) for part in reversed(pair)]
+        elif isinstance(value, list):
+            waiting += reversed(value)
+
+
+_TELLING = frozenset(
+    "password passwd pwd passphrase passcode passwort kennwort salasana пароль contraseña 密码 密碼 口令"
+    " secret token pin pass pw credential apikey".split()
+)
+"""Words of a name whose value is a secret, wherever they stand in it: `password_router`."""
+
+
+def is_telling_name(name: str) -> bool:
+    """Whether the name of a value, such as a key of the core memory, says that it is a secret."""
+    words = re.split(r"[\W_]+", name.casefold().strip())
+    return (
+        is_telling(name)
+        or any(word in _TELLING or word.removesuffix("s") in _TELLING for word in words)
+        or (len(words) > 1 and words[-1] in ("key", "keys"))
+    )
+
+
+def is_telling(name: str) -> bool:
+    """Whether a name ends as that of a key does: `wifi_password`."""
+    return bool(_head(name))
+
+
+def rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401 - any JSON
+    """`value` with each text rewritten at any depth. Without recursion."""
+    clean: list[Any] = [None]
+    # Where a value belongs, the value, and what is put before a text to show what it is.
+    waiting: list[tuple[Any, Any, Any, str]] = [(clean, 0, value, "")]
+    while waiting:
+        parent, place, value, head = waiting.pop()
+        made = value
+        if isinstance(value, str):
+            made = rewrite(head + value)[len(head) :] if head else rewrite(value)
+        elif isinstance(value, list):
+            value = _joined_block(value, rewrite)
+            made = [*value]
+            behind_name = _head(value[0]) if len(value) == 2 else ""
+            waiting += [
+                (made, number, value[number], behind_name if behind_name and number else head)
+                for number in reversed(range(len(value)))
+            ]
+        elif isinstance(value, dict):
+            made, inner = {}, []
+            paired = next((_head(value[name]) for name in PAIR_NAMES if name in value), "")
+            for name, item in value.items():
+                before = paired if paired and name.lower() in PAIR_VALUES else _head(name)
+                clean_name = _unused(made, rewrite(name))
+                made[clean_name] = item
+                inner.append((made, clean_name, item, before))
+            waiting += reversed(inner)
+        parent[place] = made
+    return clean[0]
+
+
+def _joined_block(items: list[Any], rewrite: Callable[[str], str]) -> list[Any]:
+    """`items`, rewritten as one text if they are the lines of a text with a PEM block."""
+    is_block = all(isinstance(item, str) for item in items) and any("-----BEGIN" in item for item in items)
+    return rewrite("\n".join(items)).split("\n") if is_block else items
+
+
+def _head(name: object) -> str:
+    """The text that marks a value as a key, if its name does; else ""."""
+    return _head_of(name) if isinstance(name, str) and len(name) >= _SHORTEST_NAME else ""
+
+
+@lru_cache(maxsize=1024)
+def _head_of(name: str) -> str:
+    letters = "".join(filter(str.isalnum, name[-_LONGEST_NAME:])).lower()
+    return next((f"{spelling}=" for ending, spelling in NAMES.items() if letters.endswith(ending)), "")
+
+
+def _unused(members: Container[str], name: str) -> str:
+    """`name`, numbered if `members` has it: two masked keys of one kind stay two names."""
+    numbered = (f"{name} {number}" for number in count(2))
+    return name if name not in members else next(other for other in numbered if other not in members)
+
+
+# For what is sent to providers, and for warnings: memlog masks these values nowhere else, since a plain
+# text may look so, too. The search is linear: each pattern reads a bounded number of characters behind a
+# name.
+
+_STEMS = "pass pw kennw salasana парол contraseña 密 口令 api secret token".split()
+"""A text without any holds no name."""
+
+_NAME = (
+    r"(?:(?P<password>passw(?:or[dt]|d)s?|passwörter|pass(?:phrase|code)s?|kennw(?:ort|örter)|salasana"
+    r"|парол[ьи]|contraseñas?|密码|密碼|口令"
+    r"|(?<![^\W_])(?:pg)?(?:pass|pwd?)(?=[\"'`*]{0,3}\s{0,2}[:=：]\s?[\"'`]{0,2}[^\s\d]{0,63}\d))"
+    r"|api[ _-]?key|secret|token)"
+)
+_VALUE = r"(?:[^\s\"'`*»”<,;\[\]]|[,;](?=[^\s\"'\]])){4,128}"
+_DIGIT = r"(?=[^\s\d]{0,63}\d)"
+_QUOTES = r"[\s\"'`*«“>-]{0,4}"
+_MORE = rf"(?:,\s{_DIGIT}{_VALUE}){{0,4}}"
+
+_BEHIND = (
+    # password: …
+    rf"[\s\"'`*]{{0,3}}[:=：]{_QUOTES}(?=[^\s]{{4}})({_VALUE}{_MORE})",
+    # password: "… …"
+    r"[\s\"'`*]{0,3}[:=：]\s{0,3}(?:\"(?!\[REDACTED:)([^\"\n]{4,128})\"|“([^”\n]{4,128})”|'([^'\n]{4,128})')",
+)
+# the password is …
+_IS = (
+    rf"(?:(?:\s(?:is|was|ist|war|on|это|will\sbe)|['’]s)(?:\s(?:now|jetzt))?[\s:]{{1,3}}|是)[\"'`*«“]{{0,2}}"
+    rf"(?=\D{{0,63}}\d)({_VALUE})"
+)
+# Password …
+_NEXT = rf"\s[\"'`]?{_DIGIT}(?=[^\sA-Za-z]{{0,63}}[A-Za-z])([^\s\"'`<>,;()\[\]]{{6,128}})"
+# password for the wifi: …, password (wifi) → …, | password | …, <password>…
+_SEPARATOR = r"[:=：|→>–\n]|\sis\s|\sist\s"
+_BEHIND_SEPARATOR = rf"{_QUOTES}{_DIGIT}({_VALUE})"
+_GAP = 44
+_FLAG = rf"--[\w-]{{0,32}}?{_NAME}[ =][\"']?{_DIGIT}([^\s\"'`<>,;()\[\]]{{4,128}})"
+_WORDS = r"passphrase[\s\"'`*]{0,3}(?:[:=：]|\sis\s)\s{0,3}(?!\[REDACTED:)([^\s][^\n]{3,128})"
+_VERBS = frozenset("is as was ist als".split())
+_BEFORE = 160
+"""Characters before a name in which its value may stand: `… is the password`."""
+_REACH = 200
+"""Characters behind a name in which the digit of its value stands."""
+
+_TAIL = 300
+"""Characters of the end of a text in which a key may begin."""
+
+_SHORTEST_START = 4
+"""Characters of a fixed text that tells a key which is cut off behind it; `sk-` does, too."""
+
+
+def named_values(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the place of each value that a name in the text tells."""
+    if not may_name(text):
+        return
+    digit, digits = -1, _compiled(r"\d")
+    for name in _compiled(_NAME).finditer(text):
+        end = name.end()
+        patterns = [*_BEHIND]
+        if digit < end:
+            digit = found.start() if (found := digits.search(text, end)) else len(text) + _REACH
+        if is_near := digit - end < _REACH:
+            patterns.append(_IS)
+        for pattern in patterns:
+            if match := _compiled(pattern).match(text, end):
+                yield match.span(match.lastindex or 0)
+        if name["password"]:
+            if is_near:
+                yield from _loosely_behind(text, end)
+            yield from _before(text, name.start())
+    for pattern in (_FLAG, _WORDS):
+        for match in _compiled(pattern).finditer(text):
+            yield match.span(1)
+
+
+def _loosely_behind(text: str, end: int) -> Iterator[tuple[int, int]]:
+    """Return the value behind a name that ends at `end`, and behind other words."""
+    separator = _compiled(_SEPARATOR).search(text, end, end + _GAP)
+    for pattern, start in ((_NEXT, end), (_BEHIND_SEPARATOR, separator.end() if separator else len(text))):
+        if match := _compiled(pattern).match(text, start):
+            yield match.span(1)
+
+
+def _before(text: str, start: int) -> Iterator[tuple[int, int]]:
+    """The value before a name that begins at `start`: `… is the password`."""
+    head = text[max(0, start - _BEFORE) : start]
+    if not _compiled(r"\d").search(head):
+        return
+    words = head.split()[-6:]
+    for word, verb in pairwise(words):
+        if verb.casefold() in _VERBS and opaque_words(word):
+            at = text.rindex(word, 0, start)
+            yield at, at + len(word)
+
+
+def may_name(text: str) -> bool:
+    """Whether a text may hold a name of a value. Most do not: this is cheap."""
+    folded = text.casefold()
+    return any(stem in folded for stem in _STEMS)
+
+
+def opaque_words(text: str) -> list[tuple[int, int]]:
+    """Return the places of the words that may be keys: letters and digits."""
+    return [match.span(1) for match in _opaque().finditer(text)]
+
+
+def begun_key(text: str) -> tuple[int, int] | None:
+    """Return the place of a key that is cut off at the end of a text, by the fixed text it begins with."""
+    start = max(0, len(text) - _TAIL)
+    match = _begun().search(text, start)
+    return match.span(1) if match else None
+
+
+@cache
+def _begun() -> re.Pattern[str]:
+    fixed = {each for shape in SHAPES if shape.before == APART for each in shape.fixed.split()}
+    starts = ["sk-", *(each for each in fixed if len(each) >= _SHORTEST_START and each[-1] in "-_.")]
+    either = "|".join(map(re.escape, starts))
+    rest = r"(?=[^\s\d]{0,63}\d)[\w.+/=-]{8,200}"
+    return re.compile(rf"{APART}((?:{either}){rest})[\s…\"'`*).]{{0,8}}\Z", re.ASCII)
+
+
+@cache
+def _opaque() -> re.Pattern[str]:
+    return re.compile(OPAQUE_WORD, re.ASCII)
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """Compiled at first use: most processes send nothing."""
+    return re.compile(pattern, re.IGNORECASE)

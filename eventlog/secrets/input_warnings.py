@@ -1,0 +1,138 @@
+"""Warns about valid events that probably differ from what their writer meant."""
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from memlog.eventlog.events import AppendWarning, Event, tag_of
+
+_OF_ANY_LINE = ("type", "at", "crc", "client")
+_MEANT = {
+    "timestamp": ("ts",),
+    "time": ("ts",),
+    "datetime": ("ts",),
+    "created_at": ("ts",),
+    "date": ("event_date", "ts"),
+    "text": ("content", "summary", "value"),
+    "body": ("content",),
+    "message": ("content",),
+    "author": ("name",),
+    "sender": ("name", "sender_id"),
+    "speaker": ("name",),
+    "user": ("name",),
+    "chat": ("chat_id",),
+    "topic": ("topic_key",),
+}
+"""Member names of other programs, whose spelling differs too much from memlog's for a comparison."""
+
+_LONGEST_TYPO = 40
+"""Characters: comparing spellings takes quadratic time, and memlog's longest member has 18."""
+
+_MOST_WARNINGS = 8
+_MOST_SHOWN = 60
+
+
+def input_warnings(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[AppendWarning, ...]:
+    """Warnings about a valid event. members: all given members."""
+    known = (*_OF_ANY_LINE, *event.__struct_fields__)
+    of_chat = _chat_form(event, members)
+    if of_chat:
+        known = (*known, "channel")
+    unknown = [name for name in members if name not in known]
+    return (*_unknown_members(event, unknown), *of_chat)
+
+
+def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[AppendWarning]:
+    """Yield a warning for each member that holds what looks like a key, or is sent to no provider as one."""
+    # Imported here: without an append nobody needs the shapes of keys.
+    from memlog.eventlog.secrets.detection import (
+        PAIR_NAMES,
+        PAIR_VALUES,
+        is_telling_name,
+        kinds_in,
+        kinds_in_line,
+        may_name,
+    )
+
+    text = msgspec.json.encode(members).decode()
+    names = [
+        name
+        for member in (*PAIR_NAMES, "topic", "tags")
+        if member in members
+        for name in _texts(members[member])
+        if is_telling_name(name)
+    ]
+    if not names and not may_name(text) and not kinds_in(text):
+        return
+    from memlog.eventlog.secrets.outgoing import kinds_told
+
+    pair = {name: members[name] for name in PAIR_NAMES if name in members}
+    for name, raw in members.items():
+        is_value = name in PAIR_VALUES
+        # With its name: {"key": "wifi_password", "value": …}.
+        kinds = kinds_in_line(msgspec.json.encode(pair | {name: raw} if is_value else {name: raw}))
+        told = (kinds_told(each, names if is_value else ()) for each in _texts(raw))
+        kinds = kinds or sorted({kind for of_text in told for kind in of_text})
+        if kinds:
+            message = (
+                f"{name} of event {event_id} holds what looks like a key ({', '.join(kinds)}): the setting"
+                " redact masks most; to erase it, forget the event, and scrub the store"
+            )
+            yield AppendWarning("key", name, message)
+
+
+def _texts(raw: msgspec.Raw) -> Iterator[str]:
+    from memlog.eventlog.secrets.detection import texts_within
+
+    yield from texts_within([msgspec.json.decode(raw)])
+
+
+def _unknown_members(event: Event, unknown: list[str]) -> Iterator[AppendWarning]:
+    for name in unknown[:_MOST_WARNINGS]:
+        meant = _meant(event, name)
+        advice = "memlog keeps it and ignores it" if meant is None else f"did you mean {meant!r}?"
+        message = f"{_quoted(name)} is not a member of {tag_of(event)}: {advice}"
+        yield AppendWarning("unknown_member", _short(name), message)
+    if len(unknown) > _MOST_WARNINGS:
+        more = f"{len(unknown) - _MOST_WARNINGS} more members are not members of {tag_of(event)}"
+        yield AppendWarning("unknown_member", "…", more)
+
+
+def _meant(event: Event, name: str) -> str | None:
+    """The member that `name` probably misspells."""
+    # Imported here: few events have unknown members.
+    from difflib import get_close_matches
+
+    members = [member for member in event.__struct_fields__ if member not in ("at", "wins", "highest_wins")]
+    alias = next((member for member in _MEANT.get(name.lower(), ()) if member in members), None)
+    if alias is not None or len(name) > _LONGEST_TYPO:
+        return alias
+    return next(iter(get_close_matches(name.lower(), members, n=1)), None)
+
+
+def _chat_form(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[AppendWarning, ...]:
+    """Conversation events name a chat by `channel` and `chat_id`, all others by one text."""
+    channel, chat_id = getattr(event, "channel", None), getattr(event, "chat_id", None)
+    if chat_id is None:
+        return ()
+    if channel is None and ":" not in chat_id:
+        given = msgspec.json.decode(members["channel"]) if "channel" in members else None
+        right = f"{given if isinstance(given, str) else 'telegram'}:{chat_id}"
+        message = (
+            f"chat_id is {_quoted(chat_id)}, without its channel, so no search by chat finds it: write"
+            f" <channel>:<chat_id>, such as {_quoted(right)}"
+        )
+    elif channel is not None and chat_id.startswith(f"{channel}:"):
+        meant = _quoted(chat_id.removeprefix(f"{channel}:"))
+        message = f"chat_id {_quoted(chat_id)} repeats the channel {_quoted(channel)}; did you mean {meant}?"
+    else:
+        return ()
+    return (AppendWarning("chat_form", "chat_id", message),)
+
+
+def _quoted(text: str) -> str:
+    return repr(_short(text))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"

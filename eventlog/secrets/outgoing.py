@@ -1,0 +1,250 @@
+"""The gate for what is sent to providers: no private memory, and nothing that looks like a key.
+
+A request has an `Outgoing` for its body, which is made here alone. A sender asks first which texts may be
+sent, since a text shows little of what stands beside it: a title that says "password", the message before.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from memlog.eventlog.errors import LogError
+from memlog.eventlog.files import disk, locks
+from memlog.eventlog.files.file_io import closing, open_regular, overwrite_all
+from memlog.eventlog.limits import PRIVATE_CATEGORIES
+from memlog.eventlog.log.layout import STORE_KEY
+from memlog.eventlog.secrets.detection import (
+    begun_key,
+    is_telling,
+    is_telling_name,
+    named_values,
+    opaque_words,
+    rewritten,
+)
+from memlog.eventlog.secrets.keys import keys_in
+
+SPAN = 3
+"""Messages on each side of one over which a key may be split: people and agents answer in between."""
+
+_NAMED = "named-secret"
+_PIECE = "unfinished-key"
+_MASK = "[REDACTED:"
+
+_LONGEST_NAME = 64
+"""Characters of a text that is read as the name of the text behind it."""
+
+_SHORTEST_VALUE = 4
+
+_LEAD = 8
+"""Signs before a value: quotes, emphasis."""
+
+_SHORTEST_REST = 8
+"""Characters at the beginning of a text that are read as the rest of a key in the text before."""
+
+
+class Outgoing(msgspec.Struct, frozen=True):
+    """The body of a request, which may leave the process. `outgoing` makes it."""
+
+    content: bytes
+
+
+def outgoing(body: object) -> Outgoing:
+    """Encode a body, with every key in its texts masked."""
+    return Outgoing(msgspec.json.encode(rewritten(body, masked_for_sending)))
+
+
+class SentText(NamedTuple):
+    """A text that is sent, or stands beside one that is.
+
+    names: what it is called: its title, its topic, its key. by: who says it.
+    """
+
+    text: str
+    names: Sequence[str] = ()
+    by: str = ""
+
+
+class _KeySpan(NamedTuple):
+    start: int
+    end: int
+    kind: str
+
+
+def is_private(category: str | None) -> bool:
+    """Whether memories of a category are sent to nobody."""
+    return category is not None and category.strip().casefold() in PRIVATE_CATEGORIES
+
+
+def masked_for_sending(text: str) -> str:
+    """`text` with each key replaced by `[REDACTED:kind]`."""
+    return masked_parts([SentText(text)])[0]
+
+
+def masked_parts(parts: Sequence[SentText]) -> list[str]:
+    """The texts of `parts` with each key masked, also one that is split over several."""
+    found = _found(parts)
+    return [_masked(part.text, spans) for part, spans in zip(parts, found, strict=True)]
+
+
+def with_keys(parts: Sequence[SentText]) -> list[bool]:
+    """Which of `parts` hold a key, or a piece of one."""
+    return [bool(spans) for spans in _found(parts)]
+
+
+def has_key(text: str, names: Sequence[str] = ()) -> bool:
+    """Whether a text holds a key."""
+    return bool(kinds_told(text, names))
+
+
+def kinds_told(text: str, names: Sequence[str] = ()) -> list[str]:
+    """Return the kinds of the keys in a text, which its names may tell."""
+    return sorted({span.kind for span in _found([SentText(text, names)])[0]})
+
+
+def _masked(text: str, spans: Iterable[_KeySpan]) -> str:
+    clean, done = [], 0
+    for span in sorted(spans):
+        if span.end > done:
+            if span.start >= done:
+                clean.append(f"{text[done : span.start]}[REDACTED:{span.kind}]")
+            done = span.end
+    return "".join([*clean, text[done:]])
+
+
+def _found(parts: Sequence[SentText]) -> list[set[_KeySpan]]:
+    """Return the keys of each part, and the pieces of keys that several parts hold."""
+    found = [{*_own(part.text)} for part in parts]
+    everyone = range(len(parts))
+    speakers = {part.by for part in parts}
+    orders = [[*everyone]]
+    if len(speakers) > 1:
+        orders += [[number for number in everyone if parts[number].by == by] for by in speakers]
+    for order in orders:
+        texts = [parts[number].text for number in order]
+        for place, span in _across(texts, [found[number] for number in order]):
+            found[order[place]].add(span)
+    for number, part in enumerate(parts):
+        for name in part.names:
+            both = _across([name, part.text], [{*_own(name)}, found[number]], is_telling_name)
+            found[number].update(span for place, span in both if place == 1)
+    return found
+
+
+def _own(text: str) -> Iterator[_KeySpan]:
+    whole = [*keys_in(text)]
+    yield from (_KeySpan(key.start, key.end, key.kind) for key in whole)
+    yield from (_KeySpan(*place, _NAMED) for place in named_values(text))
+    place = begun_key(text)
+    if place and not any(key.end > place[0] for key in whole):
+        yield _KeySpan(*place, _PIECE)
+
+
+def _across(
+    texts: Sequence[str], own: Sequence[set[_KeySpan]], is_name: Callable[[str], bool] = is_telling
+) -> list[tuple[int, _KeySpan]]:
+    """Return the pieces of keys that texts in a row hold together, each with the place of its text.
+
+    is_name: whether a text names the secret behind it.
+    """
+    if len(texts) < 2:
+        return []
+    found = [
+        (place + further, span)
+        for place in range(len(texts) - 1)
+        for between in ("", "\n")
+        for further, span in _begun(texts[place : place + 1 + SPAN], own[place], between)
+    ]
+    bare = [text.strip() for text in texts]
+    names = [len(text) <= _LONGEST_NAME and is_name(text) for text in bare]
+    for place, word in enumerate(bare):
+        before = names[max(0, place - SPAN) : place]
+        is_whole = len(word) >= _SHORTEST_VALUE and len(word.split()) == 1 and not word.startswith(_MASK)
+        if before and before[-1] and is_whole:
+            found.append((place, _KeySpan(0, len(texts[place]), _NAMED)))
+        # "Password:", "one moment", "Fluffy2024". "Fluffy2024", "is my password". "sk-Ab1…", "and Cd2…".
+        is_named_behind = place + 1 < len(bare) and names[place + 1] and not bare[place + 1].endswith("?")
+        goes_on = place > 0 and any(span.kind == _PIECE for span in own[place - 1])
+        if any(before) or is_named_behind or goes_on:
+            found += ((place, _KeySpan(*span, _NAMED)) for span in opaque_words(texts[place]))
+    return found
+
+
+def _begun(texts: Sequence[str], own: set[_KeySpan], between: str) -> Iterator[tuple[int, _KeySpan]]:
+    """The pieces of keys that begin in the first of several texts, or at the beginning of the second.
+
+    own: the keys of the first text alone.
+    """
+    bare = [text.strip() for text in texts]
+    margins = [len(text) - len(text.lstrip()) for text in texts]
+    starts = [0, *accumulate(len(text) + len(between) for text in bare)]
+    ends = {span.end - margins[0] for span in own if span.kind != _PIECE}
+    for span in _own(between.join(bare)):
+        if span.start > starts[1] + _LEAD:
+            continue
+        for place, text in enumerate(bare):
+            start, end = max(span.start - starts[place], 0), min(span.end - starts[place], len(text))
+            if end <= start:
+                continue
+            # A key that is whole in one text may only seem to go on in the next one: "sk-…", "Thanks".
+            if place and len(bare[0]) in ends and span.start < starts[1] and not _is_rest(text[start:end]):
+                break
+            yield place, _KeySpan(start + margins[place], end + margins[place], span.kind)
+
+
+def _is_rest(piece: str) -> bool:
+    return len(piece) >= _SHORTEST_REST and any(map(str.isdigit, piece))
+
+
+# A hash in the log outlives the text, and without a key anybody could try texts against it. The key stays
+# in its copy of the store. If it is lost, a new one is made, and earlier hashes match nothing.
+
+_BYTES = 32
+_LINE = re.compile(rb"[0-9a-f]{%d}\n" % (2 * _BYTES))
+_HASH_BYTES = 16
+
+
+def key_of(store: Path) -> bytes:
+    """Read the key of the store, or make it.
+
+    Raises Busy, and LogError if it can be neither read nor made.
+    """
+    try:
+        return _known(store / STORE_KEY) or _made(store)
+    except OSError as error:
+        raise LogError(f"{STORE_KEY}: {error.strerror or error}") from error
+
+
+def keyed_hash(key: bytes, text: str) -> str:
+    """Hash `text`, in which a run of white space counts as one space, to 128 bits in hex."""
+    folded = " ".join(text.split()).encode()
+    return hashlib.blake2b(folded, key=key, digest_size=_HASH_BYTES).hexdigest()
+
+
+def _known(path: Path) -> bytes | None:
+    """Read the key in a file; None without a file, or without a whole key in it: its writer was killed."""
+    try:
+        with closing(open_regular(path, disk.READ)) as fd:
+            line = disk.read(fd, 2 * _BYTES + 2, 0)
+    except FileNotFoundError:
+        return None
+    return bytes.fromhex(line.decode()) if _LINE.fullmatch(line) else None
+
+
+def _made(store: Path) -> bytes:
+    path = store / STORE_KEY
+    with closing(disk.open(store, disk.FOLDER, follow=True)) as folder:
+        locks.acquire(folder, store.name, locks.TIMEOUT)
+        # Another process may have been faster.
+        if (known := _known(path)) is not None:
+            return known
+        key = os.urandom(_BYTES)
+        with closing(open_regular(path, disk.WRITE | disk.CREATE)) as fd:
+            overwrite_all(fd, f"{key.hex()}\n".encode(), 0)
+            disk.sync_data(fd)
+        return key

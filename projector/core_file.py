@@ -1,0 +1,189 @@
+"""The core memory as a file, model/core_memory.json, for people and programs to read.
+
+It is a view of the log. A copy of what memlog wrote there last is kept beside it, so that a change by hand is
+noticed, reported, and left in place until it is imported or deleted.
+"""
+
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+
+import msgspec
+
+from memlog.eventlog.files import disk, file_io
+from memlog.eventlog.files.file_io import (
+    closing,
+    drafted,
+    file_version,
+    open_regular,
+    read_all,
+    status_at,
+    write_all,
+)
+from memlog.eventlog.files.locks import locked
+from memlog.eventlog.log.layout import CORE_VIEW, CORE_VIEW_PENDING, CORE_VIEW_WRITTEN, PROJECTOR_LOCK
+from memlog.eventlog.log.streams import shown
+from memlog.projector.sqlite import Connection
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Replace the file at `path`, durably, for its owner alone."""
+    with drafted(path, path.with_name(f"{path.name}.new")) as fd:
+        write_all(fd, data)
+        disk.sync(fd)
+    sync(path.parent)
+
+
+def write(path: Path, data: bytes) -> None:
+    """Write a new file in the place of `path`, synced, for its owner alone."""
+    with suppress(FileNotFoundError):
+        disk.unlink(path)
+    with closing(file_io.open_file(path, disk.WRITE | disk.NEW)) as fd:
+        write_all(fd, data)
+        disk.sync(fd)
+
+
+def read(path: Path) -> bytes | None:
+    """The bytes of a file; None if it is missing. A link is not followed, a pipe not waited for.
+
+    Raises:
+        OSError: it cannot be read; FileExistsError: something else than a file has its name.
+    """
+    try:
+        with closing(open_regular(path, disk.READ)) as fd:
+            return read_all(fd)
+    except FileNotFoundError:
+        return None
+
+
+def sync(path: Path) -> None:
+    """Make a file, or the names in a folder, durable."""
+    with closing(disk.open(path, disk.READ, follow=True)) as fd:
+        disk.sync(fd)
+
+
+Sections = dict[str, dict[str, str]]
+"""The values by key, of `user` and of `agent`."""
+
+
+def core_memory(db: Connection) -> Sections:
+    """The core memory of the store's own scope, its keys in order."""
+    sections: Sections = {"user": {}, "agent": {}}
+    rows = db.execute("SELECT section, key, value FROM core_memory WHERE chat_id = '' ORDER BY section, key")
+    for section, key, value in rows:
+        sections[section][key] = value
+    return sections
+
+
+class Shown(msgspec.Struct):
+    """The bytes of the view, and those that memlog wrote there before a change by hand, if known."""
+
+    view: bytes
+    base: bytes | None
+
+
+class CoreView:
+    """The view of the store at `store`.
+
+    It has three files, written in this order, so that a kill between two of them is never taken for a change
+    by hand: `pending`, the next text of the view; `path`, the view; `written`, a copy of it.
+
+    Every write is under the projector lock, which is waited for `lock_timeout` seconds.
+    """
+
+    def __init__(self, store: Path, lock_timeout: float) -> None:
+        self.path = store / CORE_VIEW
+        self._written = store / CORE_VIEW_WRITTEN
+        self._pending = store / CORE_VIEW_PENDING
+        self._lock = store / PROJECTOR_LOCK
+        self._lock_timeout = lock_timeout
+        self._told: bytes | None = None
+        self._equal: tuple[list[tuple[int, ...]], bytes] | None = None
+        """The state of its files that were found to be equal, and their text."""
+
+    def is_up_to(self, db: Connection) -> bool:
+        """Whether the view and its copy are equal to `db`: a look without the lock."""
+        due, state = _rendered(core_memory(db)), self.state()
+        if self._equal == (state, due):
+            return True
+        is_equal = read(self.path) == read(self._written) == due
+        self._equal = (state, due) if is_equal else None
+        return is_equal
+
+    def state(self) -> list[tuple[int, ...]]:
+        """The versions of its files; see `file_version`."""
+        return [file_version(status_at(path)) for path in (self.path, self._written)]
+
+    def bring_up(self, db: Connection) -> str | None:
+        """Write the core memory of `db`. Under the projector lock.
+
+        Returns a note on a change by hand, which is left in place: once for each, as long as this object
+        lives; else None.
+
+        Raises:
+            OSError: it cannot be read, or written.
+        """
+        due = _rendered(core_memory(db))
+        view = read(self.path)
+        if view not in (None, due, read(self._written), read(self._pending)):
+            return self._told_of(view)
+        write(self._pending, due)
+        if view != due:
+            replace(self.path, due)
+        disk.rename(self._pending, self._written)
+        return None
+
+    def read(self) -> Shown | None:
+        """The view and its text before a change by hand, which is not noted again; None without a view.
+
+        Raises:
+            Busy: a projector held the lock for too long.
+        """
+        with self._locked():
+            view, written = read(self.path), read(self._written)
+            if view is None:
+                return None
+            self._told = view
+            return Shown(view, view if view == read(self._pending) else written)
+
+    def take_over(self, view: bytes) -> None:
+        """Take the view as written by memlog, after its changes were appended, unless it changed again.
+
+        Raises:
+            Busy: a projector held the lock for too long.
+        """
+        with self._locked():
+            if read(self.path) == view:
+                replace(self._written, view)
+
+    def leave_no_older(self, db: Connection) -> None:
+        """Remove what a kill left beside the view, which may hold older values.
+
+        A view that was changed by hand stays, as does the copy of what memlog wrote there last.
+
+        Raises:
+            Busy: a projector held the lock for too long.
+        """
+        with self._locked():
+            for path in (self.path, self._written):
+                with suppress(FileNotFoundError):
+                    disk.unlink(path.with_name(f"{path.name}.new"))
+            if self.is_up_to(db):
+                with suppress(FileNotFoundError):
+                    disk.unlink(self._pending)
+
+    def _locked(self) -> AbstractContextManager[None]:
+        return locked(self._lock, "the read model", self._lock_timeout)
+
+    def _told_of(self, edited: bytes | None) -> str | None:
+        if edited == self._told:
+            return None
+        self._told = edited
+        path = shown(self.path)
+        return (
+            f"{path} was changed by hand: store.core.import_file({str(path)!r}) appends the changes,"
+            " deleting the file drops them"
+        )
+
+
+def _rendered(sections: Sections) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(sections), indent=2) + b"\n"

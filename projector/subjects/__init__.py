@@ -1,0 +1,112 @@
+"""What each event does to the read model.
+
+A handler is order-free: it leaves the same rows in whatever order events arrive. Of two changes of one thing
+the one with the greater precedence holds. It reads no rows of other streams and tolerates references to what
+does not exist. So events may be projected in batches of any size.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Container, Sequence
+
+from memlog.eventlog import events as ev
+from memlog.eventlog.events import Event
+from memlog.eventlog.log.layout import CONVERSATIONS
+from memlog.projector import limits, schema
+from memlog.projector.passages import fulltext, index
+from memlog.projector.passages.chunking import ChunkSizes
+from memlog.projector.sqlite import Connection, delete, insert
+from memlog.projector.subjects import contexts, conversations, documents, extractions, facts, memories
+from memlog.projector.subjects.accepted import Placed
+
+VERSION = 18
+"""Changes with any change to the rows that a handler makes; part of the projection id."""
+
+Handler = Callable[[Connection, Sequence[Placed], ChunkSizes], None]
+
+_HANDLERS: dict[Handler, tuple[type[Event], ...]] = {
+    conversations.add_messages: (ev.Message, ev.SessionBreak),
+    conversations.add_summaries: (ev.SummaryWritten,),
+    conversations.add_extractions: (ev.ExtractionCompleted,),
+    memories.fold: (
+        ev.MemorySaved,
+        ev.MemoryUpdated,
+        ev.MemoryArchived,
+        ev.MemoryDeleted,
+        ev.MemoryAccessed,
+        ev.SalienceDecayed,
+        ev.ChangeUndone,
+    ),
+    contexts.add: (ev.ContextGiven,),
+    extractions.close: (ev.MemoriesExtracted, ev.MemoriesMerged, ev.ProfileRefreshed),
+    extractions.add_failures: (ev.ModelFailed,),
+    extractions.add_runs: (ev.JobCompleted,),
+    conversations.fold: (ev.DailyEventRecorded, ev.DailyEventsCompressed),
+    facts.fold_core_memory: (ev.CoreMemoryUpdated, ev.CoreMemoryDeleted),
+    facts.fold: (ev.FactStored, ev.FactRemoved),
+    documents.fold: (ev.SourceRegistered, ev.SourceRemoved, ev.DocumentIndexed, ev.DocumentRemoved),
+}
+_HANDLER_OF: dict[type[Event], Handler | None] = {
+    kind: handler for handler, kinds in _HANDLERS.items() for kind in kinds
+} | {ev.Redacted: None}
+
+
+def handle(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
+    """Fold accepted events of one stream into the read model.
+
+    `redacted` has no handler: it acts on lines, before they are events.
+    """
+    by_handler: defaultdict[Handler | None, list[Placed]] = defaultdict(list)
+    _record_plain(db, events)
+    for placed in extractions.that_count(db, events):
+        by_handler[_HANDLER_OF[type(placed.event)]].append(placed)
+    for handler, its_events in by_handler.items():
+        if handler is not None:
+            handler(db, its_events, sizes)
+
+
+def _record_plain(db: Connection, events: Sequence[Placed]) -> None:
+    """Note which events have texts that are indexed plainly, and why."""
+    long = (placed for placed in events if placed.line.length > limits.LONGEST_NAMES)
+    found = ((placed.stream, placed.id, limits.why_plain(placed.event)) for placed in long)
+    insert(db, "plain_texts", "stream, id, reason", [row for row in found if row[2]])
+
+
+def clear_stream(db: Connection, stream: str, *, keep: Container[str] = ()) -> None:
+    """Remove every row of `stream`, so that it can be replayed, but for the tables `keep`."""
+    kind = CONVERSATIONS if stream.startswith(f"{CONVERSATIONS}/") else stream
+    if kind == CONVERSATIONS:
+        fulltext.remove_messages(db, stream)
+    for shelf, where in _PASSAGES_OF.get(kind, ()):
+        index.remove(db, shelf, where, (stream,))
+    for name, table in schema.tables().items():
+        stays = name in keep or name in _CLEARED_BEFORE or _ONLY_STREAM_OF.get(name, stream) != stream
+        if "stream" in table.columns and not stays:
+            delete(db, name, "stream = ?", (stream,))
+
+
+_PASSAGES_OF = {
+    # Each condition is that of an index.
+    CONVERSATIONS: (
+        (index.MEMORY, "stream = ? AND message_id IS NOT NULL"),
+        (index.MEMORY, "stream = ? AND summary_id IS NOT NULL"),
+    ),
+    "memory": ((index.MEMORY, "stream = ?"),),
+    "facts": ((index.MEMORY, "stream = ?"),),
+    "documents": ((index.MEMORY, "stream = ?"), (index.DOCS, "stream = ?")),
+}
+_CLEARED_BEFORE = {shelf.chunks for shelf in index.SHELVES}
+"""Tables of passages, which are removed with their full text and vectors."""
+
+_ONLY_STREAM_OF = {
+    "memory_events": "memory",
+    "memories": "memory",
+    "named_in_contexts": "memory",
+    "best_in_contexts": "memory",
+    "model_failures": "memory",
+    "core_values": "core",
+    "facts": "facts",
+    "sources": "documents",
+    "documents": "documents",
+}
+"""Tables without an index by stream, and the only stream that each has rows of. To read all memories for each
+of many conversations would be quadratic."""

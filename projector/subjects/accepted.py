@@ -1,0 +1,64 @@
+"""An accepted event and its position, and which of two changes of one thing holds."""
+
+from typing import Any
+
+import msgspec
+
+from memlog.eventlog.events import Event
+from memlog.eventlog.log.order import precedence
+from memlog.eventlog.log.reader import Line
+from memlog.eventlog.log.streams import SegmentName
+from memlog.projector.sqlite import Connection, Row, upsert
+
+_json = msgspec.json.Encoder(order="deterministic")
+
+
+class Placed(msgspec.Struct, frozen=True, gc=False):
+    """An accepted event and its position.
+
+    place: (day, number, writer, offset): the position in the stream, in the order of positions.
+    """
+
+    id: str
+    ts: str
+    event: Event
+    stream: str
+    segment: SegmentName
+    line: Line
+    content_sha256: bytes
+    place: tuple[str, int, str, int]
+
+    @property
+    def precedence(self) -> str:
+        """A text that is greater for the change that holds: its time of precedence, then its position."""
+        time = precedence(self.event, self.segment)
+        day, number, writer, offset = self.place
+        # A number of a segment has at most 18 digits, and no file has an offset of more.
+        return f"{time} {day} {number:018} {writer:6} {offset:018}"
+
+    def row(self, *fields: str, **values: Any) -> Row:  # noqa: ANN401 - whatever a column holds
+        """A row of what the event sets: some of its fields, `values`, and which event set them."""
+        said = {field: getattr(self.event, field) for field in fields}
+        return {"stream": self.stream, "event_id": self.id, "precedence": self.precedence, **said, **values}
+
+
+def as_json(value: Any) -> str:  # noqa: ANN401 - whatever an event can hold
+    """`value` as JSON, the same for equal values."""
+    return _json.encode(value).decode()
+
+
+def bury(db: Connection, thing: str, placed: Placed) -> None:
+    """Leave a tombstone: no event older than `placed` sets anything of `thing` any more."""
+    source = getattr(placed.event, "source", None)
+    row = {"stream": placed.stream, "thing": thing, "source": source, "precedence": placed.precedence}
+    upsert(db, "tombstones", ("stream", "thing"), row, newer_by="precedence")
+
+
+def buried(db: Connection, stream: str, *things: str) -> str:
+    """The greatest precedence of a tombstone of any of `things`; "", below all others, without one."""
+    marks = ", ".join("?" * len(things))
+    (newest,) = db.execute(
+        f"SELECT coalesce(max(precedence), '') FROM tombstones WHERE stream = ? AND thing IN ({marks})",
+        (stream, *things),
+    ).fetchone()
+    return str(newest)

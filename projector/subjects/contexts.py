@@ -1,0 +1,39 @@
+"""Contexts that agents were given."""
+
+from collections.abc import Sequence
+from typing import cast
+
+from memlog.eventlog.events import ContextGiven
+from memlog.eventlog.log.layout import CONVERSATIONS
+from memlog.eventlog.log.streams import conversation_stream
+from memlog.projector.passages.chunking import ChunkSizes
+from memlog.projector.sqlite import Connection, insert
+from memlog.projector.subjects import memories
+from memlog.projector.subjects.accepted import Placed, as_json
+
+
+def add(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
+    """Note contexts with what they gave, and spare the memories that were the best for their messages."""
+    contexts, named, best = [], [], []
+    for placed in events:
+        said = cast(ContextGiven, placed.event)
+        gave = (as_json(said.entries), as_json(said.tokens), said.stable, said.turn)
+        contexts.append((placed.stream, placed.id, said.chat_id, said.message_id, *gave, placed.ts))
+        things = {(each.stream or "", each.id) for each in said.entries}
+        if said.message_id is not None:
+            things.add((stream_of_chat(said.chat_id), said.message_id))
+        # Of a memory alone the stream is not named.
+        spared = {each.id for each in said.entries if each.is_best and each.stream is None}
+        best += [(memory_id, placed.ts[:10], placed.stream, placed.id) for memory_id in sorted(spared)]
+        named += [(*thing, placed.stream, placed.id) for thing in sorted(things)]
+    columns = "stream, id, chat_id, message_id, entries, tokens, stable, turn, ts"
+    insert(db, "contexts_given", columns, contexts)
+    insert(db, "named_in_contexts", "thing_stream, thing_id, stream, event_id", named)
+    insert(db, "best_in_contexts", "memory_id, day, stream, event_id", best)
+    memories.fade(db, {memory_id for memory_id, *_ in best})
+
+
+def stream_of_chat(chat: str | None) -> str:
+    """Name the stream of `<channel>:<chat_id>`; `conversations` for no chat."""
+    channel, _, chat_id = (chat or "").partition(":")
+    return conversation_stream(channel, chat_id) if channel and chat_id else CONVERSATIONS

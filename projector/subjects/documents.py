@@ -1,0 +1,171 @@
+"""Sources and documents: the newest event that added or removed one decides.
+
+The removal of a source removes the documents that were indexed before it.
+"""
+
+import re
+from collections.abc import Sequence
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.codec.hashing import sha256
+from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, SourceRegistered, SourceRemoved
+from memlog.projector.passages import index
+from memlog.projector.passages.chunking import ChunkSizes
+from memlog.projector.passages.index import Whole
+from memlog.projector.sqlite import Connection, delete, required_row, update, upsert
+from memlog.projector.subjects.accepted import Placed, as_json, buried, bury
+
+_FENCE = re.compile(
+    r"\ufeff?(?P<fence>---|\+\+\+)[ \t]*\r?\n(?P<lines>.*?)^(?P=fence)[ \t]*\r?$", re.M | re.S
+)
+"""YAML between `---`, or TOML between `+++`, at the very beginning, as Jekyll, Hugo and Obsidian have it."""
+
+_LONGEST = 16 * 1024
+"""Characters in which front matter has to end: a text without any is not searched to its end."""
+
+_NAMES = ("date", "updated", "lastmod", "modified", "created")
+"""What names the date, the best first."""
+
+_MEMBER = re.compile(
+    r"(?ami)^(\w+)[ \t]*[:=][ \t]*[\"']?"
+    r"(\d{4}-\d\d-\d\d)(?:[T ]([\d:.]+) ?(Z|[+-]\d\d:?\d\d)?)?"
+)
+"""A name, its day, and the time of day and offset, if given."""
+
+
+def dated(event: DocumentIndexed, ts: str) -> str:
+    """The date as the log writes times. A day is its first moment in UTC. ts: that of the event."""
+    return _of_front_matter(event.content) or _of_file(event.mtime) or ts
+
+
+def _of_front_matter(content: str) -> str | None:
+    front = _FENCE.match(content[:_LONGEST])
+    if front is None:
+        return None
+    found = {name.lower(): parts for name, *parts in reversed(_MEMBER.findall(front["lines"]))}
+    times = (_of_parts(*found[name]) for name in _NAMES if name in found)
+    return next(filter(None, times), None)
+
+
+def _of_parts(day: str, time: str, offset: str) -> str | None:
+    return _written(f"{day}T{time}{offset}" if time else day) or _written(day)
+
+
+def _of_file(mtime: str | float | None) -> str | None:
+    """mtime: RFC 3339, or seconds since 1970."""
+    if not isinstance(mtime, int | float):
+        return None if mtime is None else _written(mtime)
+    try:
+        return timestamps.of_seconds(mtime)
+    except ValueError:
+        return None
+
+
+def _written(time: str) -> str | None:
+    try:
+        return timestamps.of_day_or_time(time)
+    except ValueError:
+        return None
+
+
+def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
+    """Register, index and remove sources and documents."""
+    for placed in events:
+        match placed.event:
+            case SourceRegistered():
+                _register(db, placed, placed.event, sizes)
+            case SourceRemoved():
+                _remove_source(db, placed, placed.event, sizes)
+            case DocumentIndexed():
+                _index(db, placed, placed.event, sizes)
+            case DocumentRemoved():
+                thing = document_id(placed.event.source_id, placed.event.file)
+                bury(db, thing, placed)
+                _remove_documents(db, placed, "document_id = ?", thing)
+
+
+def document_id(source_id: str, file: str) -> str:
+    """The key of a document; a source_id has no `/`."""
+    return f"{source_id}/{file}"
+
+
+def _register(db: Connection, placed: Placed, said: SourceRegistered, sizes: ChunkSizes) -> None:
+    if placed.precedence < buried(db, placed.stream, said.source_id):
+        return
+    patterns = {"include": as_json(said.include), "exclude": as_json(said.exclude)}
+    of_event = ("source_id", "kind", "root")
+    row = placed.row(*of_event, **patterns, created_at=placed.ts, writer=placed.segment.writer)
+    upsert(db, "sources", ("source_id",), row, newer_by="precedence")
+    _put_on_shelf(db, said.source_id, sizes)
+
+
+def _remove_source(db: Connection, placed: Placed, said: SourceRemoved, sizes: ChunkSizes) -> None:
+    bury(db, said.source_id, placed)
+    delete(db, "sources", "source_id = ? AND precedence < ?", (said.source_id, placed.precedence))
+    _remove_documents(db, placed, "source_id = ?", said.source_id)
+    # Documents that were indexed after a late removal stay, though their source is not registered.
+    _put_on_shelf(db, said.source_id, sizes)
+
+
+def _index(db: Connection, placed: Placed, said: DocumentIndexed, sizes: ChunkSizes) -> None:
+    thing = document_id(said.source_id, said.file)
+    before = db.execute("SELECT precedence FROM documents WHERE document_id = ?", (thing,)).fetchone()
+    if placed.precedence < max(buried(db, placed.stream, said.source_id, thing), *(before or ("",))):
+        return
+    if before:
+        _remove_passages(db, thing)
+    row = placed.row(
+        *("source_id", "file", "filetype", "size", "content"),
+        document_id=thing,
+        kind=_kind(db, said.source_id),
+        mtime=None if said.mtime is None else str(said.mtime),
+        version=said.version or sha256(said.content.encode()).hexdigest(),
+        dated_at=dated(said, placed.ts),
+        indexed_at=placed.ts,
+    )
+    upsert(db, "documents", ("document_id",), row)
+    _add_passages(db, thing, sizes)
+
+
+def _put_on_shelf(db: Connection, source_id: str, sizes: ChunkSizes) -> None:
+    """Move the passages of a source's documents to the shelf of its kind."""
+    kind = _kind(db, source_id)
+    moved = db.execute(
+        "SELECT document_id FROM documents WHERE source_id = ? AND kind <> ? ORDER BY document_id",
+        (source_id, kind),
+    ).fetchall()
+    for (thing,) in moved:
+        _remove_passages(db, thing)
+        update(db, "documents", "kind", "document_id = ?", [(kind, thing)])
+        _add_passages(db, thing, sizes)
+
+
+def _kind(db: Connection, source_id: str) -> str:
+    row = db.execute("SELECT kind FROM sources WHERE source_id = ?", (source_id,)).fetchone()
+    return str(row[0]) if row else "docs"
+
+
+def _remove_documents(db: Connection, placed: Placed, where: str, value: str) -> None:
+    """Remove the documents that meet the condition `where` and are older than `placed`."""
+    older = f"{where} AND precedence < ?"
+    gone = db.execute(f"SELECT document_id FROM documents WHERE {older}", (value, placed.precedence))
+    for (thing,) in gone.fetchall():
+        _remove_passages(db, thing)
+        delete(db, "documents", "document_id = ?", (thing,))
+
+
+def _remove_passages(db: Connection, thing: str) -> None:
+    for shelf in index.SHELVES:
+        index.remove(db, shelf, "document_id = ?", (thing,))
+
+
+def _add_passages(db: Connection, thing: str, sizes: ChunkSizes) -> None:
+    """Cut a document into passages. Those of a source of kind `memory` are searched as memories."""
+    columns = "stream, file, content, dated_at, version, filetype, kind"
+    row = db.execute(f"SELECT {columns} FROM documents WHERE document_id = ?", (thing,))
+    stream, file, content, ts, version, filetype, kind = required_row(row)
+    whole = Whole(stream, thing, file, content, ts, ts, label=None if kind == "memory" else file)
+    if kind == "memory":
+        index.add(db, "document_id", [whole], sizes)
+    else:
+        index.add_document(db, whole, file, version, filetype, sizes)

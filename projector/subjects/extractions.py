@@ -1,0 +1,143 @@
+"""Extractions: what a language model distilled counts once the line that closes its extraction is there.
+
+A process may be killed between the lines. Then none of them counts, the messages stay in the buffer, and
+another extraction distils them.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+import msgspec
+
+from memlog.eventlog.events import (
+    CoreMemoryDeleted,
+    CoreMemoryUpdated,
+    DailyEventRecorded,
+    DailyEventsCompressed,
+    JobCompleted,
+    MemoriesExtracted,
+    MemoriesMerged,
+    MemoryArchived,
+    MemorySaved,
+    MemoryUpdated,
+    ModelFailed,
+    ProfileRefreshed,
+    tag_of,
+)
+from memlog.eventlog.log.reader import Line
+from memlog.eventlog.log.streams import SegmentName
+from memlog.projector.passages.chunking import ChunkSizes
+from memlog.projector.sqlite import Connection, delete, insert
+from memlog.projector.subjects.accepted import Placed, as_json
+
+_DISTILLED = (
+    MemorySaved | MemoryUpdated | MemoryArchived | DailyEventRecorded | CoreMemoryUpdated | CoreMemoryDeleted
+)
+_CLOSING = MemoriesExtracted | DailyEventsCompressed | MemoriesMerged | ProfileRefreshed
+_decoder = msgspec.json.Decoder(_DISTILLED)
+
+
+def that_count(db: Connection, events: Sequence[Placed]) -> list[Placed]:
+    """`events` without those that wait for the end of their extraction, which are held; and those that were
+    held until now."""
+    distilled = [placed for placed in events if _extraction_of(placed) is not None]
+    closing = [placed for placed in events if isinstance(placed.event, _CLOSING)]
+    if not distilled and not closing:
+        return [*events]
+    closed = {placed.id for placed in closing}
+    waiting = [placed for placed in distilled if not _is_closed(db, placed, closed)]
+    held = ((each.stream, _extraction_of(each), each.id, _encoded(each)) for each in waiting)
+    insert(db, "held_events", "stream, extraction_id, id, event", held)
+    released = [placed for each in closing for placed in _released(db, each.stream, each.id)]
+    ids = {placed.id for placed in waiting}
+    return [*(placed for placed in events if placed.id not in ids), *released]
+
+
+def close(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
+    """Note extractions with what they cover, and what was decided."""
+    rows, covered, compared, decided = [], [], [], []
+    for placed in events:
+        said = cast(MemoriesExtracted | MemoriesMerged | ProfileRefreshed, placed.event)
+        stream, name, ts = placed.stream, placed.id, placed.ts
+        chat = said.chat_id
+        of_model = (said.model, said.prompt, said.tokens_in, said.tokens_out, said.refused)
+        rows.append((stream, name, tag_of(said), chat, *of_model, ts))
+        if isinstance(said, MemoriesExtracted):
+            covered += [(chat, message_id, stream, name) for message_id in dict.fromkeys(said.message_ids)]
+            continue
+        compared += [(stream, event_id, name) for event_id in dict.fromkeys(said.event_ids)]
+        if isinstance(said, MemoriesMerged):
+            for number, each in enumerate(said.decisions):
+                of_one = (each.relation, as_json(each.memory_ids), as_json(each.event_ids))
+                decided.append((stream, name, number, *of_one, each.memory_id, each.proposal_id, ts))
+    columns = "stream, id, type, chat_id, model, prompt, tokens_in, tokens_out, refused, ts"
+    insert(db, "closed_extractions", columns, rows)
+    insert(db, "extracted_messages", "chat_id, message_id, stream, extraction_id", covered)
+    insert(db, "compared_contents", "stream, event_id, extraction_id", compared)
+    columns = "stream, extraction_id, number, relation, memory_ids, event_ids, memory_id, proposal_id, ts"
+    insert(db, "merge_decisions", columns, decided)
+
+
+def add_failures(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
+    """Note the requests that gave nothing, with what they were about."""
+    rows = []
+    for placed in events:
+        said = cast(ModelFailed, placed.event)
+        about = (said.task, said.chat_id, as_json([*dict.fromkeys(said.event_ids)]))
+        took = (said.requests, said.tokens_in, said.tokens_out)
+        of_model = (said.provider, said.model, said.kind, said.why)
+        rows.append((placed.stream, placed.id, *about, *of_model, *took, placed.ts))
+    columns = "stream, id, task, chat_id, event_ids, provider, model, kind, why"
+    insert(db, "model_failures", f"{columns}, requests, tokens_in, tokens_out, ts", rows)
+
+
+def _extraction_of(placed: Placed) -> str | None:
+    event = placed.event
+    if isinstance(event, _DISTILLED) and event.extraction is not None:
+        return event.extraction.id
+    return None
+
+
+def _encoded(placed: Placed) -> str:
+    return msgspec.json.encode(placed.event).decode()
+
+
+def _is_closed(db: Connection, placed: Placed, closed: set[str]) -> bool:
+    name = _extraction_of(placed)
+    if name in closed:
+        return True
+    found = db.execute(
+        "SELECT 1 FROM closed_extractions WHERE (stream, id) = (?1, ?2)"
+        " UNION ALL SELECT 1 FROM daily_distillates WHERE (stream, event_id) = (?1, ?2)"
+        # A closing line that was forgotten has closed its extraction.
+        " UNION ALL SELECT 1 FROM redactions WHERE (stream, target_id) = (?1, ?2)",
+        (placed.stream, name),
+    )
+    return found.fetchone() is not None
+
+
+def _released(db: Connection, stream: str, extraction_id: str) -> Iterable[Placed]:
+    rows = db.execute(
+        "SELECT h.id, h.event, e.ts, e.day, e.number, e.writer, e.offset, e.length, e.line, e.content_sha256"
+        " FROM held_events h JOIN events e USING (stream, id) WHERE (stream, extraction_id) = (?, ?)",
+        (stream, extraction_id),
+    ).fetchall()
+    delete(db, "held_events", "(stream, extraction_id) = (?, ?)", (stream, extraction_id))
+    return [_placed(stream, *row) for row in rows]
+
+
+def _placed(stream: str, name: str, event: str, ts: str, *place: Any) -> Placed:  # noqa: ANN401
+    day, number, writer, offset, length, line, content_sha256 = place
+    segment = SegmentName(day, number, writer)
+    at = Line(offset=offset, number=line, length=length, end=offset + length + 1, data=None)
+    said = _decoder.decode(event)
+    return Placed(name, ts, said, stream, segment, at, bytes(content_sha256), (day, number, writer, offset))
+
+
+def add_runs(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
+    """Note which jobs have run."""
+    rows = []
+    for placed in events:
+        said = cast(JobCompleted, placed.event)
+        rows.append((placed.stream, placed.id, said.job, said.period, as_json(said.steps), placed.ts))
+    insert(db, "job_runs", "stream, id, job, period, steps, ts", rows)

@@ -1,0 +1,103 @@
+"""Facts: of each (chat_id, topic_key, kind, rank) the greatest event that stored or removed it decides."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import cast
+
+from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, FactRemoved, FactStored
+from memlog.projector.limits import entries, is_structured
+from memlog.projector.passages import index
+from memlog.projector.passages.chunking import ChunkSizes
+from memlog.projector.passages.index import Whole
+from memlog.projector.sqlite import Connection, Row, delete, insert, required_row, upsert
+from memlog.projector.subjects.accepted import Placed, as_json, buried, bury
+
+_KEY = ("chat_id", "topic_key", "kind", "rank")
+
+
+def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
+    """Store and remove facts with their passages, and keep which messages said them."""
+    for placed in events:
+        if isinstance(placed.event, FactRemoved):
+            _clear(db, placed, placed.event)
+        else:
+            _store(db, placed, cast(FactStored, placed.event), sizes)
+
+
+def _store(db: Connection, placed: Placed, said: FactStored, sizes: ChunkSizes) -> None:
+    chat = said.chat_id or ""
+    if said.source_message_id:
+        source = (placed.stream, placed.id, chat, said.source_message_id)
+        insert(db, "fact_sources", "stream, event_id, chat_id, source_message_id", [source])
+    if said.rest is not None:
+        _clear(db, placed, FactRemoved(topic_key=said.topic_key, kind="ranked", chat_id=said.chat_id))
+    values = entries(said)
+    is_plain = not is_structured(*values)
+    precedence = placed.precedence
+    for rank, value in enumerate(values, said.rank):
+        removals = product([chat], [said.topic_key], [said.kind, None], [rank, None])
+        if precedence < buried(db, placed.stream, *(as_json(key) for key in removals)):
+            continue
+        of_event = ("topic_key", "kind", "source_message_id")
+        row = placed.row(*of_event, chat_id=chat, rank=rank, value=value, updated_at=placed.ts)
+        _put(db, row, sizes, is_plain=is_plain)
+
+
+def _put(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool) -> None:
+    """Put a fact and its passages in the place of an older one with its key; leave a newer one."""
+    of_key = f"FROM facts WHERE {' AND '.join(f'{name} = :{name}' for name in _KEY)}"
+    before = db.execute(f"SELECT precedence, fact_id {of_key}", row).fetchone()
+    if before is not None:
+        if before[0] > row["precedence"]:
+            return
+        index.remove(db, index.MEMORY, "fact_id = ?", (before[1],))
+    upsert(db, "facts", _KEY, row)
+    fact_id, content = required_row(db.execute(f"SELECT fact_id, content {of_key}", row))
+    ts, chat = row["updated_at"], row["chat_id"]
+    whole = Whole(row["stream"], fact_id, "fact", content, ts, ts, chat, is_plain=is_plain)
+    index.add(db, "fact_id", [whole], sizes)
+
+
+def _clear(db: Connection, placed: Placed, said: FactRemoved) -> None:
+    """Remove the facts that `said` names and that are older than `placed`."""
+    chat = said.chat_id or ""
+    bury(db, as_json([chat, said.topic_key, said.kind, said.rank]), placed)
+    older = (
+        "chat_id = ? AND topic_key = ? AND kind = coalesce(?, kind)"
+        " AND rank = coalesce(?, rank) AND precedence < ?"
+    )
+    values = (chat, said.topic_key, said.kind, said.rank, placed.precedence)
+    index.remove(db, index.MEMORY, f"fact_id IN (SELECT fact_id FROM facts WHERE {older})", values)
+    delete(db, "facts", older, values)
+
+
+# A profile, which memlog writes for each group of chats, sets what nobody else has set.
+
+PROFILE = "profile"
+"""The source of values that memlog makes of memories."""
+
+
+def fold_core_memory(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
+    """Set and delete keys."""
+    for placed in events:
+        said = cast("CoreMemoryUpdated | CoreMemoryDeleted", placed.event)
+        is_profile, chat = said.source == PROFILE, said.chat_id or ""
+        of_all = as_json([said.section, said.key])
+        own = as_json([said.section, said.key, PROFILE, chat]) if is_profile else of_all
+        if isinstance(said, CoreMemoryDeleted):
+            bury(db, own, placed)
+            older = (said.section, said.key, placed.precedence)
+            # A profile removes its own value alone.
+            rest, values = (" AND is_profile AND chat_id = ?", (chat,)) if is_profile else ("", ())
+            delete(db, "core_values", f"section = ? AND key = ? AND precedence < ?{rest}", (*older, *values))
+        elif placed.precedence > buried(db, placed.stream, of_all, own):
+            origin = said.extraction
+            row = placed.row(
+                *("section", "key", "value", "source"),
+                chat_id=chat if is_profile else "",
+                is_profile=is_profile,
+                memory_ids=as_json([] if origin is None else origin.memory_ids),
+                extraction_id=None if origin is None else origin.id,
+                updated_at=placed.ts,
+            )
+            upsert(db, "core_values", ("section", "key", "chat_id", "is_profile"), row, newer_by="precedence")

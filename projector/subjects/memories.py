@@ -1,0 +1,256 @@
+"""Memories: what they say, which of them exist, how often they were used, how far they have faded.
+
+A memory's row is made anew from `versions`, `tombstones`, `decays`, `memory_events` and `undone_events`
+whenever one of them changes, so that it does not matter in which order events arrive.
+"""
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Sequence
+from functools import reduce
+from operator import attrgetter, mul
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memlog.eventlog import events as ev
+from memlog.eventlog.codec.content_ids import derived_memory_id
+from memlog.eventlog.limits import rate_of, rates_by_category, read_as
+from memlog.projector.passages import index
+from memlog.projector.passages.chunking import ChunkSizes
+from memlog.projector.passages.index import Whole
+from memlog.projector.sqlite import Connection, Row, as_list, delete, insert, required_row, update, upsert
+from memlog.projector.subjects.accepted import Placed, as_json, buried, bury
+from memlog.projector.text.analyzer import memory_label
+from memlog.projector.text.phrases import holds
+
+STREAM = "memory"
+TITLE_LENGTH = 80
+_FIELDS = ("content", "title", "category", "kind", "importance", "source", "topic", "chat_id", "tags")
+
+_TOUCH_COLUMNS = "memory_id, stream, event_id, precedence, extraction_id, chat_id, accesses, reads"
+
+_TOUCHES = (
+    "FROM memory_events t JOIN events e ON e.stream = t.stream AND e.id = t.event_id"
+    " WHERE t.memory_id = ? AND t.precedence > ? AND e.type = ? AND NOT EXISTS"
+    " (SELECT 1 FROM undone_events u WHERE (u.stream, u.target_id) = (t.stream, t.event_id))"
+)
+
+
+def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
+    """Save, change, archive, delete, count and fade memories, and take changes back."""
+    touched = dict.fromkeys(memory_id for placed in events for memory_id in _record(db, placed))
+    touched |= dict.fromkeys(_undone(db, events))
+    decays = _Decays(db)
+    for memory_id in touched:
+        _refresh(db, memory_id, decays, sizes)
+    if any(isinstance(placed.event, ev.SalienceDecayed) for placed in events):
+        fade(db, None)
+
+
+def fade(db: Connection, memory_ids: Collection[str] | None) -> None:
+    """Compute the saliences of some memories anew; None for all."""
+    if memory_ids is not None and not memory_ids:
+        return
+    decays = _Decays(db)
+    some = "" if memory_ids is None else " WHERE memory_id IN (SELECT value FROM json_each(?))"
+    rows = db.execute(
+        f"SELECT memory_id, salience_set, salience_precedence, category FROM memories{some}",
+        () if memory_ids is None else (as_list(sorted(memory_ids)),),
+    )
+    faded = [(decays.applied(*row), row[0]) for row in rows.fetchall()]
+    update(db, "memories", "salience", "memory_id = ?", faded)
+
+
+def _record(db: Connection, placed: Placed) -> Iterable[str]:
+    """Keep what an event says of memories; return the ids of those that it touches."""
+    event = placed.event
+    match event:
+        case ev.MemorySaved():
+            memory_ids = [event.memory_id or derived_memory_id(event.chat_id, event.content)]
+            _set(db, memory_ids[0], placed, saved=_said(event))
+        case ev.MemoryUpdated():
+            memory_ids = [event.memory_id]
+            given = _said(event) | {"salience": event.salience}
+            _set(db, event.memory_id, placed, **{k: v for k, v in given.items() if v is not None})
+        case ev.MemoryArchived():
+            memory_ids = [event.memory_id]
+            _set(db, event.memory_id, placed, archived=True)
+        case ev.MemoryDeleted():
+            memory_ids = [event.memory_id]
+            bury(db, event.memory_id, placed)
+            older = (placed.stream, event.memory_id, placed.precedence)
+            delete(db, "versions", "stream = ? AND memory_id = ? AND precedence < ?", older)
+        case ev.MemoryAccessed():
+            memory_ids = list(dict.fromkeys(event.memory_ids))
+            if event.by == "save":
+                for memory_id in memory_ids:
+                    _set(db, memory_id, placed, salience=1.0, archived=False)
+        case ev.SalienceDecayed():
+            memory_ids = []
+            row = (placed.stream, placed.id, as_json(rates_by_category(event.rates)), placed.precedence)
+            insert(db, "decays", "stream, id, rates, precedence", [row])
+        case ev.ChangeUndone():
+            memory_ids = []
+            rows = [(placed.stream, each, placed.id, placed.precedence) for each in {*event.event_ids}]
+            insert(db, "undone_events", "stream, target_id, id, precedence", rows)
+    extraction = getattr(event, "extraction", None)
+    origin = (None, None) if extraction is None else (extraction.id, extraction.chat_id)
+    accesses = event.times if isinstance(event, ev.MemoryAccessed) else 0
+    counted = (accesses, accesses if getattr(event, "by", "") == "read" else 0)
+    of_event = (placed.stream, placed.id, placed.precedence, *origin, *counted)
+    insert(db, "memory_events", _TOUCH_COLUMNS, [(memory_id, *of_event) for memory_id in memory_ids])
+    return memory_ids
+
+
+def _undone(db: Connection, events: Sequence[Placed]) -> list[str]:
+    """Return the memories with changes that events take back. One look for all: it reads every change."""
+    undone = {
+        each
+        for placed in events
+        if isinstance(placed.event, ev.ChangeUndone)
+        for each in placed.event.event_ids
+    }
+    if not undone:
+        return []
+    rows = db.execute(
+        "SELECT DISTINCT memory_id FROM memory_events"
+        " WHERE stream = ? AND event_id IN (SELECT value FROM json_each(?)) ORDER BY memory_id",
+        (STREAM, as_list([*undone])),
+    )
+    return [memory_id for (memory_id,) in rows]
+
+
+def _said(event: ev.MemorySaved | ev.MemoryUpdated) -> dict[str, Any]:
+    """The fields that an event sets; None for one that it leaves."""
+    said = {name: getattr(event, name) for name in _FIELDS}
+    return said | {"category": event.category and read_as(event.category)}
+
+
+def _set(db: Connection, memory_id: str, placed: Placed, **fields: Any) -> None:  # noqa: ANN401
+    """Keep the fields that an event sets, unless a newer one deleted the memory."""
+    if placed.precedence < buried(db, placed.stream, memory_id):
+        return
+    of_event = (placed.stream, memory_id, placed.id, placed.ts, placed.precedence)
+    rows = [(*of_event, field, as_json(value)) for field, value in fields.items()]
+    insert(db, "versions", "stream, memory_id, event_id, ts, precedence, field, value", rows)
+
+
+class _Version(NamedTuple):
+    """A value and the event that set it, whose precedence is compared and whose ts is shown."""
+
+    precedence: str
+    ts: str
+    event_id: str
+    value: Any
+
+
+class _Decays:
+    """All decays in their order."""
+
+    def __init__(self, db: Connection) -> None:
+        self._db = db
+        rows = db.execute(
+            "SELECT d.precedence, d.rates, substr(e.ts, 1, 10) FROM decays d"
+            " JOIN events e ON e.stream = d.stream AND e.id = d.id ORDER BY d.precedence, d.stream, d.id"
+        ).fetchall()
+        self._precedences: list[str] = [precedence for precedence, *_ in rows]
+        self._rates: list[dict[str, float]] = [msgspec.json.decode(rates) for _, rates, _ in rows]
+        self._days: list[str] = [day for *_, day in rows]
+        self._known: dict[tuple[float, str, int, frozenset[str]], float] = {}
+
+    def applied(self, memory_id: str, salience: float, since: str, category: str) -> float:
+        """Return a salience that was set with the precedence `since`, after all newer decays but those of
+        days on which the memory was one of the two best for a message."""
+        start = bisect_right(self._precedences, since)
+        days = self._db.execute("SELECT day FROM best_in_contexts WHERE memory_id = ?", (memory_id,))
+        spared = frozenset(day for (day,) in days)
+        known = (salience, category, start, spared)
+        if known not in self._known:
+            decays = zip(self._rates[start:], self._days[start:], strict=True)
+            factors = (rate_of(rates, category) for rates, day in decays if day not in spared)
+            self._known[known] = reduce(mul, factors, salience)
+        return self._known[known]
+
+
+def _refresh(db: Connection, memory_id: str, decays: _Decays, sizes: ChunkSizes) -> None:
+    """Bring the row of a memory and its passages up to its versions."""
+    before = _cut_from(db, memory_id)
+    versions = _versions(db, memory_id)
+    row = _row(db, memory_id, versions, decays) if "saved" in versions else None
+    if row is not None:
+        upsert(db, "memories", ("memory_id",), row)
+        if _cut_from(db, memory_id) == before:
+            return
+    if before is not None:
+        index.remove(db, index.MEMORY, "memory_id = ?", (memory_id,))
+    if row is None:
+        delete(db, "memories", "memory_id = ?", (memory_id,))
+    elif row["archived_at"] is None:
+        index.add(db, "memory_id", [_whole(row)], sizes)
+
+
+def _cut_from(db: Connection, memory_id: str) -> tuple[Any, ...] | None:
+    """The columns that the passages of a memory are made from; None without such a memory."""
+    row: tuple[Any, ...] | None = db.execute(
+        "SELECT content, title, source, chat_id, created_at, updated_at, archived_at IS NULL FROM memories"
+        " WHERE memory_id = ?",
+        (memory_id,),
+    ).fetchone()
+    return row
+
+
+def _versions(db: Connection, memory_id: str) -> dict[str, _Version]:
+    rows = db.execute(
+        "SELECT field, precedence, ts, event_id, value FROM current_versions"
+        " WHERE stream = ? AND memory_id = ?",
+        (STREAM, memory_id),
+    )
+    return {
+        field: _Version(precedence, ts, event_id, msgspec.json.decode(value))
+        for field, precedence, ts, event_id, value in rows
+    }
+
+
+def _row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: _Decays) -> Row:
+    """The row of a memory that was saved, with the fields that newer events changed."""
+    saved = versions["saved"]
+    newer = {name: version for name, version in versions.items() if version.precedence > saved.precedence}
+    changes = {name: newer[name] for name in _FIELDS if name in newer}
+    said: Row = saved.value | {name: version.value for name, version in changes.items()}
+    since = buried(db, STREAM, memory_id)
+    saves = db.execute(
+        f"SELECT e.ts, t.precedence {_TOUCHES} ORDER BY t.precedence LIMIT 1",
+        (memory_id, since, "memory_saved"),
+    )
+    created_at, first = required_row(saves)
+    accesses = db.execute(
+        f"SELECT coalesce(sum(accesses), 0), max(e.ts) {_TOUCHES}", (memory_id, since, "memory_accessed")
+    )
+    access_count, last_accessed = required_row(accesses)
+    archived = newer.get("archived")
+    holding = holds(said["title"], said["content"], said["kind"], said["category"])
+    set_salience = versions.get("salience", _Version(first, "", "", 1.0))
+    return said | {
+        "memory_id": memory_id,
+        "stream": STREAM,
+        "event_id": changes.get("content", saved).event_id,
+        "title": said["title"] or said["content"][:TITLE_LENGTH],
+        "salience": decays.applied(memory_id, set_salience.value, set_salience.precedence, said["category"]),
+        "salience_set": set_salience.value,
+        "salience_precedence": set_salience.precedence,
+        "access_count": access_count,
+        "last_accessed": last_accessed,
+        "topic": said["topic"] or None,
+        "chat_id": said["chat_id"] or None,
+        "tags": as_json(said["tags"] or []),
+        "created_at": created_at,
+        "updated_at": max((saved, *changes.values()), key=attrgetter("precedence")).ts,
+        "holds": int(holding),
+        "archived_at": archived.ts if archived and archived.value else None,
+    }
+
+
+def _whole(row: Row) -> Whole:
+    label = memory_label(row["title"], row["content"])
+    columns = ("source", "content", "created_at", "updated_at", "chat_id")
+    return Whole(STREAM, row["memory_id"], **{name: row[name] for name in columns}, label=label)

@@ -1,0 +1,284 @@
+"""Decides whether a message needs a look into the memory, by tables and rules, without a model or a store.
+
+A needless look costs a few hundred tokens; a missed one may cost the answer. So the gate stops a message only
+if nothing in it asks for the memory. docs/tools/gate.md describes the rules, and where they fail.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from typing import Literal
+
+import msgspec
+
+from memlog.eventlog.errors import BadInput, shown_value
+from memlog.projector.text import language_files
+from memlog.projector.text.language_files import FactWords
+from memlog.projector.text.phrases import FOLDED, WORD, Phrases, folded, is_chinese, spaced
+
+_FENCED = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"(?:https?|ftp|file)://\S+")
+
+_TOOLS = (
+    "apt apt-get awk bash brew bun cargo cat cd chmod chown cmake cp curl df docker du echo export ffmpeg"
+    " find gcc gh git go gradle grep head helm java jq kill kubectl ln ls make memlog mkdir mv mvn node npm"
+    " npx php pip pip3 pnpm podman ps psql pytest python python3 rg rm rsync ruby scp sed sh source sqlite3"
+    " ssh sudo systemctl tail tar terraform touch tsc uv uvx vim wget xargs yarn zsh"
+).split()
+_TOOL = re.compile(r"(?:[$>%] )?(?:[A-Z_]+=\S+ )*(\S+)(?= )")
+_SHELL_SIGN = re.compile(
+    r" -{1,2}[a-zA-Z]|&&|\||[<>]|[ =](?:\.{1,2}|~)?/\S|\$[\w(]|\w\.(?:[a-z]\w{0,3})(?= |$)"
+)
+_OF_PACKAGES = "add build ci dev i init install lint list remove run start sync test uninstall update upgrade"
+_VERBS = dict.fromkeys("npm yarn pnpm bun pip pip3 cargo uv".split(), _OF_PACKAGES) | {
+    "git": "add branch checkout clone commit diff fetch init log merge pull push rebase reset stash status"
+    " switch tag",
+    "docker": "build compose exec images logs ps pull push run stop",
+    "kubectl": "apply delete describe exec get logs",
+}
+_TOOL_WITH_VERB = re.compile(r"(?:\$ )?(\w+) (\w+)(?: [\w:.@/=-]+){0,2}$")
+
+_CODE = re.compile(
+    r"""
+      \{$ | ^\} | ^\S+(?:\ \S+)?;$                          # blocks and statements of C's family
+    | ^[\])}][\])};,]*$
+    | ^(?:async\ )?(?:def|class)\ \w.*:$
+    | ^(?:if|for|while|with|elif|except)\b[^()=<>\[\]]*+[()=<>\[\]].*:$ | ^for\ \w+(?:,\ ?\w+)*\ in\ [\w.]+:$
+    | ^(?:else|try|finally):$
+    | ^import\ [\w.]+(?:\ as\ \w+)?;?$ | ^from\ [\w.]+\ import\b | ^import\ .+\ from\ ["']
+    | ^(?:const|let|var|val)\ [\w{\[][\w,\ }\]]*=
+    | ^(?:fn|func|function|public|private|protected|static)\b.*\w\(
+    | ^[\w.\[\]"']+\ (?:[-+*/|]?=|:=)\ \S                   # an assignment
+    | ^[\w.]+\(.*\)$                                        # a call
+    | \)\ *=> | =>\ *\{
+    | ^\#! | ^@\w+(?:\.\w+)*\(.*\)$                         # a script's first line, a decorator
+    | ^</?\w[^>]*>                                          # markup
+    | ^(?:SELECT|INSERT\ INTO|UPDATE|DELETE\ FROM|CREATE|ALTER|DROP|FROM|WHERE|JOIN|VALUES)\ \S
+    | ^diff\ --git | ^index\ \w{7} | ^@@\ | ^\+\+\+\ | ^---\ [\w/.]
+    | ^Traceback | ^File\ ".*",\ line | ^at\ \S[^\s(]*+\(.*\)$     # a stack trace
+    | ^[\w.]*(?:Error|Exception|Warning)(?::|$)
+    | ^\[?\d{4}-\d\d-\d\d[T\ ]\d\d:\d\d                     # a log
+    | ^"[^"]+":\ .*,?$ | ^[{\[]\s*["{\[] | ^\[.*\]$         # JSON
+    | ^/[\w-]+(?:\ \S+)?$ | ^(?:[\w.~-]*/)+[\w.-]*$         # a command of the agent's own program, a path
+    """,
+    re.VERBOSE,
+)
+_BRACKET = re.compile(r"[(){}=\[\]]")
+_REMARK = re.compile(r"(?<!\s)\s++(?://|/\*|#)\s.*$")
+_BESIDE = re.compile(r"^(?:#|//|/\*|\*|--|;|<!--|[-+]\S|[-+]$|\t| {2,})")
+"""Lines that count as code only beside code: comments, indented lines, lines of a diff."""
+
+
+def without_code(text: str, longest: int) -> str:
+    """The lines of `text` that are words; empty if all of it is code, output, commands or links.
+
+    longest: characters of the beginning and of the end that are read, fenced blocks aside.
+    """
+    lines = ends_of(_FENCED.sub("\n", text), longest).splitlines()
+    text_lines = [line for line in (_LINK.sub(" ", line) for line in lines) if line.strip()]
+    words = [line for line in text_lines if not _is_code(line.strip())]
+    if len(words) < len(text_lines):
+        words = [line for line in words if not _BESIDE.search(line)]
+    return "\n".join(words)
+
+
+def ends_of(text: str, longest: int) -> str:
+    """`text`, or the first and the last `longest` characters of a longer one, on lines of their own."""
+    return text if len(text) <= 2 * longest else f"{text[:longest]}\n{text[-longest:]}"
+
+
+def _is_code(line: str) -> bool:
+    line = _REMARK.sub("", line)
+    is_statement = line.endswith(";") and _BRACKET.search(line) is not None
+    if is_statement or _CODE.search(line):
+        return True
+    command = _TOOL_WITH_VERB.match(line)
+    if command and command[2] in _VERBS.get(command[1], "").split():
+        return True
+    tool = _TOOL.match(line)
+    return tool is not None and tool[1] in _TOOLS and _SHELL_SIGN.search(line, tool.end()) is not None
+
+
+Reason = Literal["memory", "question", "prose", "greeting", "acknowledgement", "code", "short"]
+"""Why a look is worth it (the first three) or not."""
+
+LONGEST = 100_000
+"""Characters of the beginning, and of the end, of a long text that are searched for fenced blocks."""
+
+LOOKED_AT = 1000
+"""Characters of the beginning, and of the end, of a long text that are searched for code."""
+
+_READ = 200
+"""The same for words: a text with more of them is worth a look in any case."""
+
+LEAST_WORDS = 4
+"""Words that make a text worth a look; three Chinese characters count as two words."""
+
+_LEAST_ASKED = 2
+"""Words that a question mark makes a question; `really?` is a reaction."""
+
+_BEHIND_AN_OPENING = 6
+"""Words of `thanks for the help with the tests` behind the opening; more of them say something else, too."""
+
+_WEIGHT = 3
+_WEIGHT_OF_A_CHARACTER = 2
+_NAME = re.compile(r"(?<=[,\s])[^\W\d_a-z][^\W\d_]+")
+"""`Anna` of `Good morning, Anna!`."""
+
+_CLAUSE = re.compile(r"[.,;:!?…\n()。、—~]+")
+_SOCIAL = ("openings", "greetings", "acknowledgements", "fillers")
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """Whether a look into the memory is worth it, and why. True in an `if` when it is.
+
+    reason: `memory` (words such as `remember`, `as usual`), `question`, `prose` (enough words to search for);
+        or `greeting`, `acknowledgement`, `code` (also output, commands, links), `short`.
+    words: the words that decided, folded; None if no single phrase did.
+    """
+
+    retrieve: bool
+    reason: Reason
+    words: str | None = None
+
+    def __bool__(self) -> bool:
+        """Whether a look is worth it."""
+        return self.retrieve
+
+
+def should_retrieve(text: str) -> Gate:
+    """Decide whether a person's message to an agent needs a look into the memory.
+
+    Questions, words such as `remember`, and longer texts do; greetings, acknowledgements, pure code and short
+    texts do not. It knows each language whose file has a `[gate]`. The same text has the same answer, in less
+    than a millisecond and without a store.
+
+    Raises:
+        BadInput: it is no text.
+    """
+    if not isinstance(text, str):
+        raise BadInput(f"text is {shown_value(text)}", hint="a text")
+    prose = without_code(ends_of(text, LONGEST), LOOKED_AT)
+    if not prose:
+        return Gate(retrieve=False, reason="short" if text.isspace() or not text else "code")
+    text = folded(ends_of(prose, _READ))
+    clauses = [_Clause(part) for part in _CLAUSE.split(text)]
+    left = [clause for clause in clauses if not clause.is_social]
+    weight = sum(clause.weight for clause in left)
+    if memory := _first(clause.memory for clause in left):
+        return Gate(retrieve=True, reason="memory", words=memory)
+    asks = _first(clause.asks for clause in left)
+    if asks or ("?" in text and weight >= _LEAST_ASKED * _WEIGHT):
+        return Gate(retrieve=True, reason="question", words=asks)
+    if weight >= LEAST_WORDS * _WEIGHT:
+        return Gate(retrieve=True, reason="prose")
+    return Gate(retrieve=False, reason=_social_reason(clauses))
+
+
+def is_social(text: str) -> bool:
+    """Whether a text is nothing but greetings, with a name at most, and acknowledgements."""
+    prose = without_code(ends_of(text, LONGEST), LOOKED_AT)
+    if not prose or prose != text.strip():
+        return False
+    text = folded(ends_of(prose, _READ))
+    clauses = [clause for clause in map(_Clause, _CLAUSE.split(text)) if clause.words]
+    greets = any("greetings" in clause.kinds for clause in clauses)
+    names = {name.casefold() for name in _NAME.findall(prose)} if greets else set()
+    return bool(clauses) and all(
+        (clause.is_social and (greets or clause.begins == len(clause.words)))
+        or names.issuperset(clause.words)
+        for clause in clauses
+    )
+
+
+def _of_all_languages(name: str) -> Iterator[str]:
+    for language in language_files.languages("gate").values():
+        yield from language_files.phrases(spaced(getattr(language.gate, name)))
+    for language in language_files.languages("facts").values() if name == "memory" else ():
+        yield from _topic_words(language.facts)
+
+
+def _topic_words(facts: FactWords) -> Iterator[str]:
+    """Words at the beginning or end of a fact's name: `my`, `favourite`."""
+    yield from f"{facts.favorite} {facts.favorite_behind} {facts.own}".translate(FOLDED).split()
+    for prefix in facts.favorite_prefixes.translate(FOLDED).split():
+        yield f"{prefix}*"
+
+
+@cache
+def _phrases(name: str) -> Phrases:
+    """The phrases of one table in all languages."""
+    return Phrases(_of_all_languages(name))
+
+
+class _Clause:
+    """The words between two punctuation marks.
+
+    begins: the number of words at the beginning that are greetings, acknowledgements and fillers.
+    kinds: the tables that have them. memory: the first phrase that refers to the memory.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.words = WORD.findall(spaced(text))
+        self.begins, self.kinds = _beginning(self.words)
+        self.memory = _found("memory", self.words, range(len(self.words)))
+
+    @property
+    def is_social(self) -> bool:
+        """Whether it is nothing but those. A single word behind them is taken for a name: `hello Anna`."""
+        rest = len(self.words) - self.begins
+        is_named = rest == 1 and not self.memory and not self.kinds <= {"fillers"}
+        return is_named or (not rest and not (self.memory and "openings" in self.kinds))
+
+    @property
+    def weight(self) -> int:
+        """Its length in thirds of a word."""
+        return sum(_WEIGHT_OF_A_CHARACTER if is_chinese(word[0]) else _WEIGHT for word in self.words)
+
+    @property
+    def asks(self) -> str | None:
+        """The phrase that makes it a question; `why` alone asks about what was just said."""
+        rest = len(self.words) - self.begins
+        beginnings = [place for place in (0, self.begins) if rest]
+        return _found("asks", self.words, beginnings, shorter_than=rest) or _found(
+            "asks_anywhere", self.words, range(len(self.words)), shorter_than=rest
+        )
+
+
+def _beginning(words: Sequence[str]) -> tuple[int, set[str]]:
+    """The number of words at the beginning that are social phrases, and the kinds of these."""
+    place, kinds = 0, set[str]()
+    while place < len(words):
+        lengths = {kind: _phrases(kind).length_at(words, place) for kind in _SOCIAL}
+        kind = max(lengths, key=lengths.__getitem__)
+        if not lengths[kind]:
+            break
+        kinds.add(kind)
+        place += lengths[kind]
+        if kind == "openings" and len(words) - place <= _BEHIND_AN_OPENING:
+            place = len(words)
+    return place, kinds
+
+
+def _found(
+    name: str, words: Sequence[str], places: Iterable[int], *, shorter_than: int | None = None
+) -> str | None:
+    """The first phrase of a table at one of `places`."""
+    for place in places:
+        length = _phrases(name).length_at(words, place)
+        if length and (shorter_than is None or length < shorter_than):
+            phrase = words[place : place + length]
+            return ("" if is_chinese(phrase[0][0]) else " ").join(phrase)
+    return None
+
+
+def _first(found: Iterable[str | None]) -> str | None:
+    return next(filter(None, found), None)
+
+
+def _social_reason(clauses: Sequence[_Clause]) -> Reason:
+    """Why a short text needs no look: as a greeting rather than an acknowledgement."""
+    kinds = {kind for clause in clauses for kind in clause.kinds if clause.is_social}
+    if "greetings" in kinds:
+        return "greeting"
+    return "acknowledgement" if kinds & {"acknowledgements", "openings"} else "short"

@@ -1,1 +1,0 @@
-"""The gate: whether a look into the memory is worth it."""

@@ -1,0 +1,244 @@
+"""Daily events: what happened on a day, and which memories it was distilled into."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from memlog.eventlog import timestamps
+from memlog.eventlog.events import JobStep
+from memlog.projector.sqlite import Connection, as_list, count_rows
+from memlog.query.event_index import POSITION, LinePosition, all_of, record
+
+
+class DailyEvent(msgspec.Struct, kw_only=True):
+    """Something that happened on a day.
+
+    event_date: such as 2026-02-24. chat: `<channel>:<chat_id>`, of which a model distilled it.
+    raw_tokens: the length of what the summary sums up; None if unknown.
+    compressed_at: when it was first distilled; None if it was not. memory_ids: into which memories, sorted.
+    """
+
+    id: str
+    event_date: str
+    channel: str | None
+    sender_id: str | None
+    chat: str | None
+    summary: str
+    raw_tokens: int | None
+    created_at: str
+    compressed_at: str | None
+    memory_ids: list[str]
+    position: LinePosition
+
+
+_COMPRESSED_AT = (
+    "SELECT min(ts) FROM daily_compressions c WHERE (c.stream, c.daily_event_id) = (d.stream, d.id)"
+)
+_MEMORY_IDS = (
+    "SELECT json_group_array(DISTINCT m.value)"
+    " FROM daily_compressions c JOIN daily_distillates USING (stream, event_id), json_each(memory_ids) m"
+    " WHERE (c.stream, c.daily_event_id) = (d.stream, d.id)"
+)
+_DAILY_EVENTS = (
+    "SELECT id, event_date, channel, sender_id, chat_id, summary, raw_tokens, created_at,"
+    f" ({_COMPRESSED_AT}) AS compressed_at, ({_MEMORY_IDS}), {POSITION}"
+    " FROM daily_events d JOIN events e USING (stream, id)"
+)
+
+
+def daily_events(
+    db: Connection,
+    *,
+    date: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    channel: str | None = None,
+    uncompressed: bool = False,
+) -> list[DailyEvent]:
+    """Daily events by day; within a day, in the order of events.
+
+    date: of this day. since, until: since <= day <= until. uncompressed: only those not yet distilled.
+    """
+    condition, values = all_of(
+        ("event_date = ?", date),
+        ("event_date >= ?", since),
+        ("event_date <= ?", until),
+        ("channel = ?", channel),
+        ("(compressed_at IS NULL) = ?", True if uncompressed else None),
+    )
+    rows = db.execute(
+        f"{_DAILY_EVENTS} WHERE {condition}"
+        " ORDER BY event_date, created_at, e.day, e.number, e.writer, e.offset, e.stream",
+        values,
+    )
+    events = [record(DailyEvent, row) for row in rows]
+    for event in events:
+        event.memory_ids.sort()
+    return events
+
+
+class JobRun(msgspec.Struct, kw_only=True):
+    """A run of a job.
+
+    period: the local day for which it was due. ts: when it ended.
+    """
+
+    id: str
+    job: str
+    period: str
+    ts: str
+    steps: list[JobStep]
+    position: LinePosition
+
+
+def job_runs(
+    db: Connection, *, job: str | None = None, period: str | None = None, limit: int | None = None
+) -> list[JobRun]:
+    """The runs of all jobs, or of one, for all periods or one, the newest first."""
+    rows = db.execute(
+        f"SELECT r.steps, r.id, r.job, r.period, r.ts, {POSITION} FROM job_runs r"
+        " JOIN events e USING (stream, id) WHERE (?1 IS NULL OR r.job = ?1)"
+        " AND (?3 IS NULL OR r.period = ?3)"
+        " ORDER BY r.ts DESC, r.period DESC, e.day DESC, e.number DESC, e.writer, e.offset DESC LIMIT ?2",
+        (job, -1 if limit is None else limit, period),
+    )
+    return [record(JobRun, row, steps=msgspec.json.decode(steps, type=list[JobStep])) for steps, *row in rows]
+
+
+def is_job_due(db: Connection, job: str, period: str, ts: str) -> bool:
+    """Whether a job has not run for a period. Nothing was missed at a time before anything happened."""
+    ran = db.execute("SELECT 1 FROM job_runs WHERE (job, period) = (?, ?)", (job, period)).fetchone()
+    return (
+        ran is None and db.execute("SELECT 1 FROM events WHERE ts < ? LIMIT 1", (ts,)).fetchone() is not None
+    )
+
+
+def skipped_steps(db: Connection, job: str, period: str) -> list[str]:
+    """Return the steps that the last run for a period left out: they are due as soon as they can be done."""
+    runs = job_runs(db, job=job, period=period, limit=1)
+    return [step.name for run in runs for step in run.steps if step.outcome == "skipped"]
+
+
+def last_extraction(db: Connection) -> str | None:
+    """When messages were distilled last; None if never."""
+    rows = db.execute("SELECT max(ts) FROM closed_extractions WHERE type = 'memories_extracted'")
+    (last,) = rows.fetchone()
+    return None if last is None else str(last)
+
+
+def last_summary(db: Connection) -> str | None:
+    """When a language model summarised a conversation last; None if never."""
+    (last,) = db.execute("SELECT max(created_at) FROM summaries WHERE is_distilled").fetchone()
+    return None if last is None else str(last)
+
+
+_AHEAD = 60
+"""Days. A store that nobody has written to for so long may be one whose clock is wrong: what a job archives
+by it stays archived, and what it keeps can be pruned next week."""
+
+_ANY_OF = """
+SELECT 1 FROM memories WHERE category IN (SELECT value FROM json_each(?)) AND archived_at IS NULL LIMIT 1
+"""
+
+_DAY = 24 * 60 * 60 * 1000
+
+_BY_OTHERS = """
+SELECT max(at) FROM (
+    SELECT max(coalesce(at, ts)) AS at FROM events WHERE type IN (
+        'message', 'session_break', 'memory_accessed', 'context_given', 'memory_deleted', 'fact_stored',
+        'fact_removed', 'source_registered', 'source_removed'
+    )
+    UNION ALL
+    SELECT max(coalesce(e.at, e.ts)) FROM memory_events t
+    JOIN events e ON (e.stream, e.id) = (t.stream, t.event_id) AND e.type = 'memory_saved'
+    WHERE t.extraction_id IS NULL
+    UNION ALL
+    SELECT max(coalesce(e.at, e.ts)) FROM core_values c
+    JOIN events e ON (e.stream, e.id) = (c.stream, c.event_id) WHERE NOT c.is_profile
+    UNION ALL
+    SELECT max(coalesce(e.at, e.ts)) FROM daily_events d
+    JOIN events e USING (stream, id) WHERE d.chat_id IS NULL
+)
+"""
+
+
+def why_clock_is_doubted(db: Connection, now: str, categories: Iterable[str]) -> str | None:
+    """Return why jobs do not prune at this time, if the clock is far ahead of what others than jobs wrote.
+
+    categories: those that jobs prune; without a memory of one there is no doubt.
+    """
+    if db.execute(_ANY_OF, (as_list([*categories]),)).fetchone() is None:
+        return None
+    (newest,) = db.execute(_BY_OTHERS).fetchone()
+    if newest is None or now <= timestamps.shifted(newest, _AHEAD * _DAY):
+        return None
+    return (
+        f"the clock says {now[:10]}, and nobody but jobs has appended since {newest[:10]}: jobs prune nothing"
+        " until somebody does, or prunes by hand"
+    )
+
+
+Counts = dict[str, int]
+"""Numbers by name, in the order of the names."""
+
+
+def count_by(db: Connection, column: str, rows: str) -> Counts:
+    """The number of rows for each value of a column; `rows` is a table, and may go on with a condition."""
+    return dict(db.execute(f"SELECT {column}, count(*) FROM {rows} GROUP BY 1 ORDER BY 1").fetchall())
+
+
+def counters(db: Connection, events_by_type: Counts) -> Counts:
+    """Counters for programs that watch a memory. They count events, so a replay gives the same.
+
+    memory.saved.count: saves, also of memories that existed or were deleted.
+    memory.retrieved.count: memories given to an agent, each as often as it was.
+    memory.extraction.success: requests to a language model whose answer became events;
+    memory.extraction.tokens: what they, merges and profiles took.
+    """
+    success, tokens = db.execute(
+        "SELECT coalesce(sum(type = 'memories_extracted'), 0), coalesce(sum(tokens_in + tokens_out), 0)"
+        " FROM closed_extractions"
+    ).fetchone()
+    (retrieved,) = db.execute("SELECT coalesce(sum(reads), 0) FROM memory_events").fetchone()
+    return {
+        "memory.saved.count": events_by_type.get("memory_saved", 0)
+        - count_rows(db, "held_events WHERE event ->> 'type' = 'memory_saved'"),
+        "memory.retrieved.count": retrieved,
+        "memory.extraction.success": success,
+        "memory.extraction.tokens": tokens,
+    }
+
+
+_TABLES = {
+    "messages": (
+        "SELECT m.stream || '/' || m.id AS key, m.id, channel, chat_id, role, type, name, content, metadata,"
+        " created_at FROM messages m ORDER BY created_at, m.day, m.number, m.writer, m.offset, m.stream"
+    ),
+    "memories": (
+        "SELECT memory_id, title, content, category, kind, importance, salience, access_count, last_accessed,"
+        " source, topic, chat_id AS chat, tags, created_at, updated_at, archived_at FROM memories"
+        " ORDER BY created_at, memory_id"
+    ),
+    "facts": (
+        "SELECT fact_id, topic_key, kind, rank, value, chat_id AS chat, source_message_id, updated_at"
+        " FROM facts ORDER BY topic_key, chat_id, kind, rank"
+    ),
+    "core_memory": (
+        "SELECT section, key, nullif(chat_id, '') AS chat, value, source, updated_at"
+        " FROM core_memory ORDER BY section, key, chat_id"
+    ),
+    "daily_events": (
+        "SELECT id, event_date, channel, sender_id, chat_id AS chat, summary, raw_tokens, created_at"
+        " FROM daily_events ORDER BY event_date, created_at, id"
+    ),
+}
+
+PLAIN_TABLES = tuple(_TABLES)
+
+
+def plain_rows(db: Connection, table: str) -> tuple[list[str], Iterator[dict[str, Any]]]:
+    """The columns of one of `PLAIN_TABLES`, and its rows by column."""
+    rows = db.execute(_TABLES[table])
+    names = [column for column, *_ in rows.description]
+    return names, (dict(zip(names, row, strict=True)) for row in rows)
