@@ -170,14 +170,14 @@ class ProviderError(MemlogError):
 
 
 def system_error(error: OSError) -> LogError:
-    """An error of the system as memlog's: its path and its reason."""
+    """Return an error of the system as memlog's: its path and its reason."""
     path = str(error.filename or "the store").encode(errors="backslashreplace").decode()
     hint = "see that it can be read and written, then try again"
     return LogError(f"{path}: {error.strerror or error}", hint=hint)
 
 
 def shown_value(value: object) -> str:
-    """A wrong value as messages show it: the beginning of its `repr`, or its type if it has none."""
+    """Return a wrong value as messages show it: the beginning of its `repr`, or its type if it has none."""
     try:
         text = repr(value)
     except Exception:  # noqa: BLE001 - the value is the caller's, and may raise anything

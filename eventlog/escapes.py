@@ -36,19 +36,19 @@ _LAST_CHARACTER = 0x10FFFF
 
 
 def is_escaped(text: str) -> bool:
-    """A quick test whether `text` may have an escape."""
+    """Return a quick test whether `text` may have an escape."""
     if "\\" in text or "%" in text or "\x1b" in text or "&" in text or _SOFT.search(text):
         return True
     return not text.isascii() and _INVISIBLE.search(text) is not None
 
 
 def unescaped(text: str) -> str:
-    """`text` without one level of escapes."""
+    """Return `text` without one level of escapes."""
     return _ESCAPE.sub(_character, text)
 
 
 def spans(text: str, plain_spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Maps rising, non-empty spans of `unescaped(text)` to spans of `text`. Removed characters belong to a
+    """Map rising, non-empty spans of `unescaped(text)` to spans of `text`. Removed characters belong to a
     span only if they lie within it.
     """
     characters = _characters(text, chain.from_iterable((start, end - 1) for start, end in plain_spans))
@@ -141,7 +141,7 @@ _T = TypeVar("_T")
 
 
 def encoded(value: object, encoder: msgspec.json.Encoder = _plain) -> bytes:
-    """`value` as JSON. Raises MemoryError."""
+    """Return `value` as JSON. Raises MemoryError."""
     return bytes(encoded_buffer(value, encoder))
 
 
@@ -153,7 +153,7 @@ def encoded_buffer(value: object, encoder: msgspec.json.Encoder) -> bytearray:
 
 
 def with_crc(body: bytes) -> bytes:
-    """An object with its crc as the last member; `body` lacks the closing brace."""
+    """Return an object with its crc as the last member; `body` lacks the closing brace."""
     return body + b',"crc":"%08x"}' % zlib.crc32(body)
 
 
@@ -163,7 +163,7 @@ def has_its_crc(line: bytes) -> bool:
 
 
 def decoded(line: bytes | bytearray, kind: type[_T]) -> _T | None:
-    """The value of a line of JSON; None if it is torn, of another kind or too deep."""
+    """Return the value of a line of JSON; None if it is torn, of another kind or too deep."""
     try:
         return msgspec.json.decode(line, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -71,7 +71,7 @@ class ConversationEvent(Event):
 
 
 def tag_of(event: Event | type[Event]) -> str:
-    """The name of an event's type in the log."""
+    """Return the name of an event's type in the log."""
     return str(event.__struct_config__.tag)
 
 
@@ -575,7 +575,7 @@ OnStored = Callable[[Sequence[Position]], None]
 
 
 def compared(position: Position, content: bytes, known: KnownId | None) -> Position:
-    """`position` with what follows from an id in use. content: the event's content hash."""
+    """Return `position` with what follows from an id in use. content: the event's content hash."""
     if known is None:
         return position
     if known.holder is None:

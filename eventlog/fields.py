@@ -137,13 +137,13 @@ class Field(msgspec.Struct, frozen=True):
 
 @cache
 def fields_of(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
-    """The fields of a struct, in their order, as adapters need them."""
+    """Return the fields of a struct, in their order, as adapters need them."""
     hints = get_type_hints(struct, include_extras=True)
     return tuple(_described(each, hints[each.name]) for each in msgspec.structs.fields(struct))
 
 
 def choices_of(hint: Any) -> tuple[str, ...]:  # noqa: ANN401
-    """All values of a type, or of the members of its list; empty where they are not listed."""
+    """Return all values of a type, or of the members of its list; empty where they are not listed."""
     if get_origin(hint) is Literal:
         return get_args(hint)
     return tuple(choice for member in get_args(hint) for choice in choices_of(member))
@@ -175,7 +175,9 @@ def _described(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: A
 
 
 def _taken_apart(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
-    """A type without None and annotations, the annotations, the outer ones first, and whether None is one."""
+    """Return a type without None and annotations, the annotations, the outer ones first, and whether None
+    is one.
+    """
     marks: list[Any] = []
     is_optional = False
     while True:
@@ -260,7 +262,9 @@ class Chat(tuple[str, str]):
 
     @classmethod
     def of(cls, name: ChatName) -> Self:
-        """The chat of an argument. Raises BadInput unless it is a pair of names or like `telegram:7`."""
+        """Return the chat of an argument. Raises BadInput unless it is a pair of names or like
+        `telegram:7`.
+        """
         if isinstance(name, cls):
             return name
         match name.split(":", 1) if isinstance(name, str) else name:

@@ -156,12 +156,12 @@ _READ_AS = {"decision": "decisions"}
 
 
 def read_as(name: str) -> str:
-    """The category that a name means: `decisions` for `decision`; any other name means itself."""
+    """Return the category that a name means: `decisions` for `decision`; any other name means itself."""
     return _READ_AS.get(name, name)
 
 
 def behaves_as(name: str) -> str:
-    """The category of the table that `name` behaves as: `other` if it is unknown."""
+    """Return the category of the table that `name` behaves as: `other` if it is unknown."""
     known = read_as(name)
     return known if known in CATEGORIES else OTHER
 
@@ -178,12 +178,12 @@ def known_category(name: str) -> str:
 
 
 def rates_by_category(rates: dict[str, float]) -> dict[str, float]:
-    """`rates` by category; a category's own name wins over other names for it."""
+    """Return `rates` by category; a category's own name wins over other names for it."""
     return {read_as(name): rate for name, rate in rates.items()} | {
         name: rate for name, rate in rates.items() if read_as(name) == name
     }
 
 
 def rate_of(rates: dict[str, float], category: str) -> float:
-    """The factor of a decay for a category: its rate, or that of `other` if it is unknown, or 1."""
+    """Return the factor of a decay for a category: its rate, or that of `other` if it is unknown, or 1."""
     return rates.get(category, 1.0 if category in CATEGORIES else rates.get(OTHER, 1.0))

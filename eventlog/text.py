@@ -17,7 +17,7 @@ _PUNCTUATION = r"""!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~"""
 
 
 def pieces(text: str, size: int = PIECE) -> Iterator[str]:
-    """`text` in pieces of at most `size` characters, split at `break_before`."""
+    """Yield `text` in pieces of at most `size` characters, split at `break_before`."""
     start = 0
     while len(text) - start > size:
         end = break_before(text, start, start + size)
@@ -27,7 +27,7 @@ def pieces(text: str, size: int = PIECE) -> Iterator[str]:
 
 
 def break_before(text: str, start: int, limit: int) -> int:
-    """The index after the last space or newline from `start` to `limit`, else after the last ASCII
+    """Return the index after the last space or newline from `start` to `limit`, else after the last ASCII
     punctuation; `limit` without either.
     """
     for marks in (" \n", _PUNCTUATION):
@@ -38,18 +38,18 @@ def break_before(text: str, start: int, limit: int) -> int:
 
 
 def nfkc(text: str) -> str:
-    """`text` in Unicode normal form NFKC."""
+    """Return `text` in Unicode normal form NFKC."""
     return text if text.isascii() else _composed(text, "NFKD", "NFKC")
 
 
 def nfc(text: str) -> str:
-    """`text` in Unicode normal form NFC."""
+    """Return `text` in Unicode normal form NFC."""
     return text if text.isascii() else _composed(text, "NFD", "NFC")
 
 
 def same_width(text: str) -> str:
-    """`text` in NFC, with its full-width and half-width forms as the usual ones; superscripts and circled
-    numbers stay.
+    """Return `text` in NFC, with its full-width and half-width forms as the usual ones; superscripts and
+    circled numbers stay.
     """
     if text.isascii():
         return text
@@ -58,7 +58,7 @@ def same_width(text: str) -> str:
 
 
 def equivalents(text: str) -> list[str]:
-    """The canonical forms of a text that people use for it, the text itself first."""
+    """Return the canonical forms of a text that people use for it, the text itself first."""
     return list(dict.fromkeys((text, nfc(text), unicodedata.normalize("NFD", text))))
 
 
@@ -72,7 +72,7 @@ def _composed(text: str, decomposed: _Form, composed: _Form) -> str:
 
 
 def _marks_in_order(text: str, form: _Form) -> str:
-    """A text with the same composed form, without long unordered runs of combining marks."""
+    """Return a text with the same composed form, without long unordered runs of combining marks."""
     if not any(map(_begins_with_mark, text[::_RUN])):
         return text
     decomposed = "".join(unicodedata.normalize(form, letter) for letter in text)

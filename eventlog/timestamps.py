@@ -17,7 +17,7 @@ LAST = "9999-12-31T23:59:59.999Z"
 
 
 def now() -> str:
-    """The current time."""
+    """Return the current time."""
     seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
     return f"{_whole_second(seconds)}.{nanoseconds // 1_000_000:03d}Z"
 
@@ -28,7 +28,7 @@ def _whole_second(seconds: int) -> str:
 
 
 def today() -> str:
-    """The current UTC date: 2026-02-24."""
+    """Return the current UTC date: 2026-02-24."""
     return now()[:10]
 
 
@@ -38,7 +38,8 @@ def is_written_form(text: str) -> bool:
 
 
 def normalised(text: str, *, naive_is_utc: bool) -> str:
-    """An RFC 3339 time of any offset and precision, in memlog's form. Drops digits beyond the millisecond.
+    """Return an RFC 3339 time of any offset and precision, in memlog's form. Drops digits beyond the
+    millisecond.
 
     A leap second (23:59:60 UTC) is the last millisecond of the second before, as days have no other place.
 
@@ -65,12 +66,12 @@ def normalised(text: str, *, naive_is_utc: bool) -> str:
 
 
 def as_text(moment: datetime) -> str:
-    """A datetime as RFC 3339; without an offset it is UTC."""
+    """Return a datetime as RFC 3339; without an offset it is UTC."""
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
 
 
 def of_day_or_time(text: str, zone: tzinfo | None = UTC, *, is_end: bool = False) -> str:
-    """A day, as its first moment, or a time in RFC 3339, which may lack its offset. Raises ValueError.
+    """Return a day, as its first moment, or a time in RFC 3339, which may lack its offset. Raises ValueError.
 
     zone: of days, and of times without an offset; None is the system's.
     is_end: a day is the first moment after it.
@@ -88,7 +89,7 @@ def of_day_or_time(text: str, zone: tzinfo | None = UTC, *, is_end: bool = False
 
 
 def of_seconds(seconds: float) -> str:
-    """Seconds since 1970 as a time. Raises ValueError outside the years 1 to 9999."""
+    """Return seconds since 1970 as a time. Raises ValueError outside the years 1 to 9999."""
     try:
         return _written(datetime(1970, 1, 1) + timedelta(seconds=seconds))
     except OverflowError as error:
@@ -96,7 +97,9 @@ def of_seconds(seconds: float) -> str:
 
 
 def in_zone(text: str, zone: tzinfo | None) -> datetime:
-    """A time in memlog's form as a time in a zone; None is the system's. Raises ValueError, OverflowError."""
+    """Return a time in memlog's form as a time in a zone; None is the system's. Raises ValueError,
+    OverflowError.
+    """
     return datetime.fromisoformat(text).astimezone(zone)
 
 
@@ -110,7 +113,7 @@ def zone_name(moment: datetime) -> str:
 
 
 def day(text: str) -> str:
-    """`text` itself. Raises ValueError unless it is a date such as 2026-02-24."""
+    """Return `text` itself. Raises ValueError unless it is a date such as 2026-02-24."""
     if not re.fullmatch(r"(?a)\d{4}-\d\d-\d\d", text):
         raise ValueError(f"{text!r} is no day such as 2026-02-24")
     try:
@@ -121,7 +124,7 @@ def day(text: str) -> str:
 
 
 def shifted(text: str, milliseconds: int) -> str:
-    """A time shifted by milliseconds, at most LAST; an impossible date is returned as it is."""
+    """Return a time shifted by milliseconds, at most LAST; an impossible date is returned as it is."""
     try:
         moment = datetime.fromisoformat(text.removesuffix("Z")) + timedelta(milliseconds=milliseconds)
     except OverflowError:

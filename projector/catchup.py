@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 
 
 def projection_id(sizes: ChunkSizes) -> str:
-    """A hash over all that shapes rows beside the log, 16 hex digits. Another one is another read model."""
+    """Return a hash over all that shapes rows beside the log, 16 hex digits. Another one is another read
+    model.
+    """
     shapes = (
         *schema.statements(),
         f"line {decode.VERSION}, upcast {upcast.VERSION}, handlers {subjects.VERSION}",
@@ -65,7 +67,7 @@ def store_projection_id(db: Connection, sizes: ChunkSizes) -> None:
 
 
 def stored_projection_id(db: Connection) -> str | None:
-    """The projection id that a read model was made with."""
+    """Return the projection id that a read model was made with."""
     row = db.execute("SELECT value FROM meta WHERE name = 'projection_id'").fetchone()
     return row[0] if row else None
 
@@ -161,7 +163,7 @@ def catch_up(
 
 
 def watermarks_of(log: Path) -> "Watermarks":
-    """The watermarks of the store of a log."""
+    """Return the watermarks of the store of a log."""
     from memlog.eventlog.log.watermarks import Watermarks
 
     return Watermarks(log.parent)
@@ -211,7 +213,7 @@ def _refusal(stream: str, error: OSError) -> str:
 
 
 def unread_bytes(db: Connection, log: Path) -> int:
-    """How far the read model is behind the log."""
+    """Return how far the read model is behind the log."""
     known = checkpoints.load_all(db)
     return sum(
         max(0, segment.status().st_size - known.get(segment.key, NOTHING_READ).offset)
@@ -220,7 +222,7 @@ def unread_bytes(db: Connection, log: Path) -> int:
 
 
 def unread_lines(db: Connection, log: Path) -> int:
-    """How many lines of the log the read model is behind; one that has no end yet is none."""
+    """Return how many lines of the log the read model is behind; one that has no end yet is none."""
     known = checkpoints.load_all(db)
     count = 0
     for segment in segments_of(log)[0]:
@@ -231,7 +233,9 @@ def unread_lines(db: Connection, log: Path) -> int:
 
 
 def rewritten_streams(db: Connection, log: Path) -> list[str]:
-    """The streams that the next read replays, since a segment has other bytes than were read, or is gone."""
+    """Return the streams that the next read replays, since a segment has other bytes than were read, or is
+    gone.
+    """
     known = checkpoints.load_all(db)
     found = [
         segment.stream
@@ -318,7 +322,7 @@ class _Reader(msgspec.Struct):
 
 
 def _whole(segment: Segment, bounds: Bounds | None) -> Stretch:
-    """All that is to be read of a segment."""
+    """Return all that is to be read of a segment."""
     if bounds is not None:
         # A tail of the newest is never projected: one that stands at the bound is what is left of a cut line.
         return Stretch(segment, bounds.get(segment.key, 0), not segment.is_newest)
@@ -328,7 +332,7 @@ def _whole(segment: Segment, bounds: Bounds | None) -> Stretch:
 def _unread(
     log: Path, segments: list[Segment], known: dict[tuple[str, str], Checkpoint], bounds: Bounds | None
 ) -> dict[str, list[Stretch]]:
-    """What is new, or gone, by stream. known: the checkpoints of the streams of `segments`."""
+    """Return what is new, or gone, by stream. known: the checkpoints of the streams of `segments`."""
     work: defaultdict[str, list[Stretch]] = defaultdict(list)
     for segment in segments:
         stretch = _new_in(segment, known.pop(segment.key, NOTHING_READ), bounds)
@@ -342,7 +346,7 @@ def _unread(
 
 
 def _new_in(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> Stretch | None:
-    """What is to be read of a segment; None where a look at its status shows that nothing is."""
+    """Return what is to be read of a segment; None where a look at its status shows that nothing is."""
     if bounds is not None:
         stretch = _whole(segment, bounds)
         return stretch if checkpoint.offset < (stretch.end or 0) else None
@@ -354,7 +358,7 @@ def _new_in(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> 
 
 
 def _gone(segment: Segment) -> Stretch:
-    """Reading it finds that it is gone, and has its stream replayed."""
+    """Return the whole range of a missing segment: who reads it replays the stream."""
     return Stretch(segment, None, True)
 
 

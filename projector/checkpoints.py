@@ -27,11 +27,11 @@ class FileHints(Struct, frozen=True):
 
     @classmethod
     def of(cls, status: os.stat_result) -> "FileHints":
-        """Those of a file."""
+        """Return those of a file."""
         return cls(status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
 
     def up_to(self, end: int | None) -> "FileHints":
-        """The hints of a file that was read up to `end`: the rest is growth."""
+        """Return the hints of a file that was read up to `end`: the rest is growth."""
         return self if end is None or end >= self.size else replace(self, size=end)
 
 
@@ -89,7 +89,7 @@ _COLUMNS = "lines, is_open, offset, tail, chain, rest, size, inode, mtime_ns, ct
 
 
 def load_all(db: Connection, streams: Collection[str] | None = None) -> dict[tuple[str, str], Checkpoint]:
-    """The checkpoints of `streams`, or of all, by (stream, segment)."""
+    """Return the checkpoints of `streams`, or of all, by (stream, segment)."""
     where = "" if streams is None else "WHERE stream IN (SELECT value FROM json_each(?))"
     values = () if streams is None else (as_list(streams),)
     rows = db.execute(f"SELECT stream, segment, {_COLUMNS} FROM checkpoints {where}", values)
@@ -97,7 +97,7 @@ def load_all(db: Connection, streams: Collection[str] | None = None) -> dict[tup
 
 
 def load(db: Connection, segment: Segment) -> Checkpoint:
-    """The checkpoint of one segment."""
+    """Return the checkpoint of one segment."""
     row = db.execute(
         f"SELECT {_COLUMNS} FROM checkpoints WHERE stream = ? AND segment = ?",
         segment.key,
@@ -117,7 +117,8 @@ def save(db: Connection, segment: Segment, checkpoint: Checkpoint) -> None:
 
 @contextmanager
 def following(db: Connection, segment: Segment, fd: int) -> Iterator[None]:
-    """A context that overwrites bytes of the open segment of which no row is made: its checkpoint follows.
+    """Return a context that overwrites bytes of the open segment of which no row is made: its checkpoint
+    follows.
 
     A checkpoint that did not hold before does not hold afterwards. Within the caller's transaction.
     """
@@ -146,11 +147,13 @@ class Stretch(NamedTuple):
     tail_is_a_line: bool
 
     def end_behind(self, offset: int) -> int | None:
-        """Where to stop reading that begins at `offset`: another projector may have passed `end` since."""
+        """Return where to stop reading that begins at `offset`: another projector may have passed `end`
+        since.
+        """
         return None if self.end is None else max(self.end, offset)
 
     def unread(self, fd: int, checkpoint: Checkpoint) -> Iterator[Line]:
-        """The lines behind a checkpoint, of the open segment."""
+        """Return the lines behind a checkpoint, of the open segment."""
         offset, number = checkpoint.offset, checkpoint.lines + 1
         end, tail_is_a_line = self.end_behind(offset), self.tail_is_a_line
         return read_lines(fd, offset, end=end, number=number, tail_is_a_line=tail_is_a_line)
@@ -173,7 +176,7 @@ class Tally(msgspec.Struct):
 
 
 def as_it_stands(segment: Segment, size: int) -> Stretch:
-    """What a segment of `size` bytes holds now.
+    """Return what a segment of `size` bytes holds now.
 
     No more of the newest: a reader that followed its writers would end after them. An older one is read to
     its end, since only there a tail without newline is a line.
@@ -187,7 +190,7 @@ class HistoryChanged(Exception):
 
 @contextmanager
 def opened_segment(segment: Segment) -> Iterator[int]:
-    """A descriptor that reads a segment.
+    """Yield a descriptor that reads a segment.
 
     Raises:
         HistoryChanged: it is gone.

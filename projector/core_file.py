@@ -43,7 +43,7 @@ def write(path: Path, data: bytes) -> None:
 
 
 def read(path: Path) -> bytes | None:
-    """The bytes of a file; None if it is missing. A link is not followed, a pipe not waited for.
+    """Return the bytes of a file; None if it is missing. A link is not followed, a pipe not waited for.
 
     Raises:
         OSError: it cannot be read; FileExistsError: something else than a file has its name.
@@ -66,7 +66,7 @@ Sections = dict[str, dict[str, str]]
 
 
 def core_memory(db: Connection) -> Sections:
-    """The core memory of the store's own scope, its keys in order."""
+    """Return the core memory of the store's own scope, its keys in order."""
     sections: Sections = {"user": {}, "agent": {}}
     rows = db.execute("SELECT section, key, value FROM core_memory WHERE chat_id = '' ORDER BY section, key")
     for section, key, value in rows:
@@ -110,7 +110,7 @@ class CoreView:
         return is_equal
 
     def state(self) -> list[tuple[int, ...]]:
-        """The versions of its files; see `file_version`."""
+        """Return the versions of its files; see `file_version`."""
         return [file_version(status_at(path)) for path in (self.path, self._written)]
 
     def bring_up(self, db: Connection) -> str | None:
@@ -133,7 +133,8 @@ class CoreView:
         return None
 
     def read(self) -> Shown | None:
-        """The view and its text before a change by hand, which is not noted again; None without a view.
+        """Return the view and its text before a change by hand, which is not noted again; None without a
+        view.
 
         Raises:
             Busy: a projector held the lock for too long.

@@ -69,7 +69,9 @@ def fold_segment(
 
 
 def _why_changed(segment: Segment, checkpoint: Checkpoint, fd: int, hints: FileHints) -> str:
-    """A file sync brings a file in parts; where the first part ended inside a line, that is no loss."""
+    """Return a file sync brings a file in parts; where the first part ended inside a line, that is no
+    loss.
+    """
     if hints.size > checkpoint.offset and checkpoint.fingerprint.matches(fd):
         return f"more of {segment.name.filename} has arrived"
     return f"{segment.name.filename} was rewritten"
@@ -104,7 +106,7 @@ def _fold(
 
 
 def _decoded(segment: Segment, lines: Iterable[Line]) -> tuple[list[Placed], list[LogEntry]]:
-    """The events of lines, and the lines that hold none and are not blank."""
+    """Return the events of lines, and the lines that hold none and are not blank."""
     decoded, bad = [], []
     for entry in filter(None, (entry_of(segment, line) for line in lines)):
         if isinstance(entry.event, BadLine):
@@ -115,7 +117,7 @@ def _decoded(segment: Segment, lines: Iterable[Line]) -> tuple[list[Placed], lis
 
 
 def placed_event(entry: LogEntry, event: Event) -> Placed:
-    """The event of an entry."""
+    """Return the event of an entry."""
     segment, line = entry.segment, entry.line
     assert event.id is not None  # decoding has seen to both
     assert event.ts is not None
@@ -125,7 +127,7 @@ def placed_event(entry: LogEntry, event: Event) -> Placed:
 
 
 def _unrecorded(db: Connection, decoded: list[Placed]) -> list[Redaction]:
-    """The redactions without rows: in a replay all have them before anything is folded."""
+    """Return the redactions without rows: in a replay all have them before anything is folded."""
     return [
         (placed, placed.event)
         for placed in decoded
@@ -145,7 +147,7 @@ def _is_recorded(db: Connection, placed: Placed, redaction: Redacted) -> bool:
 def _redacted(
     db: Connection, segment: Segment, ids: Collection[str], redactions: list[Redaction]
 ) -> set[str]:
-    """Which of `ids`, those of a batch, are to be left out.
+    """Return which of `ids`, those of a batch, are to be left out.
 
     redactions: those of the batch that have no rows yet.
 
@@ -164,7 +166,7 @@ def _redacted(
 
 
 def _first_projected(db: Connection, stream: str, ids: list[str]) -> str | None:
-    """The first of `ids` that the read model still shows, as an event or as a quarantined line.
+    """Return the first of `ids` that the read model still shows, as an event or as a quarantined line.
 
     Ids that were redacted before are passed over: a redaction that is redacted stays. A conflict has the id
     of an event.
@@ -190,7 +192,7 @@ def _holds_any(db: Connection, table: Literal["redactions", "events"], stream: s
 
 
 def _standing(db: Connection, stream: str, decoded: list[Placed]) -> dict[str, tuple[_Place, bytes]]:
-    """The projected events whose ids `decoded` repeats: position and content hash by id."""
+    """Return the projected events whose ids `decoded` repeats: position and content hash by id."""
     rows = db.execute(
         "SELECT id, content_sha256, day, number, writer, offset FROM events"
         " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",
@@ -202,7 +204,7 @@ def _standing(db: Connection, stream: str, decoded: list[Placed]) -> dict[str, t
 def _sorted_out(
     db: Connection, segment: Segment, decoded: list[Placed]
 ) -> tuple[list[Placed], list[Placed], list[Placed]]:
-    """Accepted events, duplicates, conflicts: of the lines with one id the earliest position is the event."""
+    """Return accepted events, duplicates and conflicts: of lines with one id the earliest is the event."""
     accepted: list[Placed] = []
     duplicates: list[Placed] = []
     conflicts: list[Placed] = []
@@ -269,7 +271,7 @@ def _record_nuls(db: Connection, segment: Segment, lines: list[Line]) -> int:
 
 
 def record_redactions(db: Connection, redactions: Iterable[Redaction]) -> None:
-    """A row for each target of each line, since also a line that repeats or contradicts another counts."""
+    """Write a row for each target of each line: a line that repeats or contradicts another counts, too."""
     db.executemany(
         "INSERT OR IGNORE INTO redactions (stream, target_id, id, reason, ts, segment, offset)"
         " VALUES (?, ?, ?, nullif(?, 0), ?, ?, ?)",
@@ -338,7 +340,7 @@ def replay_stream(db: Connection, stream: str, stretches: list[Stretch], sizes: 
 
 
 def _read_before(db: Connection, segment: Segment) -> Checkpoint:
-    """The checkpoint of a segment; NOTHING_READ where the bytes before it have changed."""
+    """Return the checkpoint of a segment; NOTHING_READ where the bytes before it have changed."""
     checkpoint = checkpoints.load(db, segment)
     with opened_segment(segment) as fd:
         holds = checkpoint.still_holds(segment, fd, FileHints.of(disk.status(fd)))

@@ -50,7 +50,7 @@ class Generations:
         self._known: tuple[tuple[int, ...], Path | None] | None = None
 
     def current(self) -> Path | None:
-        """The live generation, if any."""
+        """Return the live generation, if any."""
         named = self._named()
         while named is not None and not is_regular(named):
             # Two others may have taken its place since its name was read.
@@ -61,7 +61,8 @@ class Generations:
         return named
 
     def _named(self) -> Path | None:
-        """The file that CURRENT names, which may be missing; None if it names no generation, or is a link.
+        """Return the file that CURRENT names, which may be missing; None if it names no generation, or is a
+        link.
 
         CURRENT is read again once it is another file: every step of a catch-up asks.
         """
@@ -79,7 +80,7 @@ class Generations:
         return path if path.parent == self.folder and path.suffix == ".db" else None
 
     def why_none(self) -> str:
-        """Why there is no live generation."""
+        """Return why there is no live generation."""
         is_missing = status_at(self._current) is None
         return "there was no read model" if is_missing else "model/CURRENT pointed to no valid read model"
 
@@ -88,7 +89,7 @@ class Generations:
         make_path(self.folder)
 
     def new_file(self) -> Path:
-        """An empty file of a name that was never used, readable for its owner alone.
+        """Return an empty file of a name that was never used, readable for its owner alone.
 
         SQLite's side files take its permissions.
         """
@@ -98,7 +99,7 @@ class Generations:
         return path
 
     def scratch(self) -> AbstractContextManager[Connection]:
-        """A context with an empty database that only this process sees; nothing of it is left.
+        """Return a context with an empty database that only this process sees; nothing of it is left.
 
         Its file loses its name before anything is written to it. A kill just before that leaves an empty
         file, which the next build removes.
@@ -323,7 +324,7 @@ class Projector:
         raise DatabaseError("the read model was replaced again and again", hint="try again")
 
     def live(self, *, read_only: bool = False) -> Connection:
-        """The connection to the live generation; `read_only` in a folder that cannot be written.
+        """Return the connection to the live generation; `read_only` in a folder that cannot be written.
 
         Where there is no room for the files that SQLite needs to write, it is read as it is (`frozen`).
 
@@ -348,7 +349,7 @@ class Projector:
                     raise
 
     def why_unusable(self) -> str | None:
-        """Why the live generation cannot be read on; None where it can."""
+        """Return why the live generation cannot be read on; None where it can."""
         try:
             db = self.live()
             with wrapped("the read model"):
@@ -412,7 +413,7 @@ class Projector:
 
     @contextmanager
     def _turn(self, lock_timeout: float, db: Connection | None = None) -> Iterator[None]:
-        """One write transaction on the live generation, under the projector lock.
+        """Yield one write transaction on the live generation, under the projector lock.
 
         db: the connection to it by which all was read that is written now, if it may have been closed.
         """
@@ -427,7 +428,7 @@ class Projector:
 
     @contextmanager
     def _locked(self, timeout: float) -> Iterator[None]:
-        """The projector lock. timeout: for other processes; a thread of this one is waited for."""
+        """Yield the projector lock. timeout: for other processes; a thread of this one is waited for."""
         with locked(self._lock, "the read model", timeout, is_held_here=lambda: self._lock in _held_here):
             _held_here.add(self._lock)
             try:

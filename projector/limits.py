@@ -62,14 +62,14 @@ def have_room(*names: str | None) -> bool:
 
 
 def entries(said: ev.FactStored) -> list[str]:
-    """The entries of a list that become facts, from its first rank on."""
+    """Return the entries of a list that become facts, from its first rank on."""
     names = sum(map(len, [said.id or "", *_members(said, _NAMES)]))
     most = max(1, LONGEST_LIST * LONGEST_NAMES // max(names, LONGEST_NAMES))
     return [said.value, *(said.rest or ())][:most]
 
 
 def why_plain(event: Event) -> Reason | None:
-    """Why the texts of an event are indexed plainly, or a list in part, if they are."""
+    """Return why the texts of an event are indexed plainly, or a list in part, if they are."""
     if not isinstance(event, _SEARCHED):
         return None
     rest = event.rest or () if isinstance(event, ev.FactStored) else ()
@@ -95,7 +95,7 @@ _inherited: set[_FileId] = set()
 
 @cache
 def connection_type(binding: ModuleType) -> type[sqlite3.Connection]:
-    """The binding's connections, which are no longer remembered once they are closed."""
+    """Return the binding's connections, which are no longer remembered once they are closed."""
     base: type[sqlite3.Connection] = binding.Connection
 
     class Connection(base):  # type: ignore[valid-type,misc]

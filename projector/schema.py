@@ -22,17 +22,17 @@ class TableSchema(msgspec.Struct, frozen=True):
 
 @cache
 def schema() -> str:
-    """The SQL text of schema.sql, with its comments."""
+    """Return the SQL text of schema.sql, with its comments."""
     return Path(__file__).with_name("schema.sql").read_bytes().decode()
 
 
 def statements() -> tuple[str, ...]:
-    """The SQL statements of schema.sql, each on one line, without comments."""
+    """Return the SQL statements of schema.sql, each on one line, without comments."""
     return _split(schema())
 
 
 def tables() -> dict[str, TableSchema]:
-    """The tables of schema.sql by name, in its order, but for the virtual ones."""
+    """Return the tables of schema.sql by name, in its order, but for the virtual ones."""
     return _described(statements())
 
 
@@ -60,7 +60,7 @@ def _split(sql: str) -> tuple[str, ...]:
 
 @cache
 def _described(statements: tuple[str, ...]) -> dict[str, TableSchema]:
-    """What SQLite makes of each CREATE TABLE."""
+    """Return what SQLite makes of each CREATE TABLE."""
     with closing(connect(None, "bulk")) as db:
         for statement in statements:
             if statement.startswith("CREATE TABLE "):

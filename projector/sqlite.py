@@ -79,7 +79,7 @@ _PRAGMAS: dict[Mode, tuple[str, ...]] = {
 
 @cache
 def binding() -> ModuleType:
-    """The SQLite module that is used.
+    """Return the SQLite module that is used.
 
     Raises:
         DatabaseError: none here is 3.40 or newer.
@@ -96,17 +96,17 @@ def binding() -> ModuleType:
 
 @cache
 def error_types() -> tuple[type[Exception], ...]:
-    """What the binding raises; `sqlite3.Error` alone is not a base of pysqlite3's."""
+    """Return what the binding raises; `sqlite3.Error` alone is not a base of pysqlite3's."""
     return (binding().Error,)
 
 
 def described() -> str:
-    """The binding and its SQLite: `pysqlite3 3.53.4`."""
+    """Return the binding and its SQLite: `pysqlite3 3.53.4`."""
     return f"{binding().__name__} {binding().sqlite_version}"
 
 
 def why_no_vectors() -> str | None:
-    """Why vector search cannot work with this SQLite; None if it can."""
+    """Return why vector search cannot work with this SQLite; None if it can."""
     if not _loads_extensions(binding()):
         return f"{described()} cannot load extensions; pysqlite3 and sqlean.py can"
     path = _vec0_path()
@@ -114,7 +114,7 @@ def why_no_vectors() -> str | None:
 
 
 def vec_version(db: Connection) -> str | None:
-    """The version of sqlite-vec; None if vector search cannot work."""
+    """Return the version of sqlite-vec; None if vector search cannot work."""
     if why_no_vectors() is not None:
         return None
     (version,) = db.execute("SELECT vec_version()").fetchone()
@@ -173,7 +173,7 @@ def _connected(path: Path | None, mode: Mode) -> Connection:
 
 
 def _why_no_side_file(path: Path) -> str | None:
-    """Why the file system has no room for one more file beside the database; None if it has."""
+    """Return why the file system has no room for one more file beside the database; None if it has."""
     # Zeros, which SQLite takes for no journal whatever the name: a kill may leave them.
     probe = path.with_name(f"{path.name}-journal")
     try:
@@ -250,7 +250,7 @@ def _is_damage(error: Exception) -> bool:
 
 
 def required_row(rows: sqlite3.Cursor) -> tuple[Any, ...]:
-    """The first row of a query that has one in every sound read model.
+    """Return the first row of a query that has one in every sound read model.
 
     Raises:
         DatabaseError: the query has no row, so an index or a table is damaged; its code is DAMAGED.
@@ -262,7 +262,7 @@ def required_row(rows: sqlite3.Cursor) -> tuple[Any, ...]:
 
 
 def count_rows(db: Connection, rows: str) -> int:
-    """How many rows a table has; `rows` may go on with a condition."""
+    """Return how many rows a table has; `rows` may go on with a condition."""
     (count,) = db.execute(f"SELECT count(*) FROM {rows}").fetchone()
     return int(count)
 
@@ -276,7 +276,9 @@ def remove_database(path: Path) -> None:
 
 @contextmanager
 def transaction(db: Connection, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE") -> Iterator[None]:
-    """One transaction: committed at the end, rolled back on any error. A read may be part of another one."""
+    """Yield one transaction: committed at the end, rolled back on any error. A read may be part of another
+    one.
+    """
     if kind == "DEFERRED" and db.in_transaction:
         yield
         return
@@ -330,7 +332,7 @@ def _load_vec0(db: Connection) -> None:
 
 @cache
 def _vec0_path() -> Path | None:
-    """The extension's path. Importing sqlite_vec to ask for it would import numpy (130 ms)."""
+    """Return the extension's path. Importing sqlite_vec to ask for it would import numpy (130 ms)."""
     spec = find_spec("sqlite_vec")
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -342,7 +344,9 @@ Row = dict[str, Any]
 
 
 def as_list(values: Collection[Any]) -> str:
-    """A parameter for `json_each`. `json.dumps` takes four times as long, and lets no other thread run."""
+    """Return a parameter for `json_each`. `json.dumps` takes four times as long, and lets no other thread
+    run.
+    """
     return msgspec.json.encode(values).decode()
 
 

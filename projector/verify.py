@@ -59,7 +59,7 @@ _WHERE_AND_WHEN_APPENDED = {
 
 
 def dump(db: Connection, *, content: bool = False) -> Iterator[str]:
-    """Every table as its name and then a row a line: a JSON object of its columns.
+    """Yield every table as its name and then a row a line: a JSON object of its columns.
 
     content: leave out where events stand and when they were appended, and order rows by what is left.
     """
@@ -96,7 +96,7 @@ _ENTRIES = {
 
 
 def fulltext_digest(db: Connection) -> str:
-    """A hash over the full text, in hex.
+    """Return a hash over the full text, in hex.
 
     It covers every word with its place in which message or memory, the length of each entry, and the totals
     that ranking divides by (which alone show some wrong deletes). It is the sum of the hashes of all rows, so

@@ -58,7 +58,8 @@ AND (t.channel IS NULL OR ({_PLACE}) > ({_THROUGH}))
 
 
 def buffers(db: Connection, chat: Chat | None = None) -> Iterator[Buffer]:
-    """The buffers of all chats, or of one, without empty ones; what a program says as the system is in none.
+    """Yield the buffers of all chats, or of one, without empty ones; what a program says as the system is in
+    none.
 
     An `extraction_completed` of another program covers all messages up to the one that it names; a
     `memories_extracted` covers those that it lists.
@@ -103,7 +104,9 @@ class Unsummarised(msgspec.Struct):
 
 
 def chats_with_news(db: Connection, since: int) -> tuple[list[Chat], int]:
-    """The chats with messages behind the number `since`, and the last number. A rebuild numbers anew."""
+    """Return the chats with messages behind the number `since`, and the last number. A rebuild numbers
+    anew.
+    """
     (last,) = db.execute("SELECT coalesce(max(message_no), 0) FROM messages").fetchone()
     rows = db.execute(
         "SELECT DISTINCT channel, chat_id FROM messages WHERE message_no > ? ORDER BY channel, chat_id",
@@ -113,7 +116,7 @@ def chats_with_news(db: Connection, since: int) -> tuple[list[Chat], int]:
 
 
 def stretches(db: Connection, chat: Chat) -> list[Unsummarised]:
-    """The stretches of a chat, without empty ones."""
+    """Return the stretches of a chat, without empty ones."""
     rows = db.execute(
         "SELECT to_message_id, content FROM summaries WHERE channel = ? AND chat_id = ?"
         " AND to_message_id IS NOT NULL ORDER BY created_at",

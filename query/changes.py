@@ -152,7 +152,7 @@ def _have_one_subject(words: Sequence[str], subject: Sequence[str]) -> bool:
 
 @cache
 def _phrases(member: str) -> Phrases:
-    """The phrases of a member of `ChangeWords` in all languages."""
+    """Return the phrases of a member of `ChangeWords` in all languages."""
     tables = (getattr(each.changes, member) for each in language_files.languages("changes").values())
     return Phrases(phrase for table in tables for phrase in language_files.phrases(spaced(table)))
 
@@ -175,7 +175,7 @@ def _without_quotes(text: str) -> str:
 
 
 def _cover(db: Connection, terms: Sequence[str], older: str) -> float:
-    """How many words of a text a memory has, by their rarity, times the root of their number."""
+    """Return how many words of a text a memory has, by their rarity, times the root of their number."""
     (rows,) = db.execute("SELECT count(*) FROM memory_chunks_fts").fetchone()
     whole = had = 0.0
     for term in terms:
@@ -191,7 +191,7 @@ def _cover(db: Connection, terms: Sequence[str], older: str) -> float:
 
 
 def _nearest(db: Connection, memory: _DatedText) -> str | None:
-    """The id of the other memory that is nearest in meaning; without a vector, by its words."""
+    """Return the id of the other memory that is nearest in meaning; without a vector, by its words."""
     found = _by_meaning(db, memory) or _by_words(db, memory)
     return next((name for name in found if name != memory.memory_id), None)
 

@@ -76,7 +76,7 @@ ORDER BY is_waiting DESC, is_open DESC, ts DESC, extraction_id DESC, number
 
 
 def conflicts(db: Connection, log: Path) -> list[MemoryConflict]:
-    """All conflicts: those that wait first, then those that are queued, then the newest."""
+    """Return all conflicts: those that wait first, then those that are queued, then the newest."""
     found = []
     for row in db.execute(_LISTED).fetchall():
         name, ts, relation, memory_ids, event_ids, proposal_id, by_person, memory_id, is_waiting, is_open = (

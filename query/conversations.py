@@ -54,7 +54,7 @@ def check_known(db: Connection, chat: Chat) -> None:
 
 
 def within(db: Connection, chat: Chat | None) -> tuple[str, Chat | tuple[()]]:
-    """The condition that a row is of `chat`, and its values; without a chat, any row.
+    """Return the condition that a row is of `chat`, and its values; without a chat, any row.
 
     Raises:
         NotFound: as `check_known`.
@@ -108,7 +108,8 @@ def window(
     tokens: int | None = None,
     across_sessions: bool = False,
 ) -> Window:
-    """The newest messages of a chat since its last session break; the last 50 without `last` and `tokens`.
+    """Return the newest messages of a chat since its last session break; the last 50 without `last` and
+    `tokens`.
 
     last: messages at most. tokens: only whole messages whose contents fit, by the counter
     `model` of contexts. across_sessions: those of earlier sessions, too.
@@ -131,7 +132,7 @@ def newest(
     across_sessions: bool,
     text: Callable[[WindowMessage], str] = attrgetter("content"),
 ) -> list[WindowMessage]:
-    """The messages of a window, oldest first; all without `last` and `tokens`.
+    """Return the messages of a window, oldest first; all without `last` and `tokens`.
 
     text: the text of a message that `tokens` limits.
 
@@ -159,14 +160,14 @@ def newest(
 
 
 def session_start(db: Connection, chat: Chat) -> str | None:
-    """The id of the first message of the chat's current session; None before the first."""
+    """Return the id of the first message of the chat's current session; None before the first."""
     within, values = _within(chat, _last_break(db, chat))
     start = db.execute(f"SELECT id FROM messages WHERE {within} {_OLDEST_FIRST} LIMIT 1", values).fetchone()
     return start[0] if start else None
 
 
 def window_around(db: Connection, key: tuple[str, str], neighbours: int) -> list[WindowMessage]:
-    """A message (stream, id) with up to `neighbours` on either side in its session, oldest first.
+    """Return a message (stream, id) with up to `neighbours` on either side in its session, oldest first.
 
     Empty without a message of this key: a session break has no window.
     """
@@ -229,13 +230,13 @@ MAX_NEIGHBOURS = 100
 
 
 def around_event(db: Connection, key: tuple[str, str], neighbours: int) -> Surroundings | None:
-    """The surroundings of the event (stream, id); None if it is no message."""
+    """Return the surroundings of the event (stream, id); None if it is no message."""
     messages = window_around(db, key, neighbours)
     return Surroundings(messages=messages) if messages else None
 
 
 def around_passage(db: Connection, chunk_no: int, neighbours: int) -> Surroundings:
-    """The text around a passage of a document, from its first neighbour to the last."""
+    """Return the text around a passage of a document, from its first neighbour to the last."""
     # Cut from the document itself: passages overlap, and repeat the heads of what they are parts of.
     # Not by substr(), which ends at a NUL.
     content, start, end, start_line, end_line = db.execute(

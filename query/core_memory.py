@@ -26,7 +26,7 @@ class CoreMemory(msgspec.Struct):
 
 
 def core_memory(db: Connection) -> CoreMemory:
-    """The core memory as the log leaves it."""
+    """Return the core memory as the log leaves it."""
     return CoreMemory(**core_file.core_memory(db))
 
 

@@ -104,7 +104,9 @@ _COLUMNS = f"document_id, source_id, file, filetype, size, {_PASSAGES}, version,
 
 
 def sources(db: Connection, source_id: str | None = None) -> list[Source]:
-    """All sources, or the one with this name, by name. A source is registered, or only named by documents."""
+    """Return all sources, or the one with this name, by name. A source is registered, or only named by
+    documents.
+    """
     where = "" if source_id is None else "WHERE source_id = :source_id"
     rows = db.execute(
         "SELECT n.source_id, coalesce(s.kind, 'docs'), s.root,"
@@ -119,7 +121,7 @@ def sources(db: Connection, source_id: str | None = None) -> list[Source]:
 
 
 def registered(db: Connection, source_id: str | None = None) -> list[Registered]:
-    """The sources registered with a folder, or the one of this name, by name."""
+    """Return the sources registered with a folder, or the one of this name, by name."""
     columns = ", ".join(Registered.__struct_fields__)
     where = "" if source_id is None else "AND source_id = :source_id"
     rows = db.execute(
@@ -130,18 +132,18 @@ def registered(db: Connection, source_id: str | None = None) -> list[Registered]
 
 
 def source(db: Connection, source_id: str) -> Source | None:
-    """The source with this name, or None."""
+    """Return the source with this name, or None."""
     return next(iter(sources(db, source_id)), None)
 
 
 def documents(db: Connection, source_id: str) -> list[Document]:
-    """The documents of a source, by file."""
+    """Return the documents of a source, by file."""
     rows = db.execute(f"SELECT {_COLUMNS} FROM documents d WHERE source_id = ? ORDER BY file", (source_id,))
     return [record(Document, row) for row in rows]
 
 
 def text(db: Connection, document_id: str) -> DocumentText | None:
-    """The document `source_id/file`, or None."""
+    """Return the document `source_id/file`, or None."""
     row = db.execute(
         f"SELECT {_COLUMNS}, content FROM documents d WHERE document_id = ?", (document_id,)
     ).fetchone()
@@ -149,14 +151,14 @@ def text(db: Connection, document_id: str) -> DocumentText | None:
 
 
 def versions(db: Connection, source_id: str) -> dict[str, str]:
-    """The sha256 of each document of a source, by file."""
+    """Return the sha256 of each document of a source, by file."""
     return dict(
         db.execute("SELECT file, version FROM documents WHERE source_id = ?", (source_id,)).fetchall()
     )
 
 
 def shared(db: Connection, source_id: str) -> dict[str, int]:
-    """How many files of a source another source has, too, by the name of that source."""
+    """Return how many files of a source another source has, too, by the name of that source."""
     rows = db.execute(
         f"WITH own AS (SELECT {FILE_PATH} AS path, d.version, s.writer"
         " FROM documents d JOIN sources s USING (source_id) WHERE source_id = :source_id),"
@@ -171,7 +173,7 @@ def shared(db: Connection, source_id: str) -> dict[str, int]:
 
 
 def tree(source_id: str, documents: Iterable[Document]) -> DocumentFolder:
-    """The folders of a source's documents."""
+    """Return the folders of a source's documents."""
     top = DocumentFolder(name=source_id)
     folders: dict[tuple[str, ...], DocumentFolder] = {(): top}
     for document in sorted(documents, key=lambda each: each.file.split("/")):
@@ -192,7 +194,7 @@ def tree(source_id: str, documents: Iterable[Document]) -> DocumentFolder:
 
 
 def _folder_at(path: tuple[str, ...], folders: dict[tuple[str, ...], DocumentFolder]) -> DocumentFolder:
-    """The folder at a path whose parent is known; made if it is new."""
+    """Return the folder at a path whose parent is known; made if it is new."""
     if path not in folders:
         folders[path] = DocumentFolder(name=path[-1])
         folders[path[:-1]].folders.append(folders[path])

@@ -32,7 +32,9 @@ class LinePosition(msgspec.Struct, frozen=True):
 
 
 def streams_of(db: Connection, name: str) -> list[str]:
-    """The streams, sorted, with an event or a redaction of the id `name`, or a bad line at that position."""
+    """Return the streams, sorted, with an event or a redaction of the id `name`, or a bad line at that
+    position.
+    """
     segment, offset = place_of(name) or (None, None)
     rows = db.execute(
         "WITH streams AS (SELECT DISTINCT stream FROM checkpoints) SELECT stream FROM streams AS s"
@@ -47,12 +49,12 @@ def streams_of(db: Connection, name: str) -> list[str]:
 
 
 def streams_with_bad_lines(db: Connection) -> list[str]:
-    """The streams with lines that could not be projected."""
+    """Return the streams with lines that could not be projected."""
     return [stream for (stream,) in db.execute("SELECT DISTINCT stream FROM quarantine ORDER BY stream")]
 
 
 def messages_in(db: Connection, stream: str) -> Iterator[tuple[str, str, int, int, str, str]]:
-    """The messages of a stream with content: id, segment, offset, line, type of the event, content."""
+    """Return the messages of a stream with content: id, segment, offset, line, type of the event, content."""
     rows: Iterator[tuple[str, str, int, int, str, str]] = db.execute(
         "SELECT id, e.segment, e.offset, e.line, e.type, m.content"
         " FROM messages AS m JOIN events AS e USING (stream, id)"
@@ -63,7 +65,7 @@ def messages_in(db: Connection, stream: str) -> Iterator[tuple[str, str, int, in
 
 
 def memories_of(db: Connection, events: Iterable[Key]) -> list[str]:
-    """The memories that any of these events touches."""
+    """Return the memories that any of these events touches."""
     rows = db.execute(
         "SELECT DISTINCT memory_id FROM memory_events WHERE (stream, event_id) IN"
         " (SELECT value ->> 0, value ->> 1 FROM json_each(?)) ORDER BY memory_id",
@@ -73,7 +75,7 @@ def memories_of(db: Connection, events: Iterable[Key]) -> list[str]:
 
 
 def events_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
-    """The events that touch any of these memories."""
+    """Return the events that touch any of these memories."""
     rows = db.execute(
         "SELECT stream, event_id FROM memory_events WHERE memory_id IN (SELECT value FROM json_each(?))",
         (as_list(list(memory_ids)),),
@@ -82,7 +84,9 @@ def events_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
 
 
 def merged_into(db: Connection, memory_id: str) -> list[str]:
-    """A memory, and all that it was ever merged from; not what a person decided against, or took back."""
+    """Return a memory, and all that it was ever merged from; not what a person decided against, or took
+    back.
+    """
     rows = db.execute(
         "WITH RECURSIVE sources(id) AS (VALUES (?) UNION SELECT v.value FROM sources s"
         " JOIN decisions d ON d.memory_id = s.id AND NOT d.is_undone"
@@ -96,7 +100,9 @@ def merged_into(db: Connection, memory_id: str) -> list[str]:
 
 
 def proposed_for(db: Connection, memory_ids: Iterable[str]) -> list[str]:
-    """The memories with texts that models proposed in the place of any of these, and nobody accepted."""
+    """Return the memories with texts that models proposed in the place of any of these, and nobody
+    accepted.
+    """
     rows = db.execute(
         "SELECT d.proposal_id FROM merge_decisions d, json_each(d.memory_ids) v"
         " WHERE d.proposal_id IS NOT NULL AND v.value IN (SELECT value FROM json_each(?))"
@@ -108,7 +114,7 @@ def proposed_for(db: Connection, memory_ids: Iterable[str]) -> list[str]:
 
 
 def undone_texts_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
-    """The events with texts that were made of any of these memories, and taken back."""
+    """Return the events with texts that were made of any of these memories, and taken back."""
     rows = db.execute(
         "SELECT m.stream, m.event_id FROM decisions d"
         " JOIN merge_events m USING (stream, extraction_id, number)"
@@ -121,19 +127,19 @@ def undone_texts_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
 
 
 def held_of(db: Connection, memory_id: str) -> set[Key]:
-    """The events of a memory that wait for the end of their extraction."""
+    """Return the events of a memory that wait for the end of their extraction."""
     rows = db.execute("SELECT stream, id FROM held_events WHERE event ->> 'memory_id' = ?", (memory_id,))
     return {(stream, event_id) for stream, event_id in rows}
 
 
 def contexts_with(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
-    """The events of the contexts that gave any of these memories."""
+    """Return the events of the contexts that gave any of these memories."""
     return _contexts_with(db, [("", memory_id) for memory_id in memory_ids])
 
 
 def contexts_naming(db: Connection, events: Collection[Key]) -> set[Key]:
-    """The events of the contexts that gave any of these events, or a memory of which one of them tells, or
-    for which one of them asked.
+    """Return the events of the contexts that gave any of these events, or a memory of which one of them
+    tells, or for which one of them asked.
     """
     if db.execute("SELECT 1 FROM contexts_given LIMIT 1").fetchone() is None:
         return set()
@@ -158,7 +164,9 @@ def _contexts_with(db: Connection, things: Collection[Key]) -> set[Key]:
 
 
 def _as_asking(messages: Collection[Key]) -> Iterator[Key]:
-    """The keys by which a context names an asking message: by its chat, whatever the folder, or by none."""
+    """Yield the keys by which a context names an asking message: by its chat, whatever the folder, or by
+    none.
+    """
     chats = {stream: chat_of_stream(stream) for stream, _ in messages}
     for stream, event_id in messages:
         chat = chats[stream]
@@ -178,14 +186,14 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
 def all_of(*conditions: tuple[str, Any]) -> Sql:
-    """The conditions whose value is not None, joined by AND. A list or tuple holds several values."""
+    """Return the conditions whose value is not None, joined by AND. A list or tuple holds several values."""
     given = [(sql, value) for sql, value in conditions if value is not None]
     values = (value if isinstance(value, list | tuple) else [value] for _, value in given)
     return " AND ".join(sql for sql, _ in given) or "1", [*chain.from_iterable(values)]
 
 
 def record(struct: type[_Struct], row: Sequence[Any], **members: Any) -> _Struct:  # noqa: ANN401
-    """The struct of a row: a column for each field that `members` lacks, in their order.
+    """Return the struct of a row: a column for each field that `members` lacks, in their order.
 
     Lists and dicts are JSON. A field `position` takes the last four columns, `POSITION`.
     """
@@ -201,6 +209,6 @@ def record(struct: type[_Struct], row: Sequence[Any], **members: Any) -> _Struct
 
 @cache
 def _fields(struct: type[msgspec.Struct]) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The names of a struct's fields, and which of them hold lists and dicts."""
+    """Return the names of a struct's fields, and which of them hold lists and dicts."""
     of_json = frozenset(field.name for field in fields_of(struct) if get_origin(field.kind) in (list, dict))
     return struct.__struct_fields__, of_json

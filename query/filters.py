@@ -100,7 +100,7 @@ class Filters(Request, frozen=True, kw_only=True):
         return self == _NONE
 
     def of_messages(self) -> Sql | None:
-        """The condition on `messages m`; None if no message can be a hit."""
+        """Return the condition on `messages m`; None if no message can be a hit."""
         if (
             self._is_of_memories
             or self.of_no_chat
@@ -121,7 +121,7 @@ class Filters(Request, frozen=True, kw_only=True):
         )
 
     def of_memories(self) -> Sql | None:
-        """The condition on `MEMORY_CHUNKS`; None if no memory can be a hit."""
+        """Return the condition on `MEMORY_CHUNKS`; None if no memory can be a hit."""
         if self._is_of_messages or not self._wants("memory"):
             return None
         category, topic = self.category, self.topic
@@ -148,7 +148,7 @@ class Filters(Request, frozen=True, kw_only=True):
         )
 
     def of_documents(self) -> Sql | None:
-        """The condition on `DOC_CHUNKS`; None if no document can be a hit."""
+        """Return the condition on `DOC_CHUNKS`; None if no document can be a hit."""
         if self._is_of_memories or self._is_of_messages or self.chat or not self._wants("document"):
             return None
         return all_of(
@@ -186,12 +186,13 @@ _NONE = Filters()
 
 
 def in_any_form(text: str | None) -> str | None:
-    """The canonical forms of a text as a JSON list for SQL; None for None."""
+    """Return the canonical forms of a text as a JSON list for SQL; None for None."""
     return None if text is None else json.dumps(equivalents(text))
 
 
 def of_categories(column: str, categories: Iterable[str], *, known: Collection[str] = CATEGORIES) -> Sql:
-    """The condition that a `column` has one of `categories`. A category that is not `known` is `other`.
+    """Return the condition that a `column` has one of `categories`. A category that is not `known` is
+    `other`.
 
     Raises:
         BadInput: there is no such category.

@@ -70,7 +70,7 @@ _BESIDE = re.compile(r"^(?:#|//|/\*|\*|--|;|<!--|[-+]\S|[-+]$|\t| {2,})")
 
 
 def without_code(text: str, longest: int) -> str:
-    """The lines of `text` that are words; empty if all of it is code, output, commands or links.
+    """Return the lines of `text` that are words; empty if all of it is code, output, commands or links.
 
     longest: characters of the beginning and of the end that are read, fenced blocks aside.
     """
@@ -83,7 +83,9 @@ def without_code(text: str, longest: int) -> str:
 
 
 def ends_of(text: str, longest: int) -> str:
-    """`text`, or the first and the last `longest` characters of a longer one, on lines of their own."""
+    """Return `text`, or the first and the last `longest` characters of a longer one, on lines of their
+    own.
+    """
     return text if len(text) <= 2 * longest else f"{text[:longest]}\n{text[-longest:]}"
 
 
@@ -207,7 +209,7 @@ def _topic_words(facts: FactWords) -> Iterator[str]:
 
 @cache
 def _phrases(name: str) -> Phrases:
-    """The phrases of one table in all languages."""
+    """Return the phrases of one table in all languages."""
     return Phrases(_of_all_languages(name))
 
 
@@ -246,7 +248,7 @@ class _Clause:
 
 
 def _beginning(words: Sequence[str]) -> tuple[int, set[str]]:
-    """The number of words at the beginning that are social phrases, and the kinds of these."""
+    """Return the number of words at the beginning that are social phrases, and the kinds of these."""
     place, kinds = 0, set[str]()
     while place < len(words):
         lengths = {kind: _phrases(kind).length_at(words, place) for kind in _SOCIAL}
@@ -263,7 +265,7 @@ def _beginning(words: Sequence[str]) -> tuple[int, set[str]]:
 def _found(
     name: str, words: Sequence[str], places: Iterable[int], *, shorter_than: int | None = None
 ) -> str | None:
-    """The first phrase of a table at one of `places`."""
+    """Return the first phrase of a table at one of `places`."""
     for place in places:
         length = _phrases(name).length_at(words, place)
         if length and (shorter_than is None or length < shorter_than):
@@ -277,7 +279,7 @@ def _first(found: Iterable[str | None]) -> str | None:
 
 
 def _social_reason(clauses: Sequence[_Clause]) -> Reason:
-    """Why a short text needs no look: as a greeting rather than an acknowledgement."""
+    """Return why a short text needs no look: as a greeting rather than an acknowledgement."""
     kinds = {kind for clause in clauses for kind in clause.kinds if clause.is_social}
     if "greetings" in kinds:
         return "greeting"

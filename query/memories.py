@@ -22,7 +22,8 @@ from memlog.query.provenance import EVENT_COLUMNS, StoredEvent, event_at
 
 
 def freshness(category: str, age_days: int) -> float:
-    """What age leaves of a memory, from 0 to 1: half after each half-life of its category, down to its floor.
+    """Return what age leaves of a memory, from 0 to 1: half after each half-life of its category, down to its
+    floor.
 
     age_days: whole days, from 0 on.
     """
@@ -31,12 +32,12 @@ def freshness(category: str, age_days: int) -> float:
 
 
 def relevance(importance: float, salience: float, category: str, age_days: int) -> float:
-    """The relevance of a memory, from 0 to 1: importance × salience × freshness, each from 0 to 1."""
+    """Return the relevance of a memory, from 0 to 1: importance × salience × freshness, each from 0 to 1."""
     return importance * salience * freshness(category, age_days)
 
 
 def age_in_days(since: str, today: str) -> int:
-    """The days from `since` to `today`, at least 0; days, not seconds, so that a day has one answer.
+    """Return the days from `since` to `today`, at least 0; days, not seconds, so that a day has one answer.
 
     since: a time as the log writes it. today: a UTC date, 2026-02-24.
     """
@@ -92,7 +93,7 @@ _COLUMNS = ", ".join(
 
 
 def select(db: Connection, rest: str, values: Sequence[Any]) -> Iterator[Memory]:
-    """The memories `m` of a query that goes on with `rest`."""
+    """Yield the memories `m` of a query that goes on with `rest`."""
     today = timestamps.today()
     rows = db.execute(
         f"SELECT {_COLUMNS}, {POSITION} FROM memories m"
@@ -108,7 +109,7 @@ def select(db: Connection, rest: str, values: Sequence[Any]) -> Iterator[Memory]
 
 
 def memory(db: Connection, memory_id: str) -> Memory | None:
-    """The memory with this id, or None."""
+    """Return the memory with this id, or None."""
     return next(select(db, "WHERE m.memory_id = ?", (memory_id,)), None)
 
 
@@ -124,7 +125,7 @@ def memories(
     archived: bool = False,
     limit: int | None = None,
 ) -> list[Memory]:
-    """The memories with all of these properties: by falling salience, the last changed first, by id.
+    """Return the memories with all of these properties: by falling salience, the last changed first, by id.
 
     chat: `<channel>:<chat_id>`. archived: archived memories instead of the others.
     """
@@ -147,8 +148,8 @@ def memories(
 
 
 def faded(db: Connection, *, categories: Iterable[str], at_most: float) -> list[Memory]:
-    """The memories of `categories` with a relevance of `at_most` today, by relevance and id; no archived
-    ones."""
+    """Return the memories of `categories` with a relevance of `at_most` today, by relevance and id; no
+    archived ones."""
     condition, values = of_categories("m.category", categories)
     unarchived = select(db, f"WHERE m.archived_at IS NULL AND {condition}", values)
     chosen = [memory for memory in unarchived if memory.relevance <= at_most]
@@ -156,7 +157,9 @@ def faded(db: Connection, *, categories: Iterable[str], at_most: float) -> list[
 
 
 def history(db: Connection, log: Path, memory_id: str) -> list[StoredEvent]:
-    """The events that touched a memory, also a deleted one, and those that took them back, by precedence."""
+    """Return the events that touched a memory, also a deleted one, and those that took them back, by
+    precedence.
+    """
     rows = db.execute(
         "WITH touched AS (SELECT stream, event_id, precedence FROM memory_events WHERE memory_id = ?)"
         f" SELECT {EVENT_COLUMNS} FROM (SELECT * FROM touched UNION SELECT u.stream, u.id, u.precedence"
@@ -180,7 +183,7 @@ class Decay(msgspec.Struct, frozen=True):
 
 
 def decay_of(db: Connection, event_id: str) -> Decay | None:
-    """The decay with this id; None if no event has the id.
+    """Return the decay with this id; None if no event has the id.
 
     Raises:
         BadInput: the id was forgotten, or is another event's.
@@ -206,7 +209,7 @@ def decay_of(db: Connection, event_id: str) -> Decay | None:
 
 
 def memories_changed(db: Connection, decay: Decay) -> int:
-    """The number of memories, including archived ones, whose salience this decay lowered."""
+    """Return the number of memories, including archived ones, whose salience this decay lowered."""
     counts = db.execute(
         "SELECT m.category, count(*) FROM memories m JOIN decays d ON d.stream = ? AND d.id = ?"
         " WHERE m.salience_set > 0 AND m.salience_precedence < d.precedence"

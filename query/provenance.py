@@ -45,8 +45,8 @@ class QuarantinedLine(msgspec.Struct):
 def stored(
     db: Connection, log: Path, name: str, stream: str | None = None, *, neighbours: int = 0
 ) -> StoredEvent | None:
-    """The event with the id `name`, else the event with the content of the memory, fact (`topic_key/rank`) or
-    document (`source/file`) `name`, or None.
+    """Return the event with the id `name`, else the event with the content of the memory, fact
+    (`topic_key/rank`) or document (`source/file`) `name`, or None.
 
     neighbours: messages to give on either side of a message.
 
@@ -77,7 +77,7 @@ EVENT_COLUMNS = "e.stream, e.id, e.type, e.ts, e.at, e.segment, e.offset, e.line
 
 
 def event_at(log: Path, row: tuple[Any, ...]) -> StoredEvent:
-    """The event of a row of `EVENT_COLUMNS`, with its line from the log."""
+    """Return the event of a row of `EVENT_COLUMNS`, with its line from the log."""
     stream, event_id, kind, ts, at, segment, offset, line, length = row
     raw = line_at(log, stream, segment, offset, length)
     return StoredEvent(
@@ -86,7 +86,7 @@ def event_at(log: Path, row: tuple[Any, ...]) -> StoredEvent:
 
 
 def stream_with(db: Connection, event_id: str) -> str:
-    """The stream with an event of this id, forgotten or not.
+    """Return the stream with an event of this id, forgotten or not.
 
     Raises:
         NotFound: no stream has one. BadInput: several have.
@@ -104,7 +104,7 @@ def stream_with(db: Connection, event_id: str) -> str:
 
 
 def quarantine(db: Connection) -> list[QuarantinedLine]:
-    """The lines that could not be projected, by position."""
+    """Return the lines that could not be projected, by position."""
     rows = db.execute(
         "SELECT stream, segment, offset, reason, length FROM quarantine ORDER BY stream, segment, offset"
     )
@@ -112,7 +112,9 @@ def quarantine(db: Connection) -> list[QuarantinedLine]:
 
 
 def explanation(log: Path, line: QuarantinedLine) -> str:
-    """Why a line is quarantined and what to do about it, for people, in more detail than its reason."""
+    """Return why a line is quarantined and what to do about it, for people, in more detail than its
+    reason.
+    """
     name = SegmentName.parse(line.segment)
     reason: LineFault = line.reason  # type: ignore[assignment] # the table holds nothing else
     detail = ""
@@ -131,7 +133,7 @@ _COLUMNS = {"memories": "memory_id", "daily_events": "id"}
 
 
 def unknown(db: Connection, ids: Sequence[str], table: Literal["memories", "daily_events"]) -> list[str]:
-    """The `ids` that a table lacks, without repetition, in their order."""
+    """Return the `ids` that a table lacks, without repetition, in their order."""
     known = f"SELECT {_COLUMNS[table]} FROM {table}"
     rows = db.execute(
         f"SELECT value FROM json_each(?) WHERE value NOT IN ({known}) ORDER BY key", (as_list(ids),)
@@ -140,7 +142,7 @@ def unknown(db: Connection, ids: Sequence[str], table: Literal["memories", "dail
 
 
 def id_holders(db: Connection, stream: str, ids: Sequence[str]) -> dict[str, tuple[str, int, int]]:
-    """The segment, offset and length of the line of each event of `stream` in `ids`."""
+    """Return the segment, offset and length of the line of each event of `stream` in `ids`."""
     rows = db.execute(
         "SELECT id, segment, offset, length FROM events"
         " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",
@@ -150,7 +152,7 @@ def id_holders(db: Connection, stream: str, ids: Sequence[str]) -> dict[str, tup
 
 
 def forgotten_ids(db: Connection, stream: str, ids: Sequence[str]) -> set[str]:
-    """The `ids` that were forgotten in `stream`."""
+    """Return the `ids` that were forgotten in `stream`."""
     rows = db.execute(
         "SELECT target_id FROM redactions WHERE stream = ? AND target_id IN (SELECT value FROM json_each(?))",
         (stream, as_list(ids)),
@@ -247,7 +249,7 @@ class PlainTexts(msgspec.Struct, frozen=True):
 
 
 def plain_texts(db: Connection) -> list[PlainTexts]:
-    """The number of events for each reason."""
+    """Return the number of events for each reason."""
     rows = db.execute(
         "SELECT reason, count(*), min(stream || '/' || segment || ':' || offset)"
         " FROM plain_texts JOIN events USING (stream, id) GROUP BY reason ORDER BY reason"

@@ -95,7 +95,7 @@ class JobRun(msgspec.Struct, kw_only=True):
 def job_runs(
     db: Connection, *, job: str | None = None, period: str | None = None, limit: int | None = None
 ) -> list[JobRun]:
-    """The runs of all jobs, or of one, for all periods or one, the newest first."""
+    """Return the runs of all jobs, or of one, for all periods or one, the newest first."""
     rows = db.execute(
         f"SELECT r.steps, r.id, r.job, r.period, r.ts, {POSITION} FROM job_runs r"
         " JOIN events e USING (stream, id) WHERE (?1 IS NULL OR r.job = ?1)"
@@ -121,14 +121,14 @@ def skipped_steps(db: Connection, job: str, period: str) -> list[str]:
 
 
 def last_extraction(db: Connection) -> str | None:
-    """When messages were distilled last; None if never."""
+    """Return when messages were distilled last; None if never."""
     rows = db.execute("SELECT max(ts) FROM closed_extractions WHERE type = 'memories_extracted'")
     (last,) = rows.fetchone()
     return None if last is None else str(last)
 
 
 def last_summary(db: Connection) -> str | None:
-    """When a language model summarised a conversation last; None if never."""
+    """Return when a language model summarised a conversation last; None if never."""
     (last,) = db.execute("SELECT max(created_at) FROM summaries WHERE is_distilled").fetchone()
     return None if last is None else str(last)
 
@@ -184,7 +184,9 @@ Counts = dict[str, int]
 
 
 def count_by(db: Connection, column: str, rows: str) -> Counts:
-    """The number of rows for each value of a column; `rows` is a table, and may go on with a condition."""
+    """Return the number of rows for each value of a column; `rows` is a table, and may go on with a
+    condition.
+    """
     return dict(db.execute(f"SELECT {column}, count(*) FROM {rows} GROUP BY 1 ORDER BY 1").fetchall())
 
 
@@ -238,7 +240,7 @@ PLAIN_TABLES = tuple(_TABLES)
 
 
 def plain_rows(db: Connection, table: str) -> tuple[list[str], Iterator[dict[str, Any]]]:
-    """The columns of one of `PLAIN_TABLES`, and its rows by column."""
+    """Return the columns of one of `PLAIN_TABLES`, and its rows by column."""
     rows = db.execute(_TABLES[table])
     names = [column for column, *_ in rows.description]
     return names, (dict(zip(names, row, strict=True)) for row in rows)

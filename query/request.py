@@ -39,7 +39,7 @@ class Request(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, given: "Self | Mapping[str, Any]") -> Self:
-        """A request, or one made of its fields by name.
+        """Return a request, or one made of its fields by name.
 
         Raises:
             BadInput: it has no such field; or as the class.
@@ -59,7 +59,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 def read_argument(name: str, read: Callable[[Any], T], given: Any) -> T:  # noqa: ANN401
-    """What `read` makes of an argument.
+    """Return what `read` makes of an argument.
 
     Raises:
         BadInput: as `read`; the message begins with the argument's name.
@@ -73,7 +73,7 @@ def read_argument(name: str, read: Callable[[Any], T], given: Any) -> T:  # noqa
 
 
 def _plain(name: str, value: Any) -> Any:  # noqa: ANN401
-    """A value whose texts are plain `str`, also the members of a collection.
+    """Return a value whose texts are plain `str`, also the members of a collection.
 
     Raises:
         BadInput: UTF-8 cannot encode a text.
@@ -108,8 +108,8 @@ def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
 
 
 def written_time(time: str | datetime) -> str:
-    """A time as the log writes it. A datetime without an offset is UTC; a text may be a day alone, or words
-    such as "last week", which are of the system's time zone.
+    """Return a time as the log writes it. A datetime without an offset is UTC; a text may be a day alone, or
+    words such as "last week", which are of the system's time zone.
 
     Raises:
         BadInput: it is no such time.
@@ -153,7 +153,7 @@ def time_of_words(text: str, zone: tzinfo | None, *, is_end: bool) -> str | None
 
 
 def written_day(day: str | datetime) -> str:
-    """A day as the log writes it: 2026-02-24.
+    """Return a day as the log writes it: 2026-02-24.
 
     Raises:
         BadInput: it is no day of the calendar.
@@ -165,7 +165,7 @@ def written_day(day: str | datetime) -> str:
 
 
 def ids(given: Iterable[str]) -> frozenset[str]:
-    """A set of ids.
+    """Return a set of ids.
 
     Raises:
         BadInput: it is one text, or no collection of texts.
@@ -177,7 +177,7 @@ def ids(given: Iterable[str]) -> frozenset[str]:
 
 
 def path_of(given: str | Path) -> Path:
-    """A path.
+    """Return a path.
 
     Raises:
         BadInput: it is none, or empty; no file can have this name; or it begins with `~`, which a shell
@@ -243,7 +243,8 @@ class OfText(Request, frozen=True):
 
 
 def given_as_texts(request: type[Request], texts: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """The fields of a request that are given as texts, such as in an address: of a list one for each value.
+    """Return the fields of a request that are given as texts, such as in an address: of a list one for each
+    value.
 
     What is no number, and so on, stays a text: the request says what is wrong with it.
 
@@ -273,7 +274,9 @@ def given_as_texts(request: type[Request], texts: Mapping[str, Sequence[str]]) -
 
 
 def schema_of(request: type[Request]) -> dict[str, Any]:
-    """The JSON schema of a request (https://json-schema.org/draft/2020-12), without its local fields."""
+    """Return the JSON schema of a request (https://json-schema.org/draft/2020-12), without its local
+    fields.
+    """
     fields = [field for field in fields_of(request) if not field.is_local]
     return {
         "type": "object",
@@ -285,7 +288,7 @@ def schema_of(request: type[Request]) -> dict[str, Any]:
 
 
 def description_of(request: type[Request]) -> str:
-    """What a request does: its docstring without the errors."""
+    """Return what a request does: its docstring without the errors."""
     # inspect.cleandoc would import inspect.
     text = (request.__doc__ or "").partition("Raises:")[0]
     return "\n".join(line.strip() for line in text.strip().splitlines())
@@ -304,7 +307,7 @@ def _schema_of_field(field: Field) -> dict[str, Any]:
 
 @cache
 def _readers(request: type[Request]) -> list[tuple[str, Callable[[Any], Any]]]:
-    """What checks each field that a caller gives, and makes it the form that memlog works with."""
+    """Return what checks each field that a caller gives, and makes it the form that memlog works with."""
     fields = fields_of(request)
     return [(field.name, _reader(field)) for field in fields if not field.is_local] + [
         (field.name, partial(_callback if field.is_callback else _local, field))
@@ -329,7 +332,7 @@ def _callback(field: Field, value: Any) -> Any:  # noqa: ANN401
 
 
 def wire_names(request: type[Request]) -> list[str]:
-    """The names of the fields that any caller can give."""
+    """Return the names of the fields that any caller can give."""
     return [field.name for field in fields_of(request) if not field.is_local]
 
 

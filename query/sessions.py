@@ -27,7 +27,7 @@ class Session(msgspec.Struct, kw_only=True):
 
 
 def sessions(db: Connection, chat: Chat | None = None, *, is_all: bool = False) -> list[Session]:
-    """The current session of each chat, or of one, the newest first.
+    """Return the current session of each chat, or of one, the newest first.
 
     is_all: include earlier sessions.
 
@@ -63,7 +63,7 @@ class SessionContent(msgspec.Struct, kw_only=True):
 def session_content(
     db: Connection, chat: Chat, *, last: int | None, tokens: int | None, across_sessions: bool
 ) -> SessionContent:
-    """The messages of the current session of a chat, oldest first.
+    """Return the messages of the current session of a chat, oldest first.
 
     last: only the newest. tokens: of the newest as many whole ones as fit with their speakers, by the
     counter `model` of contexts. across_sessions: include earlier sessions.
@@ -97,7 +97,7 @@ class Summary(msgspec.Struct, kw_only=True):
 
 
 def summaries(db: Connection, chat: Chat | None = None) -> list[Summary]:
-    """All summaries, or those of one chat, in the order of writing.
+    """Return all summaries, or those of one chat, in the order of writing.
 
     Raises:
         NotFound: the store has events, and none of this chat.
@@ -107,7 +107,7 @@ def summaries(db: Connection, chat: Chat | None = None) -> list[Summary]:
 
 
 def summary(db: Connection, stream: str, event_id: str) -> Summary | None:
-    """The summary of this event, or None."""
+    """Return the summary of this event, or None."""
     return next(iter(_summaries(db, "stream = ? AND id = ?", (stream, event_id))), None)
 
 

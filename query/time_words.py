@@ -271,7 +271,7 @@ def days_of(text: str, today: date) -> Days | None:
 
 
 def _first(found: Iterator[tuple[Days, _Reader]]) -> Days | None:
-    """The most precise time of several; a weekday of a week that is named, too, is that week's."""
+    """Return the most precise time of several; a weekday of a week that is named, too, is that week's."""
     known = [*found]
     if not known:
         return None
@@ -288,7 +288,7 @@ def _first(found: Iterator[tuple[Days, _Reader]]) -> Days | None:
 
 
 def _found(text: str, today: date) -> Iterator[tuple[Days, _Reader]]:
-    """Each time that a prompt names, the most precise ones first."""
+    """Yield each time that a prompt names, the most precise ones first."""
     taken: list[tuple[int, int]] = []
     for rule in _rules():
         for match in rule.pattern.finditer(text):
@@ -326,7 +326,7 @@ def _words(pattern: str) -> re.Pattern[str]:
 
 @cache
 def _rules() -> tuple[_Rule, ...]:
-    """The rules of all languages, the most precise ones first."""
+    """Return the rules of all languages, the most precise ones first."""
     rules = [_Rule(_words(pattern), _date, None, needs_past=False) for pattern in _WRITTEN]
     of_languages = [[*_of_language(language)] for language in _LANGUAGES]
     rules += [rule for each in of_languages for rule in each]
@@ -367,7 +367,7 @@ def _fixed(unit: Unit, back: int) -> _Reader:
 
 
 def _span(unit: Unit, back: int, today: date) -> tuple[date, date]:
-    """The unit of the calendar that is so many before the current one."""
+    """Return the unit of the calendar that is so many before the current one."""
     if unit == "day":
         return today - timedelta(back), today - timedelta(back - 1)
     if unit == "week":
@@ -384,7 +384,7 @@ def _of_months(months: int) -> date:
 
 
 def _unit(match: re.Match[str]) -> tuple[Unit, int]:
-    """The unit and the number of a match."""
+    """Return the unit and the number of a match."""
     units = (
         unit
         for each in _LANGUAGES
@@ -396,7 +396,7 @@ def _unit(match: re.Match[str]) -> tuple[Unit, int]:
 
 
 def _place(field: Literal["numbers", "weekdays", "months"], word: str) -> int:
-    """The place of a word among those of its language, from 0 on."""
+    """Return the place of a word among those of its language, from 0 on."""
     every = (enumerate(getattr(language, field)) for language in _LANGUAGES)
     return next(place for names in every for place, name in names if re.fullmatch(name, word, re.IGNORECASE))
 
@@ -422,7 +422,7 @@ def _weekend(_: re.Match[str], today: date, __: bool) -> tuple[date, date] | Non
 
 
 def _date(match: re.Match[str], today: date, is_past: bool) -> tuple[date, date] | None:
-    """A date; without a year the last one before today, if its sentence tells of the past."""
+    """Return a date; without a year the last one before today, if its sentence tells of the past."""
     named = match["day"]
     ordinals = (
         place for place, name in enumerate(_ORDINALS, start=1) if re.fullmatch(name, named, re.IGNORECASE)

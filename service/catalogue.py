@@ -28,18 +28,18 @@ Operations = dict[str, Operation[Any, Any, Any, Any]]
 
 @cache
 def operations() -> Operations:
-    """Every operation of a store by its name, such as `search` or `memories.save`."""
+    """Return every operation of a store by its name, such as `search` or `memories.save`."""
     return _operations_of(GROUPS)
 
 
 @cache
 def project_operations() -> Operations:
-    """Every operation of `Projects` by its name, such as `projects.list`."""
+    """Return every operation of `Projects` by its name, such as `projects.list`."""
     return _operations_of({"projects": Projects})
 
 
 def tool_operations() -> Operations:
-    """The operations that agents are offered as tools, such as `tools.memory_search`."""
+    """Return the operations that agents are offered as tools, such as `tools.memory_search`."""
     return {name: each for name, each in operations().items() if each.for_agents}
 
 
@@ -60,7 +60,7 @@ def answer(
     root: Path | None = EVERYTHING,
     exports: Path | None = EVERYTHING,
 ) -> Any:  # noqa: ANN401
-    """What the operation `name` answers to a request of JSON's values.
+    """Return what the operation `name` answers to a request of JSON's values.
 
     owner: a store, here or on a server, or `Projects`. given: fields of the request; a local one is refused.
     root, exports: the folders, without links, below which paths that it reads, or writes, must be, and from
@@ -99,7 +99,7 @@ def visible(answered: Any) -> Any:  # noqa: ANN401 - an answer, or what is in on
 
 
 def answer_schema(name: str) -> dict[str, Any]:
-    """The JSON schema of the answer of an operation, which has one shape; with what it refers to."""
+    """Return the JSON schema of the answer of an operation, which has one shape; with what it refers to."""
     (schema,), components = msgspec.json.schema_components(
         operations()[name].found, ref_template="#/$defs/{name}"
     )
@@ -108,7 +108,7 @@ def answer_schema(name: str) -> dict[str, Any]:
 
 
 def answer_schemas(ref_template: str) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-    """The JSON schema of the answer of each operation by name, and the schemas that these refer to.
+    """Return the JSON schema of the answer of each operation by name, and the schemas that these refer to.
 
     ref_template: the place of a schema, such as `#/components/schemas/{name}`.
     """

@@ -138,8 +138,8 @@ class Projects:
         self.folder = read_argument("folder", path_of, folder).absolute()
 
     def path(self, name: str) -> Path:
-        """The folder of a project's store, whether it exists or not; always directly below `folder`. The name
-        of an existing project may be given in any canonical form.
+        """Return the folder of a project's store, whether it exists or not; always directly below `folder`.
+        The name of an existing project may be given in any canonical form.
 
         Raises:
             BadInput: it is no name.
@@ -156,7 +156,7 @@ class Projects:
 
     @operation(GetProject, effect="read", missing="project_not_found")
     def get(self, asked: GetProject) -> Project | None:
-        """Returns None if the project has no store."""
+        """Return None if the project has no store."""
         path = self.path(asked.name)
         with _naming(path):
             return _project(path, asked.name) if _is_store(path) else None
@@ -185,7 +185,7 @@ class Projects:
                 yield Path(entry.path), name
 
     def _left(self) -> Iterator[tuple[Path, str]]:
-        """What killed removals have left: it has the lock, which goes last, or nothing."""
+        """Yield what killed removals have left: it has the lock, which goes last, or nothing."""
         for entry in _entries(self.folder):
             match = _ASIDE.fullmatch(entry.name)
             if match is not None and entry.is_dir(follow_symlinks=False) and _is_rest(Path(entry.path)):
@@ -232,7 +232,7 @@ class Projects:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """An error of the system as memlog's, with the file that it is about."""
+    """Yield an error of the system as memlog's, with the file that it is about."""
     try:
         yield
     except OSError as error:
@@ -259,7 +259,7 @@ def _is_store(folder: Path) -> bool:
 
 
 def _entries(folder: Path) -> list[DirEntry[str]]:
-    """What is in a folder: by name, a projector's lock last; nothing where there is no folder."""
+    """Return what is in a folder: by name, a projector's lock last; nothing where there is no folder."""
     if not disk.is_folder(folder):
         return []
     with disk.entries(folder) as entries:
@@ -272,7 +272,7 @@ def _is_rest(folder: Path) -> bool:
 
 
 def _project(folder: Path, name: str, *, is_left: bool = False) -> Project | None:
-    """What a store's log says; None where the store goes meanwhile."""
+    """Return what a store's log says; None where the store goes meanwhile."""
     with suppress(FileNotFoundError):
         segments = segments_of(folder / LOG)[0]
         conversations = {each.stream for each in segments if each.stream.startswith(f"{CONVERSATIONS}/")}
@@ -312,7 +312,7 @@ def _delete(folder: Path) -> None:
 
 
 def _below(folder: Path) -> Iterator[DirEntry[str]]:
-    """Every path below a folder, each folder after its contents; no link is followed.
+    """Yield every path below a folder, each folder after its contents; no link is followed.
 
     The lock comes last: it marks what a killed removal leaves.
     """
@@ -385,7 +385,8 @@ class OpenStores:
         """By folder, the one that was used last at the end."""
 
     def run(self, project: str, call: Callable[[Store], T]) -> T:
-        """What `call` returns for the store of a project. A project gets its store by its first append.
+        """Return what `call` returns for the store of a project. A project gets its store by its first
+        append.
 
         Raises:
             BadInput: it is no name of a project.
@@ -404,7 +405,7 @@ class OpenStores:
         threading.Thread(target=self._open_followed, daemon=True).start()
 
     def troubles(self) -> dict[str, str]:
-        """What keeps the open stores from answering fully, by part; empty where all is well."""
+        """Return what keeps the open stores from answering fully, by part; empty where all is well."""
         with self._lock:
             stores = [each.store for each in self._open.values() if each.store.exists]
         said = {side: why for store in stores for side, why in store.maintenance.status().silent.items()}

@@ -255,7 +255,7 @@ class Store:
 
     @operation(GetEvent, effect="read", missing="event_not_found")
     def get(self, asked: GetEvent) -> "StoredEvent | None":
-        """Returns None if nothing has this id."""
+        """Return None if nothing has this id."""
         from memlog.query import provenance
 
         return self._engine.read(
@@ -265,7 +265,7 @@ class Store:
         )
 
     def stream_with(self, event_id: str) -> str:
-        """The one stream that has an event of this id.
+        """Return the one stream that has an event of this id.
 
         Raises:
             NotFound: no stream has it. BadInput: several have it.
@@ -294,7 +294,7 @@ class Store:
 
 
 def _of_providers(**given: object) -> Iterator[tuple[str, object, bool, str]]:
-    """What `_check` takes. Imports nothing where none is given, as in most programs."""
+    """Yield what `_check` takes. Imports nothing where none is given, as in most programs."""
     if not any(given.values()):
         return
     from memlog.service.engine import settings

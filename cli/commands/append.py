@@ -117,7 +117,7 @@ def _sentence(answer: Position | dict[str, Any]) -> str:
 
 
 def _help_of(kind: type[Event]) -> str:
-    """The struct's docstring without its list of members."""
+    """Return the struct's docstring without its list of members."""
     paragraphs = inspect.cleandoc(kind.__doc__ or "").split("\n\n")
     return "\n\n".join(text for text in paragraphs if not _describes_members(text))
 
@@ -128,7 +128,7 @@ def _describes_members(paragraph: str) -> bool:
 
 
 def _answered(log: Log, batch: list[NumberedLine]) -> tuple[list[Any], int]:
-    """The answer to each line once it is durable, and the exit code."""
+    """Return the answer to each line once it is durable, and the exit code."""
     answers: list[Any] = []
     code = 0
     for number, outcome in append_lines(log, batch):
@@ -143,7 +143,7 @@ def _answered(log: Log, batch: list[NumberedLine]) -> tuple[list[Any], int]:
 
 @contextmanager
 def _progress_of(fd: int) -> Iterator[Callable[[], None]]:
-    """What shows how far a file has been read, where the answers go elsewhere than the terminal."""
+    """Yield what shows how far a file has been read, where the answers go elsewhere than the terminal."""
     # Imported here: an event that is made of options has no progress.
     from memlog.cli.output.progress import progress_line
 
@@ -156,7 +156,7 @@ def _progress_of(fd: int) -> Iterator[Callable[[], None]]:
 
 
 def _batches(fd: int) -> Iterator[list[NumberedLine]]:
-    """The lines that have come, as they come, at most 256 at a time.
+    """Yield the lines that have come, as they come, at most 256 at a time.
 
     What arrives while one batch is synced is the next: a lone line is acknowledged at once, and a flood
     shares its syncs.

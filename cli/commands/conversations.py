@@ -83,7 +83,7 @@ def summaries(store: Store, asked: ListSummaries) -> Answer:
 
 
 def _lines(summary: "memlog.Summary") -> list[str]:
-    """A summary for people, indented, so that no content looks like another summary."""
+    """Return a summary for people, indented, so that no content looks like another summary."""
     ends = (("from", summary.from_message_id), ("to", summary.to_message_id))
     stretch = "".join(f" {word} {message_id}" for word, message_id in ends if message_id is not None)
     return [

@@ -160,12 +160,12 @@ def remove_workspace(store: Store, asked: RemoveWorkspace) -> Done:
 
 
 def _columns_of(record: type[msgspec.Struct]) -> Columns:
-    """A column for each member of records that begin with the id of their source."""
+    """Return a column for each member of records that begin with the id of their source."""
     return {name.removesuffix("_id"): name for name in record.__struct_fields__}
 
 
 def _files_in(folder: DocumentFolder) -> Iterator[tuple[str, DocumentFile]]:
-    """The files below a folder, with their paths from it on."""
+    """Yield the files below a folder, with their paths from it on."""
     for below in folder.folders:
         for path, file in _files_in(below):
             yield f"{folder.name}/{path}", file
@@ -188,14 +188,14 @@ def _tree_lines(folder: DocumentFolder) -> Iterator[str]:
 
 
 def _answer_of_reports(reports: list[IndexingReport]) -> Answer:
-    """A row for each source; notes on skipped files and on values from USER.md."""
+    """Return a row for each source; notes on skipped files and on values from USER.md."""
     return list_answer(
         "sources", reports, _REPORTS, notes=[text for each in reports for text in _notes_of(each)]
     )
 
 
 def _notes_of(added: IndexingReport) -> Iterator[str]:
-    """The number of skipped files by reason, and the names of those that a person can fix."""
+    """Yield the number of skipped files by reason, and the names of those that a person can fix."""
     counts = Counter(each.reason for each in added.skipped)
     if counts:
         told = ", ".join(

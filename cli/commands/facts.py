@@ -83,7 +83,7 @@ def remove(store: Store, asked: RemoveFact) -> Done:
 
 
 def _answer_of(found: "memlog.FactAnswer") -> Answer:
-    """The answer in every form: for people the answer alone, and the rule that found it on stderr."""
+    """Return the answer in every form: for people the answer alone, and the rule that found it on stderr."""
     lines = found.answer.split("\n") if len(found.facts) > 1 else [found.answer]
     table = table_of(found.facts, _COLUMNS)
     return Answer(found, table, text=map(one_line, lines), notes=[*_notes(found)])

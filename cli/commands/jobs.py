@@ -36,7 +36,7 @@ UNITS = {
 
 
 def unit(host: str, command: Sequence[str]) -> str:
-    """The text that has a host run a command."""
+    """Return the text that has a host run a command."""
     if host == "systemd":
         # https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html#Command%20lines
         started = " ".join(_of_systemd(word) for word in command)

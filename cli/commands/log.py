@@ -97,7 +97,7 @@ def _reader(*, stream: str | None, chat: tuple[str, str] | None, raw: bool, posi
 
 
 def _readable(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:
-    """`entries` without the bad ones, which are named on stderr."""
+    """Yield `entries` without the bad ones, which are named on stderr."""
     for entry in entries:
         fault = fault_of(entry)
         if fault is not None:

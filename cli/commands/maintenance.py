@@ -155,7 +155,7 @@ def status(store: Store, asked: ShowStatus) -> Answer:
 
 
 def status_values(found: "memlog.Status") -> dict[str, object]:
-    """The members of a status by name, for people."""
+    """Return the members of a status by name, for people."""
     values = {
         name.replace("_", " "): "none" if value is None else value
         for name, value in asdict(found).items()

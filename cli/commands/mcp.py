@@ -33,7 +33,7 @@ HOSTS = {
 
 
 def entry(host: str, command: Sequence[str]) -> str:
-    """The entry of a host that starts a command, with its newline."""
+    """Return the entry of a host that starts a command, with its newline."""
     program, *args = command
     if host == "codex":
         # A JSON string is a basic string of TOML, and so is a list of them.
@@ -97,7 +97,7 @@ def mcp(ctx: click.Context, host: str | None) -> None:
 
 
 def _connected(settings: Settings) -> "RemoteStore | None":
-    """A connection to the server that runs for the store; None without one."""
+    """Return a connection to the server that runs for the store; None without one."""
     # Imported here: a store that nobody serves needs none of it.
     from urllib.parse import unquote
 

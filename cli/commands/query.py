@@ -69,7 +69,7 @@ def _table(hits: list[Hit]) -> Table:
 
 
 def _lines(rank: int, hit: Hit, matched: Highlighter) -> list[str]:
-    """A hit for people: a row of a table would hold its snippet too far to the right."""
+    """Return a hit for people: a row of a table would hold its snippet too far to the right."""
     snippet = one_line(hit.snippet)
     head = [hit.kind, hit.chat, _who(hit), minute(hit.ts), *_notes(hit)]
     return [

@@ -109,7 +109,7 @@ def serve(
 
 
 def _mcp(stores: "OpenStores") -> "McpApplication | None":
-    """What answers over MCP; None where the SDK is not installed."""
+    """Return what answers over MCP; None where the SDK is not installed."""
     if find_spec("mcp") is None:
         return None
     from memlog.service.adapters.mcp.http import McpApplication
@@ -138,7 +138,7 @@ def _token_file() -> Path:
 
 
 def _token(file: Path) -> str:
-    """The token in a file, which is made where it is missing.
+    """Return the token in a file, which is made where it is missing.
 
     Raises:
         BadInput: it has no token, or belongs to others, or others can read it. LogError: it cannot be made.

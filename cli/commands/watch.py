@@ -86,7 +86,9 @@ def _told(done: WatchStep) -> str:
 
 @contextmanager
 def _set_on_sigterm(*, once: bool) -> Iterator[threading.Event]:
-    """What SIGTERM sets. With `once` it ends the process, as every command: not everything was brought up."""
+    """Yield what SIGTERM sets. With `once` it ends the process, as every command: not everything was
+    brought up.
+    """
     stop = threading.Event()
     before = signal.getsignal(signal.SIGTERM)
     if not once:

@@ -88,7 +88,7 @@ _HELP = {
 
 
 def options_of(kind: type[Event]) -> list[click.Parameter]:
-    """The options of the command that appends one event of `kind`: one for each of its members."""
+    """Return the options of the command that appends one event of `kind`: one for each of its members."""
     fields = {
         field.name: field for field in fields_of(kind) if field.name not in (*_ENVELOPE, *_WITHOUT_OPTION)
     }
@@ -105,7 +105,7 @@ def options_of(kind: type[Event]) -> list[click.Parameter]:
 
 
 def members_of_options(kind: type[Event], given: dict[str, Any]) -> dict[str, Any]:
-    """The members of the event that options say; whether they make one is not checked."""
+    """Return the members of the event that options say; whether they make one is not checked."""
     members: dict[str, Any] = {"type": tag_of(kind)}
     for name, value in given.items():
         if value is None or value == ():

@@ -18,7 +18,7 @@ _FORMS: dict[str, click.ParamType[Any]] = {
 
 
 def option_of(field: Field, declaration: str | None = None, **changes: Any) -> click.Option:  # noqa: ANN401
-    """The option of a field.
+    """Return the option of a field.
 
     changes: arguments of `click.Option` in the place of what follows from the field.
     """
@@ -44,7 +44,8 @@ def option_of(field: Field, declaration: str | None = None, **changes: Any) -> c
 
 
 def declaration_of(field: Field) -> str:
-    """The name of a field as an option: `--exclude` of `exclude`, `--tag` of `tags`, `--sync/--no-sync`.
+    """Return the name of a field as an option: `--exclude` of `exclude`, `--tag` of `tags`, `--sync/--no-
+    sync`.
 
     `--id` is that of the event that the command appends.
     """
@@ -54,7 +55,7 @@ def declaration_of(field: Field) -> str:
 
 
 def type_of(field: Field) -> click.ParamType[Any]:
-    """What a command reads a field's value as, or that of each member of its list."""
+    """Return what a command reads a field's value as, or that of each member of its list."""
     if field.choices:
         is_category = field.reads is not None and field.reads.form == "category"
         return CategoryType([*field.choices]) if is_category else click.Choice(field.choices)

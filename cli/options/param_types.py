@@ -155,7 +155,7 @@ class _Path(click.ParamType):  # type: ignore[type-arg]
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> "list[CompletionItem]":
-        """The shell completes the names of files."""
+        """Return the shell completes the names of files."""
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(incomplete, type="file")]

@@ -16,7 +16,7 @@ from memlog.eventlog.secrets.detection import masked
 
 
 def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
-    """Who embeds texts; None for the model that memlog ships with, or that of the setting `model`.
+    """Return who embeds texts; None for the model that memlog ships with, or that of the setting `model`.
 
     Raises:
         BadInput: a setting has an invalid value, or one is missing.
@@ -42,7 +42,7 @@ def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
 
 
 def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
-    """Who ranks hits anew; None for nobody.
+    """Return who ranks hits anew; None for nobody.
 
     Raises:
         BadInput: a setting has an invalid value.
@@ -56,7 +56,7 @@ def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
 
 
 def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | None":
-    """Who distils conversations; None for nobody.
+    """Return who distils conversations; None for nobody.
 
     Raises:
         BadInput: a setting has an invalid value.
@@ -72,7 +72,7 @@ def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | Non
 
 
 def extraction_rules_of(settings: Settings) -> "memlog.ExtractionRules":
-    """When conversations are distilled, and what is kept.
+    """Return when conversations are distilled, and what is kept.
 
     Raises:
         BadInput: a setting has an invalid value.
@@ -82,7 +82,7 @@ def extraction_rules_of(settings: Settings) -> "memlog.ExtractionRules":
 
 
 def job_rules_of(settings: Settings) -> "memlog.JobRules | None":
-    """When jobs run; None for the hours by default.
+    """Return when jobs run; None for the hours by default.
 
     Raises:
         BadInput: a setting has an invalid value.
@@ -95,7 +95,7 @@ def job_rules_of(settings: Settings) -> "memlog.JobRules | None":
 
 
 def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
-    """Which texts are sent to whom.
+    """Return which texts are sent to whom.
 
     Raises:
         BadInput: a setting has an invalid value, or one is missing.
@@ -142,7 +142,7 @@ def _values(settings: Settings, section: str, *names: str) -> dict[str, Any]:
 
 
 def _key(settings: Settings, section: str) -> Callable[[], str] | str | None:
-    """The key of a provider, or what gives it when it is needed: a command without it needs no key."""
+    """Return the key of a provider, or what gives it when it is needed: a command without it needs no key."""
     text = settings.value(f"{section}.api_key")
     if text is not None:
         named = VARIABLE.fullmatch(text)

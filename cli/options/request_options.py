@@ -60,7 +60,7 @@ class RequestCommand(Command):
 
 @contextmanager
 def _showing_progress(asked: Request) -> Iterator[Request]:
-    """The request, with what shows the progress of long work if it asks for that."""
+    """Yield the request, with what shows the progress of long work if it asks for that."""
     if "progress" not in asked.__struct_fields__:
         yield asked
         return
@@ -112,7 +112,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         return command
 
     def parameters(self) -> Iterator[click.Parameter]:
-        """The arguments, then the options."""
+        """Yield the arguments, then the options."""
         for name in self._arguments:
             yield self._argument(self._fields[name])
         for name, field in self._fields.items():
@@ -120,7 +120,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
                 yield self._option(field)
 
     def help(self) -> str:
-        """The description of the request, with its fields as the command spells them."""
+        """Return the description of the request, with its fields as the command spells them."""
         # Imported here: most calls ask for no help.
         from memlog.cli.output.help_pages import in_commands
 
@@ -215,7 +215,7 @@ def _metavar(field: Field) -> str:
 
 
 def _flat(request: type[Request]) -> Iterator[Field]:
-    """The fields of a request, and in the place of a request those of it."""
+    """Yield the fields of a request, and in the place of a request those of it."""
     for field in fields_of(request):
         if field.struct:
             yield from _flat(field.struct)

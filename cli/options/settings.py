@@ -48,11 +48,11 @@ class Settings:
         return store
 
     def value(self, name: str, *, of_store: bool = True) -> Any:  # noqa: ANN401 - of the setting's type
-        """The value of a setting; see `find`."""
+        """Return the value of a setting; see `find`."""
         return self.find(name, of_store=of_store)[0]
 
     def find(self, name: str, *, of_store: bool = True) -> tuple[Any, Origin]:
-        """The value of a setting, and where it comes from. An empty variable counts as unset.
+        """Return the value of a setting, and where it comes from. An empty variable counts as unset.
 
         of_store: whether memlog.toml is read, where one store is meant.
 
@@ -84,7 +84,7 @@ class Settings:
         return ["--store", str(self.store.absolute())] if self.names_store else []
 
     def at(self, store: Path) -> "Settings":
-        """The settings of the store in another folder, with the same options."""
+        """Return the settings of the store in another folder, with the same options."""
         other = Settings()
         other.options = self.options | {"store": store}
         other.options.pop("project", None)
@@ -115,7 +115,7 @@ class Settings:
 
 
 def projects_folder() -> Path:
-    """The folder of all projects' stores, below the platform's user data.
+    """Return the folder of all projects' stores, below the platform's user data.
 
     Raises:
         BadInput: the user has no home folder.
@@ -147,7 +147,8 @@ def _become_owner(store: Path) -> None:
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """The settings in a memlog.toml by name. A relative folder is taken from the file's own; "" is not set.
+    """Return the settings in a memlog.toml by name. A relative folder is taken from the file's own; "" is not
+    set.
 
     Raises:
         BadInput: the file is not TOML, or has an unknown key or an invalid value.
@@ -164,7 +165,7 @@ def read_file(path: Path) -> dict[str, Any]:
 
 
 def by_name(parsed: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The settings of a file with those of its sections: `embedding.type`."""
+    """Yield the settings of a file with those of its sections: `embedding.type`."""
     for name, given in parsed.items():
         if not isinstance(given, dict):
             yield name, given
@@ -210,7 +211,7 @@ def _checked(name: str, given: object, where: str) -> Any:  # noqa: ANN401 - of 
 
 
 def file_with_defaults() -> str:
-    """The memlog.toml that `memlog init` writes: every setting commented out."""
+    """Return the memlog.toml that `memlog init` writes: every setting commented out."""
     parts, last = [_FILE_HEAD], ""
     for setting in SETTINGS:
         section = setting.name.rpartition(".")[0]

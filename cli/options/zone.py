@@ -24,14 +24,14 @@ ZONE = Zone()
 
 
 def zone() -> tzinfo | None:
-    """The zone of this run; None is the system's."""
+    """Return the zone of this run; None is the system's."""
     name = ZONE.name()
     return None if name is None else _known(name)
 
 
 def minute(ts: str | None) -> str:
-    """A time of the log for people, local: `2026-02-24 10:15`; empty without one. The first one of a run
-    names its zone.
+    """Return a time of the log for people, local: `2026-02-24 10:15`; empty without one. The first one of a
+    run names its zone.
     """
     if not ts:
         return ""
@@ -45,7 +45,7 @@ def minute(ts: str | None) -> str:
 
 
 def _name(moment: datetime) -> str:
-    """The name of the zone, such as Europe/Helsinki; else the short one of the moment (EET)."""
+    """Return the name of the zone, such as Europe/Helsinki; else the short one of the moment (EET)."""
     key = getattr(moment.tzinfo, "key", None) or os.environ.get("TZ", "").removeprefix(":")
     if "/" in key and not key.startswith("/") and _known(key) is not None:
         return key

@@ -138,7 +138,9 @@ class Done(msgspec.Struct, frozen=True):
 
 
 def printed(command: Callable[..., Answer | Done]) -> Callable[..., int]:
-    """The decorator that prints the answer of a command, and gives it the options of the answer's class."""
+    """Return the decorator that prints the answer of a command, and gives it the options of the answer's
+    class.
+    """
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> int:  # noqa: ANN401
@@ -156,7 +158,7 @@ def list_answer(
     notes: Sequence[str] = (),
     if_empty: str | None = None,
 ) -> Answer:
-    """A document `{name: records}`, and a table with a row for each record.
+    """Return a document `{name: records}`, and a table with a row for each record.
 
     text: lines for people in place of the table.
     if_empty: the note of an answer without records; `no <name>` by default.
@@ -172,7 +174,7 @@ def records_answer(
     columns: Columns,
     **others: Any,  # noqa: ANN401
 ) -> Answer:
-    """A document, and a table with a row for each of its records. others: members of `Answer`."""
+    """Return a document, and a table with a row for each of its records. others: members of `Answer`."""
     return Answer(document, table_of(records, columns), records, **others)
 
 
@@ -186,7 +188,7 @@ def table_of(records: Iterable[object], columns: Columns) -> Table:
 def rows_answer(
     document: object, columns: Sequence[str], rows: Sequence[Sequence[object]], notes: Iterable[str]
 ) -> Answer:
-    """A table of the parts of a document; `jsonl` prints each row as an object."""
+    """Return a table of the parts of a document; `jsonl` prints each row as an object."""
     records = [dict(zip(columns, row, strict=True)) for row in rows]
     return Answer(document=document, table=Table(columns, rows), records=records, notes=[*notes])
 
@@ -214,7 +216,9 @@ def _markdown(table: Table) -> Iterator[str]:
 
 
 def _markdown_cell(cell: object) -> str:
-    """A cell in which nothing ends it or its row, or passes for a tag (https://github.github.com/gfm/#tables-extension-)."""
+    """Return a cell in which nothing ends it or its row, or passes for a tag
+    (https://github.github.com/gfm/#tables-extension-).
+    """
     text = printable(_text(cell)).replace("\\", "\\\\").replace("|", "\\|").replace("<", "\\<")
     return "<br>".join(text.splitlines())
 
@@ -244,7 +248,9 @@ def _column(name: str, cells: Iterable[str], *, is_headed: bool, is_last: bool) 
 
 
 def _folded_rows(table: Table, rows: list[list[str]], room: int) -> Iterator[list[str]]:
-    """The rows in lines that fit into `room` columns of a terminal; the widest columns are folded first."""
+    """Yield the rows in lines that fit into `room` columns of a terminal; the widest columns are folded
+    first.
+    """
     widths = [max(map(_width, texts)) for texts in zip(*rows, strict=True)]
     if table.is_headed:
         widths = [max(width, len(name)) for width, name in zip(widths, table.columns, strict=True)]
@@ -264,7 +270,7 @@ def _folded_rows(table: Table, rows: list[list[str]], room: int) -> Iterator[lis
 
 
 def _folded(text: str, width: int) -> Iterator[str]:
-    """The lines of at most `width` columns of a text, broken at spaces where it has some."""
+    """Yield the lines of at most `width` columns of a text, broken at spaces where it has some."""
     start = 0
     while (end := _end_of_line(text, start, width)) < len(text):
         space = text.rfind(" ", start + 1, end + 1)
@@ -290,7 +296,7 @@ def _text(cell: object) -> str:
 
 
 def _width(text: str) -> int:
-    """The columns of a terminal that `text` takes: two for a Chinese character, none for a mark."""
+    """Return the columns of a terminal that `text` takes: two for a Chinese character, none for a mark."""
     return len(text) if text.isascii() else sum(map(_character_width, text))
 
 

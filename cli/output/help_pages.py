@@ -51,14 +51,18 @@ _NAMED = re.compile(r"\b([a-z_]+)=('[^']*'|\"[^\"]*\"|[A-Z]+\b|True)")
 
 
 def in_commands(hint: str) -> str:
-    """A hint of memlog's own with commands and options in the place of Python's calls and arguments."""
+    """Return a hint of memlog's own with commands and options in the place of Python's calls and
+    arguments.
+    """
     for python, words in PHRASES.items():
         hint = hint.replace(python, words)
     return _NAMED.sub(lambda named: _option(named[1], named[2]), calls_in_commands(hint))
 
 
 def calls_in_commands(text: str) -> str:
-    """A text, which may quote what others wrote, with commands in the place of the calls that it advises."""
+    """Return a text, which may quote what others wrote, with commands in the place of the calls that it
+    advises.
+    """
     for python, words in PHRASES.items():
         if "(" in python:  # nobody else writes these
             text = text.replace(python, words)
@@ -71,7 +75,7 @@ def calls_in_commands(text: str) -> str:
 
 
 def _command(name: str, behind: str) -> tuple[int, str | None]:
-    """The length of the arguments with which `behind` begins, and the command; None for no call."""
+    """Return the length of the arguments with which `behind` begins, and the command; None for no call."""
     for close in re.finditer(r"\)", behind) if name in COMMANDS else ():
         try:
             call = ast.parse(f"f({behind[: close.end()]}", mode="eval").body

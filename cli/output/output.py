@@ -61,7 +61,7 @@ def choose_format(ctx: click.Context, option: click.Parameter, value: Any) -> An
 
 
 def format_of(ctx: click.Context) -> str:
-    """The format that the options of a command name; `table` without one."""
+    """Return the format that the options of a command name; `table` without one."""
     chosen: str = ctx.meta.get(_FORMAT, "table")
     return chosen
 
@@ -87,7 +87,7 @@ JSON_ON_TERMINAL_OPTION = format_option(
 
 
 def with_options(*options: click.Parameter) -> Callable[[F], F]:
-    """The decorator that gives the function of a command these options."""
+    """Return the decorator that gives the function of a command these options."""
 
     def with_them(function: F) -> F:
         # Where click's own decorators keep them, the last one first.
@@ -155,7 +155,7 @@ def _controls() -> re.Pattern[str]:
 
 
 def one_line(text: str) -> str:
-    """`text` for people, on one line."""
+    """Return `text` for people, on one line."""
     return printable(" ".join(text.split()))
 
 
@@ -172,7 +172,7 @@ dim = partial(click.style, dim=True)
 
 
 def highlighted(text: str, places: Iterable[tuple[int, int]]) -> str:
-    """`text` with the parts at `places`, (start, end), highlighted where colours are shown."""
+    """Return `text` with the parts at `places`, (start, end), highlighted where colours are shown."""
     parts, at = [], 0
     for start, end in places:
         parts += [text[at:start], click.style(text[start:end], fg="yellow", bold=True)]
@@ -181,7 +181,7 @@ def highlighted(text: str, places: Iterable[tuple[int, int]]) -> str:
 
 
 def columns_of(stream: TextIO | None) -> int | None:
-    """The width of the terminal that `stream` writes to: COLUMNS, else its own; None for a pipe."""
+    """Return the width of the terminal that `stream` writes to: COLUMNS, else its own; None for a pipe."""
     if stream is None or not stream.isatty():
         return None
     told = os.environ.get("COLUMNS", "")

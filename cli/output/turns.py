@@ -6,13 +6,13 @@ from memlog.cli.output.output import dim, one_line, printable
 
 
 def turn(message: WindowMessage) -> str:
-    """A message with its time and speaker."""
+    """Return a message with its time and speaker."""
     head = one_line(f"[{minute(message.ts)}] {message.speaker}:")
     return set_in(f"{head} {printable(message.content)}", 4)
 
 
 def lines_around(found: Surroundings, own_id: str) -> list[str]:
-    """The messages around a hit, its own (`own_id`) marked by `>`; or the text around a passage."""
+    """Return the messages around a hit, its own (`own_id`) marked by `>`; or the text around a passage."""
     if found.content is not None:
         head = dim(f"  lines {found.start_line} to {found.end_line}:")
         return [head, set_in(f"    {printable(found.content.rstrip())}", 4)]
@@ -22,5 +22,5 @@ def lines_around(found: Surroundings, own_id: str) -> list[str]:
 
 
 def set_in(text: str, width: int) -> str:
-    """`text` with all lines but the first indented, so that none passes for a line of memlog's."""
+    """Return `text` with all lines but the first indented, so that none passes for a line of memlog's."""
     return text.replace("\n", "\n" + " " * width)

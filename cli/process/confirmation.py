@@ -15,7 +15,7 @@ Q = TypeVar("Q", bound=Tried)
 
 
 def confirmed(operation: Callable[[Q], T], asked: Q, agreed: Callable[[T], bool], *, is_yes: bool) -> T:
-    """What an operation answers, done once a person has agreed to what a dry run of it answers.
+    """Return what an operation answers, done once a person has agreed to what a dry run of it answers.
 
     Raises:
         UsageError: nobody can be asked, since stdin is no terminal.

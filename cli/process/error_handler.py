@@ -81,7 +81,7 @@ def failure_of(error: BaseException) -> Failure:
 
 
 def exit_code_of(error: BaseException) -> int:
-    """The exit code for `error`."""
+    """Return the exit code for `error`."""
     return error.exit_code if isinstance(error, click.exceptions.Exit) else _classified(error)[0]
 
 
@@ -146,7 +146,7 @@ def _not_printed(error: OutputError) -> Failure:
 
 
 def _lacking(error: BaseException | None) -> str | None:
-    """The resource that the system has run out of; None for other errors."""
+    """Return the resource that the system has run out of; None for other errors."""
     match error:
         case MemoryError():
             return "memory"
@@ -162,7 +162,7 @@ def _lacking(error: BaseException | None) -> str | None:
 
 
 def _said(error: BaseException) -> str:
-    """What a provider said: it may quote what it was sent, so that no file and no pipe gets it."""
+    """Return what a provider said: it may quote what it was sent, so that no file and no pipe gets it."""
     if not (isinstance(error, MemlogError) and error.said and sys.stderr.isatty()):
         return ""
     return _masked(error.said)

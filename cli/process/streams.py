@@ -89,7 +89,7 @@ def _file(fd: int) -> io.FileIO:
 
 
 def _text(output: _Output, before: Any) -> io.TextIOWrapper:  # noqa: ANN401 - a text stream, or None
-    """A text stream over `output`, as the stream `before` was."""
+    """Return a text stream over `output`, as the stream `before` was."""
     return io.TextIOWrapper(
         output,
         encoding=getattr(before, "encoding", "utf-8"),

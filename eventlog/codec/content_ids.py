@@ -25,7 +25,7 @@ def content_hash_of_one(event: Event) -> bytes:
 
 
 def derived_memory_id(chat_id: str | None, content: str) -> str:
-    """The id of a memory without one: equal for the same text in the same chat.
+    """Return the id of a memory without one: equal for the same text in the same chat.
 
     The first 32 hex digits of sha256(chat_id, NUL, content in NFKC, case-folded, white space collapsed).
     """
@@ -34,7 +34,7 @@ def derived_memory_id(chat_id: str | None, content: str) -> str:
 
 
 def folded(content: str) -> str:
-    """`content` in NFKC, case-folded, with white space collapsed: equal for texts of one memory."""
+    """Return `content` in NFKC, case-folded, with white space collapsed: equal for texts of one memory."""
     parts = []
     has_space = True
     for piece in pieces(content):
@@ -46,7 +46,7 @@ def folded(content: str) -> str:
 
 
 def with_quantities(content: str) -> str:
-    """`content` in NFKC, with a sign before what folding would change: 5² is not 52, and mW not MW.
+    """Return `content` in NFKC, with a sign before what folding would change: 5² is not 52, and mW not MW.
 
     Two texts are of one memory where these are equal when `folded`. An id does not depend on it.
     """

@@ -67,7 +67,9 @@ def _is_spelled_shortest(value: object) -> bool:
 
 @cache
 def _spelled_in_ways(kind: type[Event]) -> tuple[tuple[str, Any], ...]:
-    """The members of an event type whose values have shorter spellings in JSON, with their defaults."""
+    """Return the members of an event type whose values have shorter spellings in JSON, with their
+    defaults.
+    """
     fields = inspect.type_info(kind)
     assert isinstance(fields, inspect.StructType)
     return tuple((field.name, field.default) for field in fields.fields if not _has_one_spelling(field.type))
@@ -83,7 +85,8 @@ def _has_one_spelling(kind: Any) -> bool:  # noqa: ANN401 - msgspec has no commo
 
 
 def _keys_in(members: dict[str, Any]) -> int:
-    """The number of keys in all nested objects. Without recursion, since the caller's stack may be deep.
+    """Return the number of keys in all nested objects. Without recursion, since the caller's stack may be
+    deep.
 
     Raises BadLine for an integer beyond 64 bits.
     """
@@ -106,7 +109,7 @@ def _worth_a_look(values: Iterable[Any]) -> list[Any]:
 
 
 def _keys_at_most(line: bytes) -> int | None:
-    """The most keys that a line can have, by its colons; None if that is not cheap to tell."""
+    """Return the most keys that a line can have, by its colons; None if that is not cheap to tell."""
     if any(colon in line for colon in _COLONS):
         return None
     keys = line.count(b'":')
@@ -133,7 +136,7 @@ def _check_pairs(pairs: list[tuple[str, Any]]) -> None:
 
 
 def shortened(value: object) -> str:
-    """`value` for a message."""
+    """Return `value` for a message."""
     text = repr(value)
     return text if len(text) <= 80 else text[:80] + "…"
 
@@ -167,7 +170,7 @@ _canonical = msgspec.json.Encoder(order="deterministic")
 
 
 def decode(line: bytes, place: Place) -> Event:
-    """The event of a line without its newline, in today's shape. Raises BadLine for the quarantine."""
+    """Return the event of a line without its newline, in today's shape. Raises BadLine for the quarantine."""
     line = without_bom(line.removesuffix(b"\r"))
     # First: a changed line of memlog is `bad_crc`, whatever else is wrong with it.
     has_crc = ends_with_crc(line)
@@ -200,15 +203,15 @@ def is_blank(line: bytes) -> bool:
 
 
 def without_bom(line: bytes) -> bytes:
-    """A line without the byte order marks before it."""
+    """Return a line without the byte order marks before it."""
     while line.startswith(_BOM):
         line = line.removeprefix(_BOM)
     return line
 
 
 def canonical(event: Event) -> bytearray:
-    """A JSON list of the event's type and members, without id, ts, at, v and crc, in the order of its struct,
-    defaults included. Raises BadLine for an integer outside 64 bits.
+    """Return a JSON list of the event's type and members, without id, ts, at, v and crc, in the order of its
+    struct, defaults included. Raises BadLine for an integer outside 64 bits.
     """
     # The envelope's fields come last.
     envelope = _CHANGE_ENVELOPE_FIELDS if isinstance(event, Change) else _ENVELOPE_FIELDS
@@ -254,7 +257,7 @@ def _event() -> "msgspec.json.Decoder[Event]":
 
 
 def _native(line: bytes) -> Event | None:
-    """The event of a line that memlog wrote; None for a foreign line."""
+    """Return the event of a line that memlog wrote; None for a foreign line."""
     try:
         event = _event().decode(line)
     except msgspec.MsgspecError:
@@ -286,12 +289,12 @@ def _foreign(line: bytes, place: Place, *, has_crc: bool) -> Event:
 
 
 def envelope_of(event: Event) -> tuple[str, ...]:
-    """The members of its line that are not its content."""
+    """Return the members of its line that are not its content."""
     return (*ENVELOPE, "wins", "highest_wins") if isinstance(event, Change) else ENVELOPE
 
 
 def event_of(members: dict[str, Any]) -> Event:
-    """The event of `members` in today's shape. Raises BadLine if they are none."""
+    """Return the event of `members` in today's shape. Raises BadLine if they are none."""
     kind = members.get("type")
     version = members.get("v", 1)
     if not isinstance(kind, str):
@@ -309,7 +312,7 @@ def event_of(members: dict[str, Any]) -> Event:
 
 
 def _fault(error: msgspec.ValidationError, members: dict[str, Any]) -> str:
-    """The fault with its value; msgspec's message names the member alone."""
+    """Return the fault with its value; msgspec's message names the member alone."""
     member = re.search(_MEMBER_AT_FAULT, str(error))
     if member is None or member[1] not in members:
         return str(error)
@@ -323,7 +326,7 @@ def check_crc_is_last(members: dict[str, Any], *, has_crc: bool) -> None:
 
 
 def members_of(line: bytes) -> dict[str, Any]:
-    """The members of a line's object, of any shape. Raises BadLine if it has none."""
+    """Return the members of a line's object, of any shape. Raises BadLine if it has none."""
     try:
         members = _members.decode(line)
     except msgspec.ValidationError as error:

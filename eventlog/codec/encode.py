@@ -65,7 +65,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     warnings: tuple[AppendWarning, ...] = ()
 
     def line(self, at: str, wins: str | None = None, highest_wins: str | None = None) -> bytes:
-        """The whole line with its newline."""
+        """Return the whole line with its newline."""
         stamps = (("at", at), ("wins", wins), ("highest_wins", highest_wins))
         members = "".join(f',"{name}":"{time}"' for name, time in stamps if time)
         body = self.head + members.encode() + self.tail
@@ -139,7 +139,7 @@ def _as_given(event: "Event | dict[str, Any] | bytes", find_stream: FindStream |
 
 
 def _choices(bad: BadLine, source: bytes) -> str:
-    """The values that the member at fault may have; "" where they are not listed."""
+    """Return the values that the member at fault may have; "" where they are not listed."""
     member, is_named, _ = bad.detail.partition(" is ")
     if bad.reason != "invalid" or not is_named:
         return ""
@@ -155,7 +155,7 @@ def _choices(bad: BadLine, source: bytes) -> str:
 
 
 def _checked_input(source: bytes, find_stream: FindStream | None) -> Event:
-    """The event of an input line, which may have the `at` and `crc` of another log."""
+    """Return the event of an input line, which may have the `at` and `crc` of another log."""
     check_length(len(source))
     check_text(source)
     has_crc = ends_with_crc(source.rstrip())
@@ -227,7 +227,7 @@ def _drafted(event: Event, source: bytes) -> Draft:
 
 
 def new_id() -> str:
-    """A new event id: a UUIDv7 (RFC 9562, section 5.7), so that ids sort by creation time."""
+    """Return a new event id: a UUIDv7 (RFC 9562, section 5.7), so that ids sort by creation time."""
     milliseconds = time.time_ns() // 1_000_000
     random = int.from_bytes(os.urandom(10))
     value = (milliseconds & (2**48 - 1)) << 80 | random & (2**80 - 1)
@@ -245,7 +245,7 @@ def _content(event: Event) -> bytes:
 
 
 def _memory_id(event: Event) -> str | None:
-    """The id of the memory that an event saves or changes."""
+    """Return the id of the memory that an event saves or changes."""
     if isinstance(event, MemorySaved) and event.memory_id is None:
         from memlog.eventlog.codec.content_ids import derived_memory_id
 
@@ -254,7 +254,7 @@ def _memory_id(event: Event) -> str | None:
 
 
 def as_json(event: "Event | dict[str, Any]") -> bytes:
-    """An event as a caller gives it, as JSON. Raises BadInput if it has other values."""
+    """Return an event as a caller gives it, as JSON. Raises BadInput if it has other values."""
     try:
         members = msgspec.to_builtins(event, builtin_types=_NOT_IN_JSON)
         if isinstance(members, dict) and isinstance(members.get("ts"), datetime):

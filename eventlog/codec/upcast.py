@@ -34,7 +34,7 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 
 
 def place_of(line_id: str) -> tuple[str, int] | None:
-    """The file name and offset of a `Place.id`; None for other ids."""
+    """Return the file name and offset of a `Place.id`; None for other ids."""
     filename, _, digits = line_id.rpartition(":")
     # More than 18 digits may exceed SQLite's integers, and no file is that long.
     is_offset = digits.isascii() and digits.isdecimal() and len(digits) <= 18 and digits == str(int(digits))
@@ -42,7 +42,7 @@ def place_of(line_id: str) -> tuple[str, int] | None:
 
 
 def upcast(members: dict[str, Any], place: Place) -> dict[str, Any]:
-    """The members of a foreign line in today's shape. Raises ValueError if its `ts` is no time.
+    """Return the members of a foreign line in today's shape. Raises ValueError if its `ts` is no time.
 
     Its position gives a missing id, time (the segment's day), channel and chat_id (`meta`, then the folder).
     """

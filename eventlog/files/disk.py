@@ -31,7 +31,7 @@ _locked: set[int] = set()
 
 
 def open(path: Path | str, flags: int, *, folder: int | None = None, follow: bool = False) -> int:
-    """A descriptor of `path`, which no child process inherits. A new file is for its owner alone.
+    """Return a descriptor of `path`, which no child process inherits. A new file is for its owner alone.
 
     folder: descriptor of the folder of `path`. follow: follow a link.
     """
@@ -65,17 +65,17 @@ def overwrite(fd: int, data: bytes | memoryview, offset: int) -> int:
 
 
 def position(fd: int) -> int:
-    """The descriptor's position: the end of its last write."""
+    """Return the descriptor's position: the end of its last write."""
     return os.lseek(fd, 0, os.SEEK_CUR)
 
 
 def status(fd: int) -> os.stat_result:
-    """The status of an open file."""
+    """Return the status of an open file."""
     return os.fstat(fd)
 
 
 def generation(fd: int) -> int | None:
-    """A number that differs from earlier files with the same inode; None if the file system has none.
+    """Return a number that differs from earlier files with the same inode; None if the file system has none.
 
     Linux, FS_IOC_GETVERSION of ioctl_getflags(2) and the headers of ext4, xfs and btrfs.
     """
@@ -92,7 +92,7 @@ def generation(fd: int) -> int | None:
 
 
 def look(path: Path | str, *, folder: int | None = None, follow: bool = False) -> os.stat_result:
-    """The status of `path`; of a link itself unless `follow`."""
+    """Return the status of `path`; of a link itself unless `follow`."""
     return os.stat(path, dir_fd=folder, follow_symlinks=follow)
 
 
@@ -153,7 +153,7 @@ def unlink(path: Path) -> None:
 
 
 def entries(folder: Path | str | int) -> "AbstractContextManager[Iterator[os.DirEntry[str]]]":
-    """The entries of a folder, in no order."""
+    """Return the entries of a folder, in no order."""
     return os.scandir(folder)
 
 
@@ -178,8 +178,10 @@ def _free(fd: int) -> None:
 
 
 def _drop_inherited_locks() -> None:  # pragma: no cover - runs in a forked child
-    """A forked child would hold its parent's locks until it ends. It may not free them: they are one with the
-    parent's. The descriptors stay open, so that closing them closes no other file.
+    """Give up the locks of the parent, which a forked child would hold until it ends.
+
+    To unlock would free the parent's locks, too. The descriptors stay open, so that closing them closes no
+    other file.
     """
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     for fd in _locked:

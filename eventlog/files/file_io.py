@@ -75,7 +75,7 @@ def write_lines(fd: int, lines: list[bytes]) -> list[int]:
 
 @contextmanager
 def closing(fd: int) -> Iterator[int]:
-    """A context that closes the descriptor at its end."""
+    """Return a context that closes the descriptor at its end."""
     try:
         yield fd
     finally:
@@ -88,7 +88,7 @@ def ends_with_newline(fd: int, offset: int) -> bool:
 
 
 def blocks(fd: int, start: int = 0, end: int | None = None) -> Iterator[bytes]:
-    """The bytes of an open file from `start` to `end` (None: its end), by the megabyte."""
+    """Yield the bytes of an open file from `start` to `end` (None: its end), by the megabyte."""
     while end is None or start < end:
         block = disk.read(fd, _BLOCK if end is None else min(_BLOCK, end - start), start)
         if not block:
@@ -98,12 +98,14 @@ def blocks(fd: int, start: int = 0, end: int | None = None) -> Iterator[bytes]:
 
 
 def read_all(fd: int) -> bytes:
-    """The bytes of an open file."""
+    """Return the bytes of an open file."""
     return b"".join(blocks(fd))
 
 
 def lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
-    """The lines between `start`, where one begins, and `end`, last first. The first one has no newline."""
+    """Yield the lines between `start`, where one begins, and `end`, last first. The first one has no
+    newline.
+    """
     rest, size = b"", _TAIL_BLOCK
     while end > start:
         begin = max(start, end - size)
@@ -114,7 +116,7 @@ def lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
 
 
 def open_regular(path: Path | str, flags: int, *, folder: int | None = None) -> int:
-    """A descriptor of a regular file, which is its owner's alone if it is new.
+    """Return a descriptor of a regular file, which is its owner's alone if it is new.
 
     Raises FileExistsError if something else has its name, OSError.
     """
@@ -134,13 +136,13 @@ def open_regular(path: Path | str, flags: int, *, folder: int | None = None) -> 
 
 
 def check_regular(fd: int) -> None:
-    """Raises FileExistsError if no regular file is open: a pipe or device would block, or swallow bytes."""
+    """Raise FileExistsError if no regular file is open: a pipe or device would block, or swallow bytes."""
     if not stat.S_ISREG(disk.status(fd).st_mode):
         raise FileExistsError(errno.EEXIST, "something that is no regular file has its name")
 
 
 def identity(status: os.stat_result) -> tuple[int, int]:
-    """The device and inode of a file."""
+    """Return the device and inode of a file."""
     return status.st_dev, status.st_ino
 
 
@@ -154,7 +156,7 @@ def missing_or(error: OSError) -> OSError:
 
 
 def status_at(path: Path | str, *, folder: int | None = None) -> os.stat_result | None:
-    """The status of `path`, of a link itself; None if nothing is there. Raises OSError."""
+    """Return the status of `path`, of a link itself; None if nothing is there. Raises OSError."""
     try:
         return disk.look(path, folder=folder)
     except OSError as error:
@@ -176,13 +178,13 @@ def is_at(path: Path | str, status: os.stat_result, *, folder: int | None = None
 
 
 def file_version(status: os.stat_result | None) -> tuple[int, ...]:
-    """Changes with every change of a file's bytes; () for no file. Has no mtime, which a scrub restores."""
+    """Return what changes with the bytes of a file, but for its mtime, which a scrub restores; () for no file."""
     return () if status is None else (*identity(status), status.st_size, status.st_ctime_ns)
 
 
 @contextmanager
 def drafted(path: Path, draft: Path) -> Iterator[int]:
-    """A context with a descriptor of a new file, which replaces `path` at the end. Syncs nothing."""
+    """Return a context with a descriptor of a new file, which replaces `path` at the end. Syncs nothing."""
     with suppress(FileNotFoundError):
         disk.unlink(draft)
     with closing(open_file(draft, disk.WRITE | disk.NEW)) as fd:
@@ -207,7 +209,7 @@ def overwrite_all(fd: int, data: bytes, offset: int) -> None:
 
 @contextmanager
 def keeping_time(fd: int, keeps: bool) -> Iterator[None]:
-    """A context after which a changed file has its old mtime again, if `keeps`.
+    """Return a context after which a changed file has its old mtime again, if `keeps`.
 
     A file sync takes the later mtime for the newer version: this copy of another writer's file, with erased
     lines, must not replace the original, which may have grown.

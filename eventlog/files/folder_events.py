@@ -47,7 +47,7 @@ class ChangeHints:
         return self._changes is not None
 
     def wait(self, folders: Iterable[Path], seconds: float) -> set[str]:
-        """The changed paths; an empty set if no change is reported for `seconds`.
+        """Return the changed paths; an empty set if no change is reported for `seconds`.
 
         folders: watched from now on; may be missing, and differ between calls. If they differ from the last
             call's, or one was created again, all count as changed: nobody watched them meanwhile.
@@ -100,7 +100,7 @@ class ChangeHints:
 
 
 def _changes(folders: list[Path], stop: Event, step_ms: int, group_ms: int, *, is_deep: bool) -> _Changes:
-    """Yields the changed paths at each change, and an empty set ten times a second."""
+    """Yield the changed paths at each change, and an empty set ten times a second."""
     # Imported here: appending watches nothing.
     from watchfiles import watch
 
@@ -119,7 +119,7 @@ def _changes(folders: list[Path], stop: Event, step_ms: int, group_ms: int, *, i
 
 
 def _existing(folders: Iterable[Path]) -> dict[Path, _Identity]:
-    """The existing `folders`, each with device and inode."""
+    """Return the existing `folders`, each with device and inode."""
     existing = {}
     for folder in folders:
         try:

@@ -24,7 +24,7 @@ from memlog.eventlog.log.streams import shown
 
 
 def check_store(folder: Path) -> None:
-    """Raises NotFound if `folder` has no log, no settings file, and no record of what was written to a log.
+    """Raise NotFound if `folder` has no log, no settings file, and no record of what was written to a log.
 
     Only writes create a store: for reads, a mistyped path is an error.
     """
@@ -42,7 +42,9 @@ def check_store(folder: Path) -> None:
 
 
 def unwritable_folder(store: Path) -> Path | None:
-    """The folder that keeps read models from being written: the store's, or theirs; None without one."""
+    """Return the folder that keeps read models from being written: the store's, or theirs; None without
+    one.
+    """
     if disk.is_folder(store) and not os.access(store, os.W_OK):
         return store
     return store / MODEL if is_kept_read_only(store / MODEL) else None
@@ -64,7 +66,8 @@ def is_kept_read_only(folder: Path) -> bool:
 
 @contextmanager
 def entered(log: Path, stream: str, *, make: bool = False) -> Iterator[list[int]]:
-    """A context with descriptors of the log's folder and of each folder below it, down to that of `stream`.
+    """Return a context with descriptors of the log's folder and of each folder below it, down to that of
+    `stream`.
 
     make: create missing folders, and make their names durable.
 
@@ -109,7 +112,7 @@ def _close_all(folders: list[int]) -> None:
 
 
 def _opened(path: Path | str, parent: int | None, *, make: bool) -> int:
-    """A descriptor of the log's folder, which may be a link, or of a folder in `parent`."""
+    """Return a descriptor of the log's folder, which may be a link, or of a folder in `parent`."""
     is_log = parent is None
     try:
         return disk.open(path, disk.FOLDER, folder=parent, follow=is_log)
@@ -138,7 +141,7 @@ class Origin(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, fd: int) -> "Origin":
-        """The origin of an open file."""
+        """Return the origin of an open file."""
         return cls(disk.status(fd).st_ino, disk.generation(fd))
 
 
@@ -170,5 +173,5 @@ def append(path: Path, lines: Iterable[msgspec.Struct], *, is_torn: bool) -> byt
 
 
 def line_of(value: msgspec.Struct) -> bytes:
-    """The line of `value`."""
+    """Return the line of `value`."""
     return msgspec.json.encode(value) + b"\n"

@@ -71,7 +71,7 @@ def locked(
     if_stopped: float | None = None,
     is_held_here: Callable[[], bool] = lambda: False,
 ) -> Iterator[None]:
-    """A context that holds the lock file at `path`, made if missing, never removed; see `acquire`.
+    """Return a context that holds the lock file at `path`, made if missing, never removed; see `acquire`.
 
     Raises Busy at once if this thread holds it: a callback or a signal handler would wait for itself.
     """
@@ -123,7 +123,9 @@ def _try(fd: int) -> bool:
 
 
 def holder(fd: int) -> str:
-    """The holder of a lock on an open file, for people: `process 123`, or `another process` if unknown."""
+    """Return the holder of a lock on an open file, for people: `process 123`, or `another process` if
+    unknown.
+    """
     holders = _holders(fd)
     if not holders:
         return "another process"
@@ -137,12 +139,12 @@ def _is_stopped(fd: int) -> bool:
 
 
 def _state(pid: str) -> str:
-    """A process's state letter on Linux: proc(5), /proc/pid/stat."""
+    """Return a process's state letter on Linux: proc(5), /proc/pid/stat."""
     return _proc_file(pid, "stat").rpartition(")")[2].strip()[:1]
 
 
 def _holders(fd: int) -> set[str]:
-    """The processes that hold a flock on this file, by Linux's /proc/locks."""
+    """Return the processes that hold a flock on this file, by Linux's /proc/locks."""
     inode = f":{disk.status(fd).st_ino}"
     listing = _proc_file("locks").splitlines()
     fields = [line.split() for line in listing if " FLOCK " in line and "->" not in line]
@@ -150,7 +152,7 @@ def _holders(fd: int) -> set[str]:
 
 
 def _proc_file(*path: str) -> str:
-    """The text of a file below /proc; "" if it cannot be read."""
+    """Return the text of a file below /proc; "" if it cannot be read."""
     try:
         return Path(_PROC, *path).read_text(errors="replace")
     except OSError:
@@ -164,7 +166,7 @@ _ROOT = 0
 
 
 def check_owner(store: Path) -> None:
-    """Raises LogError if this process is root's and the store is another user's."""
+    """Raise LogError if this process is root's and the store is another user's."""
     if os.geteuid() == _ROOT and (owner := _owner_of(store)) is not None and owner.st_uid != _ROOT:
         raise _refused(store, owner, "what root makes there its owner cannot read")
 
@@ -207,7 +209,7 @@ def _owner_of(path: Path) -> os.stat_result | None:
 
 
 def _account(owner: os.stat_result) -> tuple[str | None, int]:
-    """The name and the first group of a user; the group of the folder for one without a name."""
+    """Return the name and the first group of a user; the group of the folder for one without a name."""
     # Imported here: only root needs it.
     import pwd
 
@@ -230,7 +232,7 @@ def _refused(store: Path, owner: os.stat_result, why: str) -> LogError:
 
 
 def refusals(store: Path) -> Iterator[PermissionError]:
-    """An error for each file and folder of a store that this user may not read and write.
+    """Yield an error for each file and folder of a store that this user may not read and write.
 
     Nothing of a store that cannot be written at all.
     """

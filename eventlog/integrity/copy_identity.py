@@ -81,12 +81,12 @@ class Writer:
         self._known: tuple[_Identity, int, int] | None = None
 
     def name(self) -> str:
-        """The writer's name; minted if this machine has none in this copy. Raises Busy and OSError."""
+        """Return the writer's name; minted if this machine has none in this copy. Raises Busy and OSError."""
         identity = self._proven() or self._minted(None)
         return identity.writer
 
     def own_names(self) -> tuple[str, ...]:
-        """The writer's name, then its retired names; () before the first append."""
+        """Return the writer's name, then its retired names; () before the first append."""
         identity = self._proven()
         return () if identity is None else (identity.writer, *identity.retired)
 
@@ -125,8 +125,8 @@ class Writer:
             self._record(replace(known, bytes=size), lock_timeout)
 
     def written(self) -> dict[tuple[str, str], Written]:
-        """What this copy is known to have written, by stream and segment, under all its names; without most
-        sealed segments. Raises OSError.
+        """Return what this copy is known to have written, by stream and segment, under all its names; without
+        most sealed segments. Raises OSError.
         """
         return self._segments.all()
 
@@ -141,7 +141,7 @@ class Writer:
             self._segments.add(written)
 
     def _proven(self) -> _Identity | None:
-        """The identity, if its file is the original and no copy."""
+        """Return the identity, if its file is the original and no copy."""
         try:
             status = disk.look(self._path)
             if self._known is not None and self._known[1:] == (status.st_ino, status.st_ctime_ns):
@@ -207,19 +207,19 @@ class _OwnSegments:
         self._read_on()
 
     def changed_ns(self) -> int | None:
-        """The recorded change time; None if the file is missing or a copy. Raises OSError."""
+        """Return the recorded change time; None if the file is missing or a copy. Raises OSError."""
         # Only the beginning: there may be many lines about segments.
         _, _, lines = lines_in(self._path, _BEGINNING).partition(b"\n")
         changed = decoded(lines.partition(b"\n")[0], _Changed)
         return None if changed is None else changed.changed_ns
 
     def all(self) -> dict[tuple[str, str], Written]:
-        """The last line about each segment. Raises OSError."""
+        """Return the last line about each segment. Raises OSError."""
         self._read_on()
         return self._of_segment
 
     def find(self, stream: str, segment: str) -> Written | None:
-        """The last line about a segment. Raises OSError."""
+        """Return the last line about a segment. Raises OSError."""
         if (stream, segment) not in self._of_segment:
             self._read_on()
         return self._of_segment.get((stream, segment))
@@ -282,13 +282,13 @@ def _new_name() -> str:
 
 
 def name_from(drawn: bytes) -> str:
-    """The writer's name made of six bytes; it begins with a letter, unlike the number of a segment."""
+    """Return the writer's name made of six bytes; it begins with a letter, unlike the number of a segment."""
     first, others = drawn[0], drawn[1:_LENGTH]
     return chr(_FIRST[first % len(_FIRST)]) + "".join(chr(_OTHERS[byte % len(_OTHERS)]) for byte in others)
 
 
 def _machine() -> str:
-    """Identifies the machine among those that share a store, by 32 bits of its id, or of its host name."""
+    """Identify the machine among those that share a store, by 32 bits of its id, or of its host name."""
     for path in _MACHINE_IDS:
         with suppress(OSError), closing(disk.open(path, disk.READ, follow=True)) as fd:
             machine_id = disk.read(fd, _LONGEST_ID, 0).strip()

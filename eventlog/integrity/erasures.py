@@ -39,7 +39,7 @@ class Erasures(msgspec.Struct):
 
 
 def erasures_in(segment: Segment, fd: int, end: int, redacted: Container[Key]) -> Erasures:
-    """The erasures in the first `end` bytes of an open segment. Raises OSError."""
+    """Return the erasures in the first `end` bytes of an open segment. Raises OSError."""
     erasures = Erasures()
     for line in read_lines(fd, end=end, tail_is_a_line=True):
         bare = replace(line, data=None)
@@ -59,7 +59,9 @@ def erasures_in(segment: Segment, fd: int, end: int, redacted: Container[Key]) -
 
 
 def erased_lines(fd: int, start: int, end: int) -> list[Line]:
-    """The erased lines between two offsets, without their bytes. Other lines do not end with a space."""
+    """Return the erased lines between two offsets, without their bytes. Other lines do not end with a
+    space.
+    """
     for offset in range(start, end, _BLOCK):
         # With the byte before: a line may end at the beginning of a block.
         first = max(start, offset - 1)
@@ -91,7 +93,7 @@ def is_erased(fd: int, line: Line) -> bool:
 
 
 def spans_of(lines: Iterable[Line]) -> tuple[Span, ...]:
-    """The spans of `lines`, adjacent lines joined."""
+    """Return the spans of `lines`, adjacent lines joined."""
     spans: list[Span] = []
     for line in sorted(lines, key=lambda line: line.offset):
         start = line.offset
@@ -102,7 +104,7 @@ def spans_of(lines: Iterable[Line]) -> tuple[Span, ...]:
 
 
 def split_by(lines: Iterable[Line], spans: Sequence[Span]) -> tuple[list[Line], list[Line]]:
-    """The `lines` within `spans`, and the others."""
+    """Return the `lines` within `spans`, and the others."""
     inside: list[Line] = []
     outside: list[Line] = []
     for line in lines:

@@ -47,7 +47,7 @@ class Erased(msgspec.Struct, frozen=True):
 
 
 def due_lines(segments: Iterable[Segment], redacted: set[Key]) -> Iterator[tuple[Segment, list[Line]]]:
-    """The lines to erase, without their bytes, for each segment that has some. Raises OSError.
+    """Yield the lines to erase, without their bytes, for each segment that has some. Raises OSError.
 
     redacted: the targets of the redactions in their streams.
     """
@@ -89,8 +89,8 @@ def erase(
 
 
 def unfinished(segments: Iterable[Segment]) -> list[Segment]:
-    """The erased segments whose seals are out of date: a kill came in between, or the seal arrived from
-    another writer after the erasure. Raises OSError.
+    """Return the erased segments whose seals are out of date: a kill came in between, or the seal arrived
+    from another writer after the erasure. Raises OSError.
     """
     segments = list(segments)
     if not segments:
@@ -128,7 +128,7 @@ def _is_sealed(fd: int, seal: Seal, due: list[Line]) -> bool:
 
 @contextmanager
 def _locked(segment: Segment, timeout: float) -> Iterator[int]:
-    """A descriptor of a locked segment for overwriting."""
+    """Yield a descriptor of a locked segment for overwriting."""
     filename = segment.name.filename
     with (
         entered(segment.log, segment.stream) as folders,
@@ -158,5 +158,5 @@ def _overwrite(fd: int, lines: list[Line]) -> None:
 
 
 def _again(fd: int, line: Line) -> Line:
-    """`line` with its current bytes; without bytes if it is too long to be an event."""
+    """Return `line` with its current bytes; without bytes if it is too long to be an event."""
     return line if line.length > MAX_LINE else replace(line, data=disk.read(fd, line.length, line.offset))

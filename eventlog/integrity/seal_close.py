@@ -79,7 +79,7 @@ def _accept_sealed(log: Path, lock_timeout: float) -> list[Seal]:
 
 
 def all_losses(store: Path) -> list[Loss | OpenLoss]:
-    """The losses that nobody has accepted. Raises OSError."""
+    """Return the losses that nobody has accepted. Raises OSError."""
     return [*losses(store / LOG), *Watermarks(store).losses()]
 
 

@@ -66,7 +66,7 @@ class SealIndex:
         self.extend(data)
 
     def __len__(self) -> int:
-        """The length of the indexed bytes."""
+        """Return the length of the indexed bytes."""
         return len(self._data)
 
     def extend(self, data: bytes) -> None:
@@ -85,16 +85,16 @@ class SealIndex:
         self._data[offset : offset + len(data)] = data
 
     def of(self, stream: str, segment: str) -> list[SealPlace]:
-        """All seals of a segment, damaged lines included."""
+        """Return all seals of a segment, damaged lines included."""
         return list(self._seals_at(self._offsets_of.get(_key(stream, segment), [])))
 
     def valid(self, stream: str, segment: str) -> Seal | None:
-        """The last intact seal of a segment."""
+        """Return the last intact seal of a segment."""
         whole = [place.seal for place in self.of(stream, segment) if has_its_crc(place.data)]
         return whole[-1] if whole else None
 
     def last(self) -> SealPlace | None:
-        """The last seal, to which the next one is chained."""
+        """Return the last seal, to which the next one is chained."""
         return next(self._seals_at(reversed(self._offsets)), None)
 
     def _line(self, offset: int) -> bytes:
@@ -111,7 +111,9 @@ class SealIndex:
 
 
 def _key_of(line: bytes) -> bytes:
-    """The key of a line that `encoded` did not write, or with NUL bytes before it; b"" without a seal."""
+    """Return the key of a line that `encoded` did not write, or with NUL bytes before it; b"" without a
+    seal.
+    """
     seal = decoded(line.strip(b"\0"), Seal)
     return b"" if seal is None else _key(seal.stream, seal.segment)
 
@@ -124,7 +126,7 @@ _READ_BLOCK = 1024 * 1024
 
 
 def measured(log: Path, stream: str, segment: str) -> Held:
-    """The size and hash of a segment. Raises OSError."""
+    """Return the size and hash of a segment. Raises OSError."""
     with opened(log, stream, segment) as fd:
         return held_in(fd)
 
@@ -156,14 +158,15 @@ def has_grown(log: Path, old: Seal) -> bool:
 
 
 def size_of(log: Path, stream: str, segment: str) -> int | None:
-    """The size of a segment in bytes; None if it is missing or no regular file."""
+    """Return the size of a segment in bytes; None if it is missing or no regular file."""
     # A text: making a path takes longer than the system call.
     status = status_at(f"{log}/{stream}/{segment}")
     return status.st_size if status is not None and stat.S_ISREG(status.st_mode) else None
 
 
 def held_in(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) -> Held:
-    """The size and hash of an open file, or of its first `end` bytes, as if the lines `blanked` were erased.
+    """Return the size and hash of an open file, or of its first `end` bytes, as if the lines `blanked` were
+    erased.
 
     blanked: sorted.
 
@@ -182,7 +185,7 @@ def held_in(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) -> He
 
 
 def read_seals(log: Path) -> Seals:
-    """The seals in all files of `log`, each a chain of its own, with their damage. Raises OSError."""
+    """Return the seals in all files of `log`, each a chain of its own, with their damage. Raises OSError."""
     seals = Seals([], {})
     for name in seals_files(log):
         in_file = _read(log, name)
@@ -223,12 +226,12 @@ class SealFiles:
             file.refresh()
 
     def last(self, stream: str, segment: str) -> list[Seal]:
-        """The last intact seal of a segment in each file that has one."""
+        """Return the last intact seal of a segment in each file that has one."""
         seals = (file.index.valid(stream, segment) for file in self._files.values())
         return [seal for seal in seals if seal is not None]
 
     def valid(self, stream: str, segment: str) -> Seal | None:
-        """The valid seal of a segment."""
+        """Return the valid seal of a segment."""
         last = self.last(stream, segment)
         return holding(last) if last else None
 
@@ -325,7 +328,9 @@ class SealFile:
 
     @contextmanager
     def locked(self, timeout: float) -> Iterator[int]:
-        """A context with a descriptor that appends to the locked file, made if missing. Raises Busy."""
+        """Return a context with a descriptor that appends to the locked file, made if missing. Raises
+        Busy.
+        """
         while True:
             with closing(open_regular(self._path, disk.APPEND | disk.CREATE)) as fd:
                 locks.acquire(fd, f"{self._log.name}/{self._path.name}", timeout)
@@ -383,5 +388,5 @@ class SealFile:
 
 
 def draft(stream: str, segment: str, held: Held, lost: int | None = None) -> Seal:
-    """A seal without its place in a chain, for `SealFile.add`."""
+    """Return a seal without its place in a chain, for `SealFile.add`."""
     return Seal(stream, segment, held.bytes, held.lines, held.sha256, FIRST, "", lost)

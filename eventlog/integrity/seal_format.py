@@ -131,14 +131,14 @@ class Seals(msgspec.Struct, frozen=True):
 
 
 def seals_in(data: bytes, file: str) -> Seals:
-    """The seals in a file's bytes, with their damage."""
+    """Return the seals in a file's bytes, with their damage."""
     lines = list(_lines(data, file))
     last = {line.seal.name: [line.seal] for line in lines if line.seal is not None and line.counts}
     return Seals(lines, last)
 
 
 def lengths_in(files: Iterable[bytes]) -> dict[tuple[str, str], int]:
-    """The sealed length of each segment by (stream, segment), from the bytes of all seals files."""
+    """Return the sealed length of each segment by (stream, segment), from the bytes of all seals files."""
     last: defaultdict[tuple[str, str], list[_Brief]] = defaultdict(list)
     for data in files:
         lines = (whole.strip(b"\0") for whole in data.split(b"\n"))
@@ -152,24 +152,24 @@ def lengths_in(files: Iterable[bytes]) -> dict[tuple[str, str], int]:
 
 
 def holding(seals: Sequence[Seal]) -> Seal:
-    """The valid one of a segment's last seals in several files: the longest without an accepted loss. It does
-    not depend on a clock, so all copies of a log agree.
+    """Return the valid one of a segment's last seals in several files: the longest without an accepted loss.
+    It does not depend on a clock, so all copies of a log agree.
     """
     return max(_not_lost(seals), key=lambda seal: (seal.bytes, not seal.is_blank, seal.at, seal.sha256))
 
 
 def encoded(seal: Seal) -> bytes:
-    """The line of a seal, with its newline."""
+    """Return the line of a seal, with its newline."""
     return with_crc(msgspec.json.encode(seal)[:-1]) + b"\n"
 
 
 def link(line: bytes) -> str:
-    """The next line's `prev`: sha256 of `line` without the members that blanking a hash changes."""
+    """Return the next line's `prev`: sha256 of `line` without the members that blanking a hash changes."""
     return sha256(re.sub(_HASH, b"", re.sub(_CRC, b"}", line))).hexdigest()
 
 
 def blanked(line: bytes) -> bytes:
-    """`line` with a blank hash and the same length."""
+    """Return `line` with a blank hash and the same length."""
     return with_crc(re.sub(_HASH, b',"sha256":"%s"' % BLANK.encode(), line[:-CRC_LENGTH]))
 
 
@@ -180,8 +180,8 @@ def _not_lost(seals: Sequence[_T]) -> list[_T]:
 
 
 def _lines(data: bytes, file: str) -> Iterator[SealLine]:
-    """The lines, with a last one without newline: its crc shows whether it is whole. NUL bytes around a line,
-    which a power cut leaves, are not part of it.
+    """Yield the lines, with a last one without newline: its crc shows whether it is whole. NUL bytes around a
+    line, which a power cut leaves, are not part of it.
     """
     offset, prev = 0, FIRST
     known: dict[tuple[str, str], Seal] = {}

@@ -111,8 +111,8 @@ def losses(
     only: Iterable[tuple[str, str]] | None = None,
     sealed: Mapping[tuple[str, str], int] | None = None,
 ) -> list[Loss]:
-    """The sealed segments, all or `only` these, that are missing or shorter than their seals, without those
-    of other writers, which are `arriving`. Raises OSError.
+    """Return the sealed segments, all or `only` these, that are missing or shorter than their seals, without
+    those of other writers, which are `arriving`. Raises OSError.
 
     sealed: the `sealed_bytes` of the log, if they are known.
     """
@@ -124,7 +124,7 @@ def losses(
 
 
 def arriving(log: Path) -> list[Loss]:
-    """The sealed segments of other writers that are missing or incomplete. Raises OSError."""
+    """Return the sealed segments of other writers that are missing or incomplete. Raises OSError."""
     owner = Ownership(log)
     return [loss for loss in _short(log, sealed_bytes(log)) if owner.is_foreign(loss.segment)]
 
@@ -141,8 +141,8 @@ def _short(
 
 
 def unlike(log: Path) -> list[Unlike]:
-    """The sealed segments that differ from their seals without a file sync or an erasure as the reason. Reads
-    every byte of the log. Raises OSError.
+    """Return the sealed segments that differ from their seals without a file sync or an erasure as the
+    reason. Reads every byte of the log. Raises OSError.
     """
     return [segment for segment in differing(log) if segment.state == "changed"]
 
@@ -202,8 +202,8 @@ def _differ(seals: Sequence[Seal], held: Held) -> bool:
 
 
 def _half_erased(log: Path, owner: Ownership, last: Sequence[Seal], held: Held) -> State | None:
-    """The state of a segment that has text which a seal knows as erased, or an erasure that a seal does not
-    know; None for others.
+    """Return the state of a segment that has text which a seal knows as erased, or an erasure that a seal
+    does not know; None for others.
 
     In a segment of this copy's writer, redactions and crcs must prove an erasure, since another copy made it;
     another writer's may arrive before the redactions.

@@ -10,13 +10,13 @@ from memlog.eventlog.log.layout import seals_files
 
 
 def sealed_bytes(log: Path) -> Mapping[tuple[str, str], int]:
-    """The sealed bytes of each (stream, segment). Faster than `read_seals`. Raises OSError."""
+    """Return the sealed bytes of each (stream, segment). Faster than `read_seals`. Raises OSError."""
     return _lengths(log, tuple((name, file_version(status_at(log / name))) for name in seals_files(log)))
 
 
 @lru_cache(maxsize=1)
 def _lengths(log: Path, files: tuple[tuple[str, tuple[int, ...]], ...]) -> Mapping[tuple[str, str], int]:
-    """Cached until a file changes: a catch-up asks for each stream that it replays."""
+    """Return the lengths of sealed segments, cached until a file changes: a catch-up needs them by stream."""
     # Imported here: an append decodes no seal.
     from memlog.eventlog.integrity.seal_format import lengths_in
 
@@ -24,7 +24,7 @@ def _lengths(log: Path, files: tuple[tuple[str, tuple[int, ...]], ...]) -> Mappi
 
 
 def bytes_of(log: Path, name: str) -> bytes:
-    """The bytes of a seals file; b"" if it is missing or no regular file. Raises OSError."""
+    """Return the bytes of a seals file; b"" if it is missing or no regular file. Raises OSError."""
     try:
         with closing(open_regular(log / name, disk.READ)) as fd:
             return read_all(fd)

@@ -128,7 +128,7 @@ def _add_seals(check: LogCheck, seals: Seals) -> None:
 
 
 def _unsealed(segments: list[Segment], seals: Seals) -> list[tuple[str, str]]:
-    """The segments without a seal whose writer has made a later one."""
+    """Return the segments without a seal whose writer has made a later one."""
     finished = (segment.key for made in by_writer(segments).values() for segment in made[:-1])
     return [name for name in finished if name not in seals.last]
 

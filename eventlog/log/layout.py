@@ -75,7 +75,7 @@ def is_writer(name: str) -> bool:
 
 
 def seals_file(writer: str) -> str:
-    """The name of a writer's seals file below `log/`."""
+    """Return the name of a writer's seals file below `log/`."""
     return f"seals.{writer}.jsonl" if writer else SEALS
 
 
@@ -86,7 +86,7 @@ def is_seals_file(name: str) -> bool:
 
 
 def seals_files(log: Path) -> list[str]:
-    """The names of all seals files in `log`, sorted; [] without a log."""
+    """Return the names of all seals files in `log`, sorted; [] without a log."""
     try:
         with disk.entries(log) as entries:
             return sorted(entry.name for entry in entries if is_seals_file(entry.name))

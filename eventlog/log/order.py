@@ -21,8 +21,8 @@ Kerberos allows between the clocks of two machines (RFC 4120, 8.2)."""
 
 
 def precedence(event: Event, segment: SegmentName) -> str:
-    """The precedence of an event with a `ts`, as a time: without `wins` its `ts`, at most `CAP` after `at`,
-    or after the end of the segment's day in a foreign line.
+    """Return the precedence of an event with a `ts`, as a time: without `wins` its `ts`, at most `CAP` after
+    `at`, or after the end of the segment's day in a foreign line.
     """
     if isinstance(event, Change) and event.wins is not None:
         return event.wins
@@ -31,7 +31,7 @@ def precedence(event: Event, segment: SegmentName) -> str:
 
 
 def next_precedence(ts: str, now: str, highest: str, *, is_dated: bool) -> str:
-    """The `wins` of a change appended `now`.
+    """Return the `wins` of a change appended `now`.
 
     highest: the stream's highest precedence; "" without changes.
     is_dated: the caller gave `ts`, which decides; otherwise the change wins against all earlier ones,
@@ -42,12 +42,12 @@ def next_precedence(ts: str, now: str, highest: str, *, is_dated: bool) -> str:
 
 
 def earlier_of(ts: str, at: str) -> str:
-    """`ts`, but no later than `CAP` after `at`."""
+    """Return `ts`, but no later than `CAP` after `at`."""
     return ts if ts <= at else min(ts, timestamps.shifted(at, CAP))
 
 
 def end_of(day: str) -> str:
-    """The last moment of a UTC day."""
+    """Return the last moment of a UTC day."""
     return f"{day}T23:59:59.999Z"
 
 
@@ -98,7 +98,7 @@ class Clock:
             self._changes[key] = _Tail(end, "", highest, is_stamped=True)
 
     def highest(self, folder: int, names: Iterable[SegmentName]) -> str:
-        """The highest precedence in the segments `names` of an open folder; "" without changes."""
+        """Return the highest precedence in the segments `names` of an open folder; "" without changes."""
         written: defaultdict[str, list[SegmentName]] = defaultdict(list)
         for name in sorted(names, key=lambda name: name.age, reverse=True):
             written[name.writer].append(name)
@@ -142,7 +142,7 @@ class Clock:
 
 
 def last_at_in(fd: int) -> str:
-    """The last `at` of memlog in an open segment; "" without one."""
+    """Return the last `at` of memlog in an open segment; "" without one."""
     return _read_on(fd, _Tail(), disk.status(fd).st_size, None).at
 
 
@@ -162,7 +162,9 @@ def _read_on(fd: int, before: _Tail, size: int, day: str | None) -> _Tail:
 
 
 def _stamps(line: bytes) -> _Stamps | None:
-    """The stamps of a line: None if it is damaged (its year may be 9999), `ts` alone if it is foreign."""
+    """Return the stamps of a line: None if it is damaged (its year may be 9999), `ts` alone if it is
+    foreign.
+    """
     line = line.strip(b"\0")  # a power cut may leave NUL bytes
     try:
         stamps = msgspec.json.decode(line, type=_Stamps)

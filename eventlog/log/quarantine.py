@@ -79,7 +79,7 @@ def check_text(line: bytes) -> None:
 
 
 def why_not_json(line: bytes, parser_says: str) -> BadLine:
-    """The fault of a line that a JSON parser refused."""
+    """Return the fault of a line that a JSON parser refused."""
     if re.fullmatch(_CONFLICT_MARKER, line):
         return BadLine("conflict_marker", "git could not merge two versions of the file")
     if _is_torn(line):
@@ -97,7 +97,7 @@ def _is_torn(line: bytes) -> bool:
 
 
 def _depths(line: bytes) -> Iterator[int]:
-    """The depth of nesting after each bracket; an unclosed string adds one."""
+    """Yield the depth of nesting after each bracket; an unclosed string adds one."""
     depth = 0
     for token in re.finditer(_STRING_OR_BRACKET, line):
         match token[0][:1]:
@@ -114,7 +114,7 @@ def _depths(line: bytes) -> Iterator[int]:
 
 
 def _lone_surrogate(line: bytes) -> str | None:
-    """The first escape of half a surrogate pair without the other half."""
+    """Return the first escape of half a surrogate pair without the other half."""
     high: re.Match[bytes] | None = None
     for escape in re.finditer(_ESCAPE, line):
         code = int(escape[1], 16) if escape[1] else 0

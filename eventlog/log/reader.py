@@ -66,7 +66,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
 @contextmanager
 def opened(log: Path, stream: str, filename: str) -> Iterator[int]:
-    """A context with a descriptor that reads a segment, through no link below `log`.
+    """Return a context with a descriptor that reads a segment, through no link below `log`.
 
     Raises FileNotFoundError if it is gone, or something else has its name or that of its folder; OSError.
     """
@@ -83,7 +83,7 @@ def opened(log: Path, stream: str, filename: str) -> Iterator[int]:
 def read_lines(
     fd: int, start: int = 0, *, end: int | None = None, number: int = 1, tail_is_a_line: bool = False
 ) -> Iterator[Line]:
-    r"""The lines from `start`, where a line begins, to `end` (None: the end of the file).
+    r"""Yield the lines from `start`, where a line begins, to `end` (None: the end of the file).
 
     Only b"\n" ends a line. Bytes after the last newline are a line if `tail_is_a_line`, or if memlog wrote
     them and they are whole; otherwise a writer may not have finished. NUL bytes around a line are not part of
@@ -113,8 +113,8 @@ def read_lines(
 
 
 def _without_nuls(line: Line) -> Line:
-    """`line` without the NUL bytes around it, which a file system leaves for data that was not written before
-    a power cut. A line of NUL bytes alone is blank.
+    """Return `line` without the NUL bytes around it, which a file system leaves for data that was not written
+    before a power cut. A line of NUL bytes alone is blank.
     """
     if line.data is None:
         return line
@@ -125,7 +125,7 @@ def _without_nuls(line: Line) -> Line:
 
 
 def line_at(log: Path, stream: str, filename: str, offset: int, length: int) -> bytes:
-    """The bytes of one line."""
+    """Return the bytes of one line."""
     with opened(log, stream, filename) as fd:
         return disk.read(fd, length, offset)
 
@@ -172,7 +172,9 @@ class Fingerprint(msgspec.Struct, frozen=True):
         return sha256(disk.read(fd, self.offset - start, start)).digest() == self.rest
 
     def extended(self, fd: int, offset: int, blanked: Sequence[Line] = ()) -> "Fingerprint":
-        """The fingerprint of a longer prefix of the file, as if the lines `blanked` (sorted) were erased."""
+        """Return the fingerprint of a longer prefix of the file, as if the lines `blanked` (sorted) were
+        erased.
+        """
         chain = self.chain
         whole_before, whole = self.offset // _CHAIN_BLOCK, offset // _CHAIN_BLOCK
         for block in range(whole_before, whole):
@@ -182,7 +184,9 @@ class Fingerprint(msgspec.Struct, frozen=True):
 
 
 def fingerprint(fd: int, offset: int, blanked: Sequence[Line] = ()) -> Fingerprint:
-    """The fingerprint of a file's first `offset` bytes, as if the lines `blanked` (sorted) were erased."""
+    """Return the fingerprint of a file's first `offset` bytes, as if the lines `blanked` (sorted) were
+    erased.
+    """
     return UNREAD.extended(fd, offset, blanked)
 
 
@@ -246,7 +250,7 @@ class LogEntry(msgspec.Struct, frozen=True, gc=False):
 def segments_about(
     log: Path, *, stream: str | None = None, chat: tuple[str, str] | None = None
 ) -> list[Segment]:
-    """The segments of a stream, of a chat (channel, chat_id), or of the log, sorted."""
+    """Return the segments of a stream, of a chat (channel, chat_id), or of the log, sorted."""
     return [
         segment
         for segment in segments_of(log)[0]
@@ -260,7 +264,7 @@ def reading(segment: Segment) -> AbstractContextManager[int]:
 
 
 def entry_of(segment: Segment, line: Line) -> LogEntry | None:
-    """The entry of a line; None for a blank line."""
+    """Return the entry of a line; None for a blank line."""
     try:
         check_length(line.length)
         if line.data is None or is_blank(line.data):
@@ -274,7 +278,7 @@ def entry_of(segment: Segment, line: Line) -> LogEntry | None:
 
 
 def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[LogEntry, Redacted]]:
-    """The redactions among `lines`, with their entries."""
+    """Yield the redactions among `lines`, with their entries."""
     for line in lines:
         # Most lines need no decoding: a redaction has its type in plain text or with escapes.
         if line.data is None or not (b"redacted" in line.data or b"\\u" in line.data):
@@ -285,7 +289,7 @@ def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[Log
 
 
 def redacted_keys(segments: Iterable[Segment], bounds: Bounds | None = None) -> set[Key]:
-    """The targets of all redactions in `segments`."""
+    """Return the targets of all redactions in `segments`."""
     return {
         (segment.stream, target)
         for segment in segments
@@ -295,7 +299,7 @@ def redacted_keys(segments: Iterable[Segment], bounds: Bounds | None = None) -> 
 
 
 def redactions_among(entries: Iterable[LogEntry]) -> set[Key]:
-    """The targets of the redactions among `entries`."""
+    """Return the targets of the redactions among `entries`."""
     return {
         (entry.segment.stream, target)
         for entry in entries
@@ -316,7 +320,7 @@ def in_log_order(
     tails: bool = False,
     leave_out: Container[int] = (),
 ) -> Iterator[LogEntry]:
-    """Every line of `segments`, one segment after the other, up to `bounds`.
+    """Yield every line of `segments`, one segment after the other, up to `bounds`.
 
     tails: see `lines_of`. leave_out: offsets of lines to skip.
     """
@@ -327,7 +331,7 @@ def in_log_order(
 
 
 def accepted(segments: Sequence[Segment], leave_out: Callable[[LogEntry, str], None]) -> Iterator[LogEntry]:
-    """The events of `segments` in log order, each once.
+    """Yield the events of `segments` in log order, each once.
 
     leave_out: called with every other line and the reason: `redacted`, `duplicate` or `conflict` (an earlier
         line of its stream has its id), or its fault.
@@ -353,7 +357,7 @@ def accepted(segments: Sequence[Segment], leave_out: Callable[[LogEntry, str], N
 def last_entries(
     segments: list[Segment], count: int, *, redacted: Container[Key] = frozenset()
 ) -> list[LogEntry]:
-    """The last `count` lines of `segments` that are not `redacted`, by time of appending.
+    """Return the last `count` lines of `segments` that are not `redacted`, by time of appending.
 
     A line without `at` counts as appended with the line before it of its stream and writer.
     """
@@ -369,7 +373,7 @@ def last_entries(
 
 
 def last_at(segments: Iterable[Segment]) -> str | None:
-    """When memlog last appended to one of `segments`; None if never.
+    """Return when memlog last appended to one of `segments`; None if never.
 
     Reads the ends of the last day's segments: a segment's day is the day of appending.
     """
@@ -382,7 +386,9 @@ def last_at(segments: Iterable[Segment]) -> str | None:
 
 
 def todays_members(entry: LogEntry) -> dict[str, Any]:
-    """The members of an event in today's shape, unknown ones last. Raises TypeError without an event."""
+    """Return the members of an event in today's shape, unknown ones last. Raises TypeError without an
+    event.
+    """
     event, data = entry.event, entry.line.data
     if isinstance(event, BadLine) or data is None:
         raise TypeError("a bad line has no members")
@@ -408,7 +414,7 @@ def is_about(stream: str, chat: tuple[str, str]) -> bool:
 
 
 def lines_of(segment: Segment, bounds: Bounds | None = None, *, tails: bool = False) -> Iterator[Line]:
-    """The lines of a segment, up to its bound.
+    """Yield the lines of a segment, up to its bound.
 
     tails: include bytes after the last newline of a newest segment, though a writer may not have finished.
     """
@@ -420,7 +426,7 @@ def lines_of(segment: Segment, bounds: Bounds | None = None, *, tails: bool = Fa
 
 
 def why_left_out(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
-    """Why a line counts as no new event; None if it does. Adds new events to `known`."""
+    """Return why a line counts as no new event; None if it does. Adds new events to `known`."""
     if is_redacted(entry, redacted):
         return "redacted"
     if isinstance(entry.event, BadLine):
@@ -450,7 +456,7 @@ def _last_at(segment: Segment) -> str:
 
 
 def _last_of_segment(segment: Segment, count: int, redacted: Container[Key]) -> list[LogEntry]:
-    """Decodes the last lines alone: a segment may be long."""
+    """Decode the last lines alone: a segment may be long."""
     most = count
     while True:
         lines = (line for line in lines_of(segment) if line.data is None or not is_blank(line.data))
@@ -467,7 +473,8 @@ FileState = tuple[str, int, int, int, int, int]
 
 
 def state_of(log: Path) -> list[FileState]:
-    """The state of each file and folder that a reader of `log` may look at; [] without a log. Raises OSError.
+    """Return the state of each file and folder that a reader of `log` may look at; [] without a log. Raises
+    OSError.
 
     An equal state means that nothing was added, changed or removed; it may differ without a change, since the
     system lists a folder in any order. DirEntry.stat keeps the interpreter's lock: a thread with hundreds of
@@ -483,7 +490,7 @@ def state_of(log: Path) -> list[FileState]:
 
 
 def changed_streams(log: Path, before: Iterable[FileState], now: Iterable[FileState]) -> set[str] | None:
-    """The streams whose folder or files differ between two states of `log`.
+    """Return the streams whose folder or files differ between two states of `log`.
 
     None if anything else differs: seals, the format, or a file where a stream's folder belongs.
     """

@@ -45,7 +45,7 @@ class SealWatch:
         self._files: SealFiles | None = None
 
     def files(self, writer: str) -> "SealFiles":
-        """The seals that `writer` adds to; indexed once for thousands of segments."""
+        """Return the seals that `writer` adds to; indexed once for thousands of segments."""
         # Imported here: most appends seal nothing, and find no seal of their segment.
         from memlog.eventlog.integrity.seal_file import SealFiles
 
@@ -127,7 +127,9 @@ class Rotation:
 
     @contextmanager
     def current(self, stream: str) -> Iterator[LockedSegment]:
-        """The writer's current segment of a stream, locked, with room for lines. Raises Busy and OSError."""
+        """Yield the writer's current segment of a stream, locked, with room for lines. Raises Busy and
+        OSError.
+        """
         writer = self.writer.name()
         deadline = time.monotonic() + self._lock_timeout
         with entered(self.log, stream, make=True) as folders:
@@ -153,7 +155,9 @@ class Rotation:
 
     @contextmanager
     def last(self, stream: str, writer: str, folders: list[int], deadline: float) -> Iterator[LockedSegment]:
-        """The last segment of a stream and writer, locked; made if there is none. Raises as `current`."""
+        """Yield the last segment of a stream and writer, locked; made if there is none. Raises as
+        `current`.
+        """
         while True:
             # Listing a folder takes longer the more segments it has: once, under the lock, is enough.
             name, flags = self._current.pop((stream, writer), None), disk.APPEND
@@ -211,7 +215,7 @@ class Rotation:
         _record(self.writer, self._unrecorded, self._lock_timeout)
 
     def _check_own(self, segment: LockedSegment) -> None:
-        """Raises _NameTakenError if another file has replaced the writer's, or it is shorter than it was."""
+        """Raise _NameTakenError if another file has replaced the writer's, or it is shorter than it was."""
         is_empty = segment.status.st_size == 0
         is_own = not self._clock.has_shrunk(segment.status)
         # An empty file may have the inode of a deleted one.
@@ -230,7 +234,7 @@ class Rotation:
         return has_room and not self._seals.is_sealed(segment.stream, name.filename, name.writer)
 
     def _unused(self, stream: str, name: SegmentName, folder: int) -> SegmentName:
-        """The name of a segment to be made. Raises _NameTakenError if a deleted segment had it."""
+        """Return the name of a segment to be made. Raises _NameTakenError if a deleted segment had it."""
         has_made = self.writer.has_made(stream, name.filename)
         # In this order: another process may be making it.
         if has_made and name not in segment_names(folder):
@@ -279,7 +283,9 @@ def _key(segment: LockedSegment) -> tuple[str, str, int]:
 
 
 def _open(name: SegmentName, flags: int, folder: int) -> int:
-    """A descriptor of a writer's segment. Raises _NameTakenError if no regular file has its name, OSError."""
+    """Return a descriptor of a writer's segment. Raises _NameTakenError if no regular file has its name,
+    OSError.
+    """
     try:
         return open_regular(name.filename, flags, folder=folder)
     except FileExistsError as error:

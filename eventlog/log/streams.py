@@ -35,12 +35,12 @@ _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-.")
 
 
 def encoded_name(name: str) -> str:
-    """`name` with every byte of its UTF-8 but a–z, 0–9, `-`, `.` written as `%xx`."""
+    """Return `name` with every byte of its UTF-8 but a–z, 0–9, `-`, `.` written as `%xx`."""
     return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in name.encode())
 
 
 def project_folder(name: str) -> str:
-    """The folder name of a project's store, which cannot lead out of the folder of all projects.
+    """Return the folder name of a project's store, which cannot lead out of the folder of all projects.
 
     Raises BadInput if `name` has only dots, is too long, or is not UTF-8.
     """
@@ -55,7 +55,7 @@ def project_folder(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def conversation_stream(channel: str, chat_id: str) -> str:
-    """The stream of a conversation."""
+    """Return the stream of a conversation."""
     folder = f"{encoded_name(channel)}_{encoded_name(chat_id)}"
     if len(folder) > _FOLDER_LIMIT:
         # Imported here, as in chat_of_stream below: most appends need neither.
@@ -66,7 +66,7 @@ def conversation_stream(channel: str, chat_id: str) -> str:
 
 
 def chat_of_stream(stream: str) -> tuple[str, str] | None:
-    """The channel and chat_id of a conversation's stream; None for other streams and shortened names.
+    """Return the channel and chat_id of a conversation's stream; None for other streams and shortened names.
 
     The folder is split at its first `_` and both halves are decoded, so a hand-made folder (`telegram_a_b`)
     and memlog's own (`telegram_a%5fb`) name the same chat.
@@ -95,7 +95,7 @@ _STREAM_OF_TYPE = {TYPES[tag]: stream for stream, tags in _STREAMS.items() for t
 
 
 def stream_of(event: Event) -> str:
-    """The stream of an event. Raises BadLine for a `redacted` that names none."""
+    """Return the stream of an event. Raises BadLine for a `redacted` that names none."""
     if isinstance(event, ConversationEvent):
         return conversation_stream(event.channel, event.chat_id)
     if isinstance(event, Redacted):
@@ -120,7 +120,7 @@ def belongs_in(event: Event, stream: str) -> bool:
 
 
 def writer_of(filename: str) -> str | None:
-    """The writer in a segment's name; "" for a plain name, None for other files."""
+    """Return the writer in a segment's name; "" for a plain name, None for other files."""
     name = SegmentName.parse(filename)
     return None if name is None else name.writer
 
@@ -139,7 +139,7 @@ class SegmentName(msgspec.Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, filename: str) -> "SegmentName | None":
-        """The segment name of a file; None for other files."""
+        """Return the segment name of a file; None for other files."""
         match = _SEGMENT.fullmatch(filename)
         if match is None or match[3] == "0000":
             return None
@@ -158,16 +158,16 @@ class SegmentName(msgspec.Struct, frozen=True, order=True):
 
     @property
     def age(self) -> tuple[int, str]:
-        """Sorts one writer's segments by age: a clock may go back, the number does not."""
+        """Sort one writer's segments by age: a clock may go back, the number does not."""
         return (self.number, self.day) if self.writer else (0, f"{self.day} {self.number:018d}")
 
     def successor(self, today: str) -> "SegmentName":
-        """The name of its writer's next segment."""
+        """Return the name of its writer's next segment."""
         return SegmentName(today, self.number + 1, self.writer)
 
 
 def current_segments(names: Iterable[SegmentName]) -> dict[str, SegmentName]:
-    """Each writer's last segment, the only one that it appends to."""
+    """Return each writer's last segment, the only one that it appends to."""
     last: dict[str, SegmentName] = {}
     for name in names:
         known = last.get(name.writer)
@@ -217,7 +217,7 @@ def by_writer(segments: Iterable[Segment]) -> dict[tuple[str, str], list[Segment
 
 
 def segment_names(folder: Path | int) -> list[SegmentName]:
-    """The segments in a stream's folder, sorted."""
+    """Return the segments in a stream's folder, sorted."""
     return _segment_names(folder)[0]
 
 
@@ -228,7 +228,7 @@ def segments_of(
     unread: dict[str, OSError] | None = None,
     sealed: Container[tuple[str, str]] | None = None,
 ) -> tuple[list[Segment], list[Path]]:
-    """All segments below `log`, sorted; and the paths that are no part of the log.
+    """Return all segments below `log`, sorted; and the paths that are no part of the log.
 
     Links, devices and files with other names are never read: the second list has them, without hidden ones.
 
@@ -264,7 +264,9 @@ def segments_of(
 
 
 def segment_at(log: Path, stream: str, filename: str) -> Segment:
-    """The segment in a file. A foreign program may have sealed a file that is none: it counts as plain."""
+    """Return the segment in a file. A foreign program may have sealed a file that is none: it counts as
+    plain.
+    """
     return Segment(log, stream, SegmentName.parse(filename) or SegmentName("0001-01-01"), is_newest=True)
 
 
@@ -274,7 +276,7 @@ def may_be_stream(folder: str) -> bool:
 
 
 def shown(name: Path | str) -> str:
-    """`name`, or a text that contains one, with bytes that are not UTF-8 escaped."""
+    """Return `name`, or a text that contains one, with bytes that are not UTF-8 escaped."""
     return str(name).encode(errors="backslashreplace").decode()
 
 
@@ -312,7 +314,7 @@ def _stream_folders(
 
 
 def existing_streams(log: Path, streams: Iterable[str]) -> list[tuple[str, Path]]:
-    """The folders of `streams`, without those that are reached through a link."""
+    """Return the folders of `streams`, without those that are reached through a link."""
     folders = ((stream, log / stream) for stream in sorted(streams))
     return [
         (stream, folder)

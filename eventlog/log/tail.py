@@ -44,7 +44,7 @@ class Follower:
         return entry.line.offset >= self._reached.get(entry.segment.path, 0)
 
     def new(self) -> Iterator[LogEntry]:
-        """The entries appended since the last look; a line counts once it has its newline."""
+        """Yield the entries appended since the last look; a line counts once it has its newline."""
         for segment in self._segments():
             # It was removed after the listing; the next listing lacks it.
             with suppress(FileNotFoundError):
@@ -73,7 +73,7 @@ class Follower:
 
 
 def looks(folder: Path, stop: Event | None = None) -> Iterator[None]:
-    """Yields when it is time to look: after a change below `folder`, soon after that again, and after a
+    """Yield when it is time to look: after a change below `folder`, soon after that again, and after a
     pause. The folder may be removed and created again.
 
     stop: another thread sets it to end the iteration.
@@ -90,7 +90,7 @@ def looks(folder: Path, stop: Event | None = None) -> Iterator[None]:
 
 
 def _pause(hints: ChangeHints, folder: Path, took: float) -> float:
-    """Seconds to wait after a quiet look that took `took` seconds."""
+    """Return seconds to wait after a quiet look that took `took` seconds."""
     if hints.works:
         return SWEEP_SECONDS
     if not disk.is_folder(folder):
@@ -99,7 +99,9 @@ def _pause(hints: ChangeHints, folder: Path, took: float) -> float:
 
 
 def _end(segment: Segment) -> int:
-    """Where a segment's next line begins: a writer may not have finished what follows the last newline."""
+    """Return where a segment's next line begins: a writer may not have finished what follows the last
+    newline.
+    """
     with reading(segment) as fd:
         size = disk.status(fd).st_size
         return size - len(next(lines_from_end(fd, 0, size))) if segment.is_newest else size
@@ -121,13 +123,13 @@ def is_conflict_copy(filename: str) -> bool:
 
 
 def why_not_read(log: Path, path: Path) -> str:
-    """A sentence for people."""
+    """Return a sentence for people."""
     what = "a conflict copy of a file sync" if is_conflict_copy(path.name) else "no segment"
     return f"{shown(path.relative_to(log.parent))} is {what}: not read"
 
 
 def remedy(log: Path, path: Path) -> str:
-    """What to do about an unread file."""
+    """Return what to do about an unread file."""
     conflict = _CONFLICT_COPY.fullmatch(path.name)
     if conflict is not None and conflict["day"] and path.parent not in (log, log / CONVERSATIONS):
         return _segment_remedy(log, path, conflict["day"])
@@ -137,7 +139,7 @@ def remedy(log: Path, path: Path) -> str:
 
 
 def _segment_remedy(log: Path, path: Path, day: str) -> str:
-    """Advises to rename a conflict copy, so that it is a segment of a writer of its own.
+    """Advise to rename a conflict copy, so that it is a segment of a writer of its own.
 
     The name depends on the bytes: a conflict copy on two machines gets one name, and two conflict copies get
     two, so no merge replaces a file by another.

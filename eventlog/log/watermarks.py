@@ -101,11 +101,11 @@ class WatermarkFile:
         return not self._data
 
     def get(self, stream: str, segment: str) -> Watermark | None:
-        """The watermark of a segment."""
+        """Return the watermark of a segment."""
         return self._last(self._places_of(stream, segment))
 
     def all(self, stream: str | None = None) -> list[Watermark]:
-        """The watermarks of one stream, or of all."""
+        """Return the watermarks of one stream, or of all."""
         streams = self._places.values() if stream is None else [self._places.get(_key(stream), {})]
         marks = (self._last(places) for segments in streams for places in segments.values())
         return [mark for mark in marks if mark is not None]
@@ -145,7 +145,7 @@ class WatermarkFile:
         return self._places.get(_key(stream), {}).get(msgspec.json.encode(segment), [])
 
     def _last(self, places: list[_Place]) -> Watermark | None:
-        """The last watermark that is not torn."""
+        """Return the last watermark that is not torn."""
         marks = (
             decoded(self._data[offset : offset + length], Watermark) for offset, length in reversed(places)
         )
@@ -178,12 +178,12 @@ class WatermarkFile:
 
 
 def _key(stream: str) -> bytes:
-    """The beginning of a line about a stream."""
+    """Return the beginning of a line about a stream."""
     return msgspec.json.encode({"stream": stream})[:-1]
 
 
 def _blanked(line: bytes, *, is_lost: bool) -> bytes:
-    """A line without the hashes of what was erased; its length stays. A torn one becomes blank."""
+    """Return a line without the hashes of what was erased; its length stays. A torn one becomes blank."""
     if decoded(line, Watermark) is None:
         return b" " * len(line)
     for name in (b"chain", b"rest"):
@@ -277,7 +277,9 @@ class Watermarks:
         return lost
 
     def losses(self, *, stream: str | None = None) -> list[OpenLoss]:
-        """The losses of a stream, or of all, that nobody has accepted and no seal shows. Raises OSError."""
+        """Return the losses of a stream, or of all, that nobody has accepted and no seal shows. Raises
+        OSError.
+        """
         return [each for each in self.differences(stream=stream) if isinstance(each, OpenLoss)]
 
     def differences(self, *, stream: str | None = None) -> list[OpenLoss | ReturnedText]:
@@ -291,7 +293,7 @@ class Watermarks:
         return [*found.values(), *lost]
 
     def _unwritten(self, stream: str | None) -> Iterator[WriteLoss]:
-        """The segments that are shorter than this copy has written them, unless a seal accepts it."""
+        """Yield the segments that are shorter than this copy has written them, unless a seal accepts it."""
         for each in self._writer.written().values():
             if stream not in (None, each.stream):
                 continue
@@ -327,8 +329,8 @@ class Watermarks:
 
     @contextmanager
     def erasing(self, segment: Segment, fd: int) -> Iterator[None]:
-        """A context in which lines of the open segment are erased: the watermark follows, and no hash of the
-        erased text stays. An earlier loss stays a loss. Raises OSError; then nothing was erased.
+        """Return a context in which lines of the open segment are erased: the watermark follows, and no hash
+        of the erased text stays. An earlier loss stays a loss. Raises OSError; then nothing was erased.
         """
         self._file.refresh()
         old = self._file.get(*segment.key)
@@ -349,7 +351,7 @@ class Watermarks:
         ]
 
     def _seal_protection(self) -> Callable[[Name], bool]:
-        """Returns a test whether a seal shows what a segment loses. Another writer's seal does not: a segment
+        """Return a test whether a seal shows what a segment loses. Another writer's seal does not: a segment
         shorter than it may be arriving.
         """
         sealed, owner = sealed_bytes(self._log), Ownership(self._log)
@@ -357,8 +359,8 @@ class Watermarks:
 
 
 def _raised(file: WatermarkFile, read: Read, old: Watermark | None) -> Watermark | OpenLoss | None:
-    """The watermark that replaces `old`, or its loss, or None if `old` stays. No hash covers lines that
-    another copy erased, nor erased text that came back.
+    """Return the watermark that replaces `old`, or its loss, or None if `old` stays. No hash covers lines
+    that another copy erased, nor erased text that came back.
     """
     segment, now = read.segment, read.now
     if old is not None and now.offset == old.bytes and old.is_of(now):
@@ -388,7 +390,7 @@ def _raised(file: WatermarkFile, read: Read, old: Watermark | None) -> Watermark
 
 
 def _held_prefix(fd: int, old: Watermark, before: Fingerprint | None) -> Fingerprint | None:
-    """The fingerprint of the bytes of `old` if the open segment still has them, else None.
+    """Return the fingerprint of the bytes of `old` if the open segment still has them, else None.
 
     before: where the caller's read began. Its whole blocks need no second hash: the chained hash of a changed
     block stays, so a later check of all bytes finds the change.
@@ -417,8 +419,8 @@ def _difference(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | None:
 
 
 def _returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line] | None:
-    """The lines that `old` knows as erased and whose text is back. None if the open segment differs from
-    `old` by more than erasures.
+    """Return the lines that `old` knows as erased and whose text is back. None if the open segment differs
+    from `old` by more than erasures.
 
     Erasures by another copy count if another line is blank now, the stream has redactions, and every other
     line of memlog is intact. One redaction erases every line of its id.
@@ -436,7 +438,7 @@ def _returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line] | N
 
 
 def _measured(name: Name, fd: int, size: int, returned: Sequence[Line] = ()) -> Watermark:
-    """The watermark of an open segment, as if the lines `returned` were erased."""
+    """Return the watermark of an open segment, as if the lines `returned` were erased."""
     erased = spans_of([*erased_lines(fd, 0, size), *returned])
     return _mark(name, fingerprint(fd, size, returned), erased)
 

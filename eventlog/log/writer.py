@@ -155,7 +155,7 @@ class Log:
         ]
 
     def _stamped(self, drafts: list[Draft], segment: LockedSegment, at: str) -> tuple[list[bytes], str]:
-        """The lines of `drafts`, and the stream's highest precedence with them; "" without changes."""
+        """Return the lines of `drafts`, and the stream's highest precedence with them; "" without changes."""
         if not any(item.change_ts for item in drafts):
             return [item.line(at) for item in drafts], ""
         lines, highest = [], self._clock.highest(segment.folder, segment.names)
@@ -170,7 +170,7 @@ class Log:
         return lines, highest
 
     def _compared(self, stream: str, drafts: list[Draft], positions: list[Position]) -> list[Position]:
-        """`positions` with duplicates and conflicts of ids given by callers."""
+        """Return `positions` with duplicates and conflicts of ids given by callers."""
         given = [item.id for item in drafts if item.content]
         known = self._look_up(stream, given) if given and self._look_up is not None else {}
         if not known:
@@ -185,14 +185,18 @@ class Log:
         self._rotation.record_sizes()
 
     def own_writers(self) -> tuple[str, ...]:
-        """The writer's name of this copy of the store, then its retired names; () before the first append."""
+        """Return the writer's name of this copy of the store, then its retired names; () before the first
+        append.
+        """
         return self._rotation.writer.own_names()
 
 
 def in_batches(
     items: Iterable[T], length: Callable[[T], int], least: int, most: float = math.inf
 ) -> Iterator[list[T]]:
-    """`items` in lists, each ended by the item with which it has `least` bytes in all, or `most` items."""
+    """Yield `items` in lists, each ended by the item with which it has `least` bytes in all, or `most`
+    items.
+    """
     batch: list[T] = []
     size = 0
     for item in items:
@@ -251,7 +255,7 @@ class _Identified(msgspec.Struct):
 
 
 def _given_id(line: bytes) -> str | None:
-    """The event id in a refused line, if it can be read."""
+    """Return the event id in a refused line, if it can be read."""
     # Imported here: most lines are valid.
     from memlog.eventlog.secrets.detection import masked
 

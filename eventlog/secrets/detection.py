@@ -27,7 +27,7 @@ PAIR_VALUES = ("value", "content")
 
 
 def masked(text: str) -> str:
-    """`text` with each key replaced by `[REDACTED:kind]`."""
+    """Return `text` with each key replaced by `[REDACTED:kind]`."""
     clean, done = StringIO(), 0
     for key in keys_in(text):
         clean.write(text[done : key.start])
@@ -37,12 +37,12 @@ def masked(text: str) -> str:
 
 
 def kinds_in(text: str) -> list[str]:
-    """The kinds of the keys in `text`, in order."""
+    """Return the kinds of the keys in `text`, in order."""
     return [key.kind for key in keys_in(text)]
 
 
 def kinds_in_line(line: bytes) -> list[str]:
-    """The distinct kinds of keys in a line of the log, JSON or not."""
+    """Return the distinct kinds of keys in a line of the log, JSON or not."""
     value = decoded(line, object) or line.decode(errors="replace")
     kinds: dict[str, None] = {}
 
@@ -55,7 +55,8 @@ def kinds_in_line(line: bytes) -> list[str]:
 
 
 def masked_event(source: bytes) -> bytes:
-    """A line of JSON with its keys masked at any depth, without `at` and `crc`; `source` itself without keys.
+    """Return a line of JSON with its keys masked at any depth, without `at` and `crc`; `source` itself
+    without keys.
 
     Raises BadInput if a member that names something holds a key.
     """
@@ -74,14 +75,14 @@ def masked_event(source: bytes) -> bytes:
 
 
 def masked_error(error: MemlogError) -> MemlogError:
-    """`error`, which may quote input, with its keys masked."""
+    """Return `error`, which may quote input, with its keys masked."""
     return type(error)(
         masked(error.message), hint=masked(error.hint), code=error.code, retryable=error.retryable
     )
 
 
 def texts_within(values: Iterable[Any]) -> Iterator[str]:
-    """Each text in JSON values at any depth, member names included, in order. Without recursion."""
+    """Yield each text in JSON values at any depth, member names included, in order. Without recursion."""
     waiting = list(values)[::-1]
     while waiting:
         value = waiting.pop()
@@ -116,7 +117,7 @@ def is_telling(name: str) -> bool:
 
 
 def rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401 - any JSON
-    """`value` with each text rewritten at any depth. Without recursion."""
+    """Return `value` with each text rewritten at any depth. Without recursion."""
     clean: list[Any] = [None]
     # Where a value belongs, the value, and what is put before a text to show what it is.
     waiting: list[tuple[Any, Any, Any, str]] = [(clean, 0, value, "")]
@@ -147,13 +148,13 @@ def rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401
 
 
 def _joined_block(items: list[Any], rewrite: Callable[[str], str]) -> list[Any]:
-    """`items`, rewritten as one text if they are the lines of a text with a PEM block."""
+    """Return `items`, rewritten as one text if they are the lines of a text with a PEM block."""
     is_block = all(isinstance(item, str) for item in items) and any("-----BEGIN" in item for item in items)
     return rewrite("\n".join(items)).split("\n") if is_block else items
 
 
 def _head(name: object) -> str:
-    """The text that marks a value as a key, if its name does; else ""."""
+    """Return the text that marks a value as a key, if its name does; else ""."""
     return _head_of(name) if isinstance(name, str) and len(name) >= _SHORTEST_NAME else ""
 
 
@@ -164,7 +165,7 @@ def _head_of(name: str) -> str:
 
 
 def _unused(members: Container[str], name: str) -> str:
-    """`name`, numbered if `members` has it: two masked keys of one kind stay two names."""
+    """Return `name`, numbered if `members` has it: two masked keys of one kind stay two names."""
     numbered = (f"{name} {number}" for number in count(2))
     return name if name not in members else next(other for other in numbered if other not in members)
 
@@ -252,7 +253,7 @@ def _loosely_behind(text: str, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _before(text: str, start: int) -> Iterator[tuple[int, int]]:
-    """The value before a name that begins at `start`: `… is the password`."""
+    """Yield the value before a name that begins at `start`: `… is the password`."""
     head = text[max(0, start - _BEFORE) : start]
     if not _compiled(r"\d").search(head):
         return

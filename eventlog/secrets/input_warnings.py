@@ -99,7 +99,7 @@ def _unknown_members(event: Event, unknown: list[str]) -> Iterator[AppendWarning
 
 
 def _meant(event: Event, name: str) -> str | None:
-    """The member that `name` probably misspells."""
+    """Return the member that `name` probably misspells."""
     # Imported here: few events have unknown members.
     from difflib import get_close_matches
 

@@ -345,7 +345,7 @@ class Key(NamedTuple):
 
 
 def keys_in(text: str, window: int = _WINDOW) -> Iterable[Key]:
-    """The keys of `text` in order, without overlaps, including those behind escapes."""
+    """Return the keys of `text` in order, without overlaps, including those behind escapes."""
     return _keys(text, _LEVELS) if len(text) <= window else _keys_by_window(text, window)
 
 
@@ -390,7 +390,9 @@ _MARKS = ("_", "-", ":", "/", "=", "")
 
 
 def _grouped() -> dict[str, dict[str, list[int]]]:
-    """The shapes of each fixed text, by a character in it: most texts lack several of the characters."""
+    """Return the shapes of each fixed text, by a character in it: most texts lack several of the
+    characters.
+    """
     groups: dict[str, dict[str, list[int]]] = {mark: {} for mark in _MARKS}
     for index, shape in enumerate(SHAPES):
         for fixed in shape.fixed.split():
@@ -426,7 +428,7 @@ def _patterns(shape: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def _in_escaped(text: str, keys: list[Key]) -> Iterator[Key]:
-    """The spans in `text` of `keys` in its unescaped form."""
+    """Return the spans in `text` of `keys` in its unescaped form."""
     places = spans(text, ((key.start, key.end) for key in keys))
     return (Key(start, key.shape, end) for key, (start, end) in zip(keys, places, strict=True))
 

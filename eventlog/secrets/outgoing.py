@@ -82,18 +82,18 @@ def is_private(category: str | None) -> bool:
 
 
 def masked_for_sending(text: str) -> str:
-    """`text` with each key replaced by `[REDACTED:kind]`."""
+    """Return `text` with each key replaced by `[REDACTED:kind]`."""
     return masked_parts([SentText(text)])[0]
 
 
 def masked_parts(parts: Sequence[SentText]) -> list[str]:
-    """The texts of `parts` with each key masked, also one that is split over several."""
+    """Return the texts of `parts` with each key masked, also one that is split over several."""
     found = _found(parts)
     return [_masked(part.text, spans) for part, spans in zip(parts, found, strict=True)]
 
 
 def with_keys(parts: Sequence[SentText]) -> list[bool]:
-    """Which of `parts` hold a key, or a piece of one."""
+    """Return which of `parts` hold a key, or a piece of one."""
     return [bool(spans) for spans in _found(parts)]
 
 
@@ -176,7 +176,7 @@ def _across(
 
 
 def _begun(texts: Sequence[str], own: set[_KeySpan], between: str) -> Iterator[tuple[int, _KeySpan]]:
-    """The pieces of keys that begin in the first of several texts, or at the beginning of the second.
+    """Yield the pieces of keys that begin in the first of several texts, or at the beginning of the second.
 
     own: the keys of the first text alone.
     """

@@ -53,7 +53,7 @@ class VectorCache:
         (self._model_no,) = number.fetchone()
 
     def find(self, texts: Sequence[str]) -> dict[str, bytes]:
-        """The vectors of those of `texts` that have one."""
+        """Return the vectors of those of `texts` that have one."""
         found = {}
         sql = "SELECT vector FROM vectors WHERE model_no = ? AND text_sha256 = ?"
         with wrapped(self._path):
@@ -80,7 +80,7 @@ class VectorCache:
             )
 
     def days_aside(self, texts: Iterable[str]) -> dict[str, str]:
-        """The days on which those of `texts` were set aside that were."""
+        """Return the days on which those of `texts` were set aside that were."""
         sql = "SELECT day FROM set_aside WHERE model_no = ? AND text_sha256 = ?"
         with wrapped(self._path):
             found = ((text, self._db.execute(sql, (self._model_no, _key(text))).fetchone()) for text in texts)
@@ -140,7 +140,7 @@ def keep_only(store: Path, texts: Iterable[str], *, vacuum: bool = False) -> int
 
 
 def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]]:
-    """The number of vectors in the cache, and what is wrong with it. Changes nothing."""
+    """Return the number of vectors in the cache, and what is wrong with it. Changes nothing."""
     path = store / EMBEDDINGS
     if status_at(path) is None:
         return 0, []
@@ -153,7 +153,7 @@ def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]
 
 
 def count_unused(store: Path, texts: Iterable[str], *, read_only: bool = False) -> int:
-    """How many texts have a vector in the cache and are none of `texts`. Changes nothing.
+    """Return how many texts have a vector in the cache and are none of `texts`. Changes nothing.
 
     Raises:
         DatabaseError: the cache cannot be read.
@@ -168,7 +168,7 @@ def count_unused(store: Path, texts: Iterable[str], *, read_only: bool = False) 
 
 
 def _unfit(db: Connection) -> list[str]:
-    """What is wrong with vectors: several lengths, numbers that are none."""
+    """Return what is wrong with vectors: several lengths, numbers that are none."""
     # Imported here: appending, reading and projecting without a model do without it.
     try:
         import numpy
@@ -188,7 +188,8 @@ def _unfit(db: Connection) -> list[str]:
 
 
 def _opened(path: Path) -> Connection:
-    """The cache; a new one in the place of a damaged one, which holds nothing that is not computed again.
+    """Return the cache; a new one in the place of a damaged one, which holds nothing that is not computed
+    again.
 
     Raises Busy if the parent of this process has it open: its vectors are not thrown away.
     """

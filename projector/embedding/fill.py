@@ -26,7 +26,7 @@ _MARK, _EVER = "9999-12-31", "99999"
 
 
 def names_set_aside(db: Connection, store: Path) -> list[str]:
-    """What was set aside: `message 01a2160e-…`."""
+    """Return what was set aside: `message 01a2160e-…`."""
     names: dict[str, None] = {}
     for of in vectors.SETS if status_at(store / EMBEDDINGS) is not None else ():
         model = vectors.model_of(db, of)
@@ -200,7 +200,7 @@ class _VectorFill(NamedTuple):
         return True
 
     def _sorted(self, shelf: Shelf, passages: list[Pending]) -> tuple[list[Pending], list[Pending]]:
-        """Those that may be embedded, and those that are not sent to a provider."""
+        """Return those that may be embedded, and those that are not sent to a provider."""
         if not self.embedder.is_remote:
             return passages, []
         with_keys = index.with_keys(self.db, shelf, passages)
@@ -208,7 +208,7 @@ class _VectorFill(NamedTuple):
         return [each for each in passages if each not in withheld], withheld
 
     def _vectors(self, passages: list[Pending]) -> "_TextVectors":
-        """The vectors of texts, as far as `limit` allows."""
+        """Return the vectors of texts, as far as `limit` allows."""
         with closing(VectorCache(self.store, self.embedder.id)) as cache:
             cached = cache.find([passage.text for passage in passages])
             missing = [text for text in dict.fromkeys(each.text for each in passages) if text not in cached]
@@ -244,7 +244,7 @@ class _TextVectors(NamedTuple):
 
 
 def _without(refused: frozenset[str], passages: list[Pending]) -> tuple[list[Pending], list[Pending]]:
-    """The passages without those that a provider cannot embed, and these."""
+    """Return the passages without those that a provider cannot embed, and these."""
     return (
         [each for each in passages if each.text not in refused],
         [each for each in passages if each.text in refused],
@@ -303,7 +303,7 @@ def _model_of(generation: Path, of: VectorSet) -> str | None:
 
 
 def _former(db: Connection, store: Path, model: Model | None, former: str) -> Model | None:
-    """The former model, if the cache has vectors of it, and not all of the next one."""
+    """Return the former model, if the cache has vectors of it, and not all of the next one."""
     if not (store / EMBEDDINGS).exists():
         return None
     with suppress(Busy):

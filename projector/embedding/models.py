@@ -62,7 +62,8 @@ class Embedder(Model, Protocol):
         """See the class."""
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
-        """A vector for each of `texts`, as rows of a float32 array [len(texts), dimension], of length 1.
+        """Return a vector for each of `texts`, as rows of a float32 array [len(texts), dimension], of length
+        1.
 
         Raises:
             EmbeddingError: the model failed, or a vector is not finite.
@@ -91,7 +92,7 @@ class Models(NamedTuple):
         return [each for each in self if each is not None]
 
     def named(self) -> "list[tuple[str, Embedder]]":
-        """Those that there are, each with its name among what is silent."""
+        """Return those that there are, each with its name among what is silent."""
         names = ("vector", "multilingual")
         return [(name, each) for name, each in zip(names, self, strict=True) if each is not None]
 
@@ -100,7 +101,7 @@ NO_MODELS = Models()
 
 
 def bundled_model() -> Model | None:
-    """The bundled model, without loading it (0.2 s); None if it is not installed."""
+    """Return the bundled model, without loading it (0.2 s); None if it is not installed."""
     return _Known(_id(_NAME, _MODEL_SHA256), _DIMENSION) if find_spec(_PACKAGE) is not None else None
 
 
@@ -178,7 +179,7 @@ class OnnxEmbedder:
         return normalised(sums)
 
     def _windows(self, texts: Sequence[str]) -> tuple[list[int], list[list[int]]]:
-        """The number of the text of each part, and its token ids."""
+        """Return the number of the text of each part, and its token ids."""
         owners: list[int] = []
         windows: list[list[int]] = []
         for number, encoding in enumerate(self._tokenizer.encode_batch(list(texts))):
@@ -188,7 +189,7 @@ class OnnxEmbedder:
         return owners, windows
 
     def _run(self, ids: "NDArray[np.int64]") -> "NDArray[np.float32]":
-        """The last hidden state [batch, sequence, dimension] of token ids [batch, sequence]."""
+        """Return the last hidden state [batch, sequence, dimension] of token ids [batch, sequence]."""
         import numpy as np
 
         known = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
@@ -228,7 +229,7 @@ def _onnxruntime() -> ModuleType:
 
 
 def load_embedder(folder: Path | None = None) -> OnnxEmbedder:
-    """The bundled model, or that of a folder with `model.onnx` and `tokenizer.json`.
+    """Return the bundled model, or that of a folder with `model.onnx` and `tokenizer.json`.
 
     Raises:
         EmbeddingError: it is missing, is not the file that memlog was tried with, or cannot be loaded.

@@ -104,7 +104,7 @@ class _Unit(NamedTuple):
 
 
 def chunks(text: str, sizes: ChunkSizes, form: Form = MARKDOWN) -> list[Chunk]:
-    """The chunks of `text`, in order; none where it is blank."""
+    """Return the chunks of `text`, in order; none where it is blank."""
     if not text.strip() or surely_within(text, sizes.window):
         return single_chunk(text, form)
     if not is_structured(text):
@@ -116,7 +116,7 @@ def chunks(text: str, sizes: ChunkSizes, form: Form = MARKDOWN) -> list[Chunk]:
 
 
 def single_chunk(text: str, form: Form = MARKDOWN) -> list[Chunk]:
-    """`text` as one chunk; none where it is blank."""
+    """Return `text` as one chunk; none where it is blank."""
     return [Chunk(form.title(text), 0, len(text), text)] if text.strip() else []
 
 
@@ -172,7 +172,7 @@ class _Cutter:
         return Chunk(opening.section, opening.start, last.end, content)
 
     def _without_headings(self, held: list[_Unit], unit: _Unit) -> list[_Unit]:
-        """`held` without the headings at its end, if one chunk can take them with `unit`."""
+        """Return `held` without the headings at its end, if one chunk can take them with `unit`."""
         last = max((number for number, each in enumerate(held) if each.block.kind != "heading"), default=None)
         if last is None or last == len(held) - 1:
             return held
@@ -181,7 +181,9 @@ class _Cutter:
         return held[: last + 1] if fits else held
 
     def _next_opening(self, kept: list[_Unit], headings: list[_Unit], unit: _Unit) -> _Opening:
-        """How the chunk that adds `unit` begins: with its headings, or with the overlap of a paragraph."""
+        """Return how the chunk that adds `unit` begins: with its headings, or with the overlap of a
+        paragraph.
+        """
         block, ruler, sizes = unit.block, self._ruler, self._sizes
         if headings:
             return _Opening(block.section, headings[0].start, _NOTHING)
@@ -219,7 +221,7 @@ class _Cutter:
                 start = cut
 
     def _parts(self, block: Block, before: _Repeated, head: _Repeated, closing: _Repeated) -> Iterator[_Unit]:
-        """A long element at its line ends, a longer line at tokens.
+        """Yield a long element at its line ends, a longer line at tokens.
 
         before: in front of the first part. head: in front of the others. closing: behind those that the
         block itself does not close.
@@ -241,7 +243,7 @@ class _Cutter:
         return limit if limit == end or line_end <= start else line_end
 
     def _around(self, block: Block, frame: Frame) -> tuple[_Repeated, _Repeated]:
-        """What each part has in front and behind; nothing if it would leave too little room."""
+        """Return what each part has in front and behind; nothing if it would leave too little room."""
         marks = self._repeated(frame.marks)
         written = self._ruler.count(frame.body_end, block.end)
         closing = marks._replace(tokens=max(marks.tokens, written)) if marks.text else _NOTHING
@@ -259,6 +261,6 @@ class _Cutter:
         return _Repeated(self._text[slice(*span)].rstrip("\r\n") + self._newline, tokens)
 
     def _behind(self, end: int, closing: _Repeated) -> _Repeated:
-        """What closes a part that ends at `end`, on a line of its own."""
+        """Return what closes a part that ends at `end`, on a line of its own."""
         begun = closing.text and not self._text.endswith("\n", 0, end)
         return closing._replace(text=self._newline + closing.text) if begun else closing

@@ -31,7 +31,7 @@ CODE_TYPES = (
 
 
 def form_of(filetype: str | None) -> Form:
-    """The form of a document, by its `filetype`."""
+    """Return the form of a document, by its `filetype`."""
     # Imported here: most processes cut no documents, and each module compiles its expressions.
     if filetype == "rst":
         from memlog.projector.passages import restructured_text

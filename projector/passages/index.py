@@ -129,13 +129,15 @@ def add_document(
 
 
 def _row(whole: Whole, index: int, chunk: Chunk) -> tuple[Any, ...]:
-    """The owner, and the columns `_PASSAGE`."""
+    """Return the owner, and the columns `_PASSAGE`."""
     owner = (whole.id, whole.stream, whole.label or "", whole.created_at, whole.updated_at)
     return (*owner, index, chunk.section or "", chunk.content, chunk.start, chunk.end)
 
 
 def _cut(whole: Whole, sizes: ChunkSizes, form: Form = MARKDOWN, names: Sequence[str] = ()) -> list[Chunk]:
-    """The passages of a text; one, where its names are too long to be repeated with each of several."""
+    """Return the passages of a text; one, where its names are too long to be repeated with each of
+    several.
+    """
     content = whole.content
     if surely_within(content, sizes.window) and not whole.is_plain:
         return single_chunk(content, form)  # most texts: one passage, whatever their names
@@ -164,7 +166,7 @@ def _in_every_set(db: Connection, shelf: Shelf) -> list[Shelf]:
 
 
 def _take_numbers(db: Connection, shelf: Shelf, count: int) -> int:
-    """The first of `count` numbers that no passage ever had.
+    """Return the first of `count` numbers that no passage ever had.
 
     A vector that is computed while rows change must not land on another passage. (AUTOINCREMENT would do, at
     a third of an insert's cost.)
@@ -200,7 +202,7 @@ def queue_all(db: Connection, of: VectorSet = vectors.FIRST) -> None:
 def waiting(
     db: Connection, size: int, of: VectorSet = vectors.FIRST, *, newest_first: bool = False
 ) -> Iterator[tuple[Shelf, list[Pending]]]:
-    """The passages without a vector, in the order of their numbers, up to `size` at a time.
+    """Yield the passages without a vector, in the order of their numbers, up to `size` at a time.
 
     newest_first: in the reverse order, without those that come meanwhile.
     """
@@ -219,7 +221,7 @@ def all_after(db: Connection, shelf: Shelf, number: int, size: int) -> list[Pend
 
 
 def without_vector(db: Connection, shelf: Shelf) -> list[Pending]:
-    """The passages that have no vector and wait for none."""
+    """Return the passages that have no vector and wait for none."""
     is_left = (
         f"chunk_no NOT IN (SELECT rowid FROM {shelf.vectors}) AND chunk_no NOT IN (SELECT chunk_no FROM"
         f" {shelf.queue}) AND chunk_no > ? ORDER BY chunk_no"
@@ -259,8 +261,8 @@ _OWNERS = {
 
 
 def with_keys(db: Connection, shelf: Shelf, passages: Iterable[Pending]) -> set[int]:
-    """The numbers of the passages that hold a key or a piece of one, which may be longer than a passage, and
-    may be told by what stands beside the text from which they were cut."""
+    """Return the numbers of the passages that hold a key or a piece of one, which may be longer than a
+    passage, and may be told by what stands beside the text from which they were cut."""
     owners = _OWNERS[shelf.chunks]
     columns = ", ".join(("stream", *owners))
     known: dict[tuple[Any, ...], bool] = {}
@@ -288,7 +290,7 @@ def _holds_key(db: Connection, shelf: Shelf, owners: Sequence[str], row: Sequenc
 
 
 def _whole(db: Connection, shelf: Shelf, owner: str, value: str, stream: str) -> str:
-    """The text that the passages of an owner were cut from, which overlap."""
+    """Return the text that the passages of an owner were cut from, which overlap."""
     sql = f"SELECT content, start_char, end_char FROM {shelf.chunks} WHERE {owner} = ? AND stream = ?"
     whole, end = [], 0
     for content, start, last in db.execute(f"{sql} ORDER BY chunk_index", (value, stream)):
@@ -303,13 +305,13 @@ def drop_waiting(db: Connection, shelf: Shelf, passages: Iterable[Pending]) -> N
 
 
 def still_there(db: Connection, shelf: Shelf, passages: Iterable[Pending]) -> set[str]:
-    """The texts of those of `passages` that were not removed meanwhile."""
+    """Return the texts of those of `passages` that were not removed meanwhile."""
     sql = f"SELECT 1 FROM {shelf.chunks} WHERE chunk_no = ?"
     return {each.text for each in passages if db.execute(sql, (each.chunk_no,)).fetchone()}
 
 
 def texts(db: Connection) -> Iterator[str]:
-    """The text of every passage as it is embedded."""
+    """Yield the text of every passage as it is embedded."""
     for shelf in SHELVES:
         for label, content in db.execute(f"SELECT label, content FROM {shelf.chunks}"):
             yield _embedded_text(shelf, label, content)
@@ -320,17 +322,17 @@ def _embedded_text(shelf: Shelf, label: str | None, content: str) -> str:
 
 
 def count(db: Connection) -> int:
-    """How many passages there are."""
+    """Return how many passages there are."""
     return sum(count_rows(db, shelf.chunks) for shelf in SHELVES)
 
 
 def count_pending(db: Connection, of: VectorSet = vectors.FIRST) -> int:
-    """How many passages have no vector yet."""
+    """Return how many passages have no vector yet."""
     return sum(count_rows(db, shelf.queue) for shelf in shelves(of)) if of in sets_in_use(db) else 0
 
 
 def count_all_pending(db: Connection) -> int:
-    """How many vectors passages wait for: of each set that is in use."""
+    """Return how many vectors passages wait for: of each set that is in use."""
     return sum(count_pending(db, of) for of in vectors.SETS)
 
 

@@ -105,7 +105,7 @@ class Part(NamedTuple):
 
 
 def nested(text: str, part_at: Callable[[Sequence[TextLine], int], Part]) -> Iterator[Block]:
-    """The blocks of `text`, in order, each with the headings above it.
+    """Yield the blocks of `text`, in order, each with the headings above it.
 
     part_at: finds the block that begins at a line, which is not blank. Behind the last line is an empty one.
     """
@@ -132,12 +132,12 @@ def nested(text: str, part_at: Callable[[Sequence[TextLine], int], Part]) -> Ite
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The blocks of `text`, in order. Blank lines are in none, but for those of a fence."""
+    """Return the blocks of `text`, in order. Blank lines are in none, but for those of a fence."""
     return nested(text, _part_at)
 
 
 def first_title(text: str) -> str | None:
-    """The heading that `text` begins with; None where it begins with something else."""
+    """Return the heading that `text` begins with; None where it begins with something else."""
     if "#" not in text:  # most messages
         return None
     line = text.lstrip("\r\n").partition("\n")[0].rstrip("\r")
@@ -146,12 +146,12 @@ def first_title(text: str) -> str | None:
 
 
 def clipped_title(title: str) -> str:
-    """`title`, or its beginning where it is too long to be stored with each passage below it."""
+    """Return `title`, or its beginning where it is too long to be stored with each passage below it."""
     return title if len(title) <= _TITLE_LENGTH else f"{title[: _TITLE_LENGTH - 1]}…"
 
 
 def _lines_of(text: str) -> list[TextLine]:
-    """The lines of `text`, and an empty one at its end."""
+    """Return the lines of `text`, and an empty one at its end."""
     lines, start = [], 0
     for line in text.split("\n"):
         lines.append(TextLine(start, line.removesuffix("\r")))
@@ -160,7 +160,7 @@ def _lines_of(text: str) -> list[TextLine]:
 
 
 def _title(line: str, heading: re.Match[str]) -> str:
-    """The title of a heading: its line without the marks at both ends."""
+    """Return the title of a heading: its line without the marks at both ends."""
     return clipped_title(line[heading.end() :].rstrip(" \t").rstrip("#").rstrip(" \t"))
 
 
@@ -185,7 +185,9 @@ def _begins_block(line: str) -> bool:
 
 
 def _behind_fence(lines: Sequence[TextLine], index: int, fence: re.Match[str]) -> int:
-    """The index of the line behind a fence: behind what closes it, or where the list ends that holds it."""
+    """Return the index of the line behind a fence: behind what closes it, or where the list ends that
+    holds it.
+    """
     is_in_list = fence.start("indent") > 0 or len(fence["indent"].expandtabs(_CODE_INDENT)) >= _CODE_INDENT
     marks = fence["marks"]
     for at in range(index + 1, len(lines)):

@@ -21,12 +21,14 @@ _Style = tuple[str, bool]
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The blocks of `text`, in order. Blank lines are in none, but for those within a literal block."""
+    """Return the blocks of `text`, in order. Blank lines are in none, but for those within a literal
+    block.
+    """
     return nested(text, partial(_part_at, []))
 
 
 def first_title(text: str) -> str | None:
-    """The title that `text` begins with; None where it begins with something else."""
+    """Return the title that `text` begins with; None where it begins with something else."""
     first = next(blocks(text), None)
     return first.section if first is not None and first.kind == "heading" else None
 
@@ -43,7 +45,7 @@ def _part_at(styles: list[_Style], lines: Sequence[TextLine], index: int) -> Par
 
 
 def _title_at(lines: Sequence[TextLine], index: int) -> tuple[str, _Style, int] | None:
-    """The title that begins at a line: its text, its style, and how many lines it has."""
+    """Return the title that begins at a line: its text, its style, and how many lines it has."""
     first, second, third = (
         lines[at].text.rstrip() if at < len(lines) else "" for at in range(index, index + 3)
     )
@@ -64,7 +66,7 @@ def _is_literal(lines: Sequence[TextLine], index: int) -> bool:
 
 
 def _extent(lines: Sequence[TextLine], index: int) -> tuple[Kind, int]:
-    """The kind of the block that begins at line `index`, and the index of the line behind it."""
+    """Return the kind of the block that begins at line `index`, and the index of the line behind it."""
     line = lines[index].text
     following = range(index + 1, len(lines))
     if _is_literal(lines, index):
@@ -76,7 +78,7 @@ def _extent(lines: Sequence[TextLine], index: int) -> tuple[Kind, int]:
 
 
 def _behind_literal(lines: Sequence[TextLine], index: int) -> int:
-    """The index of the line behind the last indented one."""
+    """Return the index of the line behind the last indented one."""
     behind = index + 1
     for at in range(index + 1, len(lines)):
         line = lines[at].text

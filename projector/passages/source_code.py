@@ -31,7 +31,9 @@ _TAB = 4
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The blocks of `text`, in order: lines that define something, and others, as far as none is blank."""
+    """Return the blocks of `text`, in order: lines that define something, and others, as far as none is
+    blank.
+    """
     return nested(text, _part_at)
 
 

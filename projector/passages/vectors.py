@@ -59,7 +59,7 @@ def set_for(model: Model) -> VectorSet:
 
 
 def model_of(db: Connection, of: VectorSet = FIRST) -> str | None:
-    """The id of the model that the vector tables of `db` are for; None where there are none."""
+    """Return the id of the model that the vector tables of `db` are for; None where there are none."""
     row = db.execute("SELECT value FROM meta WHERE name = ?", (of.model,)).fetchone()
     return row[0] if row else None
 
@@ -114,7 +114,9 @@ def note_gathered(db: Connection, model: Model, upto: Mapping[str, int]) -> None
 
 
 def why_unlike(db: Connection, model: Model) -> str | None:
-    """Why the vectors in `db` cannot be compared with `model`'s; None if they can, or there are none."""
+    """Return why the vectors in `db` cannot be compared with `model`'s; None if they can, or there are
+    none.
+    """
     stored = model_of(db, set_for(model))
     if stored in (None, model.id):
         return None

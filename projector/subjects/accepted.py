@@ -37,13 +37,13 @@ class Placed(msgspec.Struct, frozen=True, gc=False):
         return f"{time} {day} {number:018} {writer:6} {offset:018}"
 
     def row(self, *fields: str, **values: Any) -> Row:  # noqa: ANN401 - whatever a column holds
-        """A row of what the event sets: some of its fields, `values`, and which event set them."""
+        """Return a row of what the event sets: some of its fields, `values`, and which event set them."""
         said = {field: getattr(self.event, field) for field in fields}
         return {"stream": self.stream, "event_id": self.id, "precedence": self.precedence, **said, **values}
 
 
 def as_json(value: Any) -> str:  # noqa: ANN401 - whatever an event can hold
-    """`value` as JSON, the same for equal values."""
+    """Return `value` as JSON, the same for equal values."""
     return _json.encode(value).decode()
 
 
@@ -55,7 +55,7 @@ def bury(db: Connection, thing: str, placed: Placed) -> None:
 
 
 def buried(db: Connection, stream: str, *things: str) -> str:
-    """The greatest precedence of a tombstone of any of `things`; "", below all others, without one."""
+    """Return the greatest precedence of a tombstone of any of `things`; "", below all others, without one."""
     marks = ", ".join("?" * len(things))
     (newest,) = db.execute(
         f"SELECT coalesce(max(precedence), '') FROM tombstones WHERE stream = ? AND thing IN ({marks})",

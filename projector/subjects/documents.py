@@ -34,7 +34,7 @@ _MEMBER = re.compile(
 
 
 def dated(event: DocumentIndexed, ts: str) -> str:
-    """The date as the log writes times. A day is its first moment in UTC. ts: that of the event."""
+    """Return the date as the log writes times. A day is its first moment in UTC. ts: that of the event."""
     return _of_front_matter(event.content) or _of_file(event.mtime) or ts
 
 
@@ -85,7 +85,7 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
 
 
 def document_id(source_id: str, file: str) -> str:
-    """The key of a document; a source_id has no `/`."""
+    """Return the key of a document; a source_id has no `/`."""
     return f"{source_id}/{file}"
 
 

@@ -121,7 +121,7 @@ def _undone(db: Connection, events: Sequence[Placed]) -> list[str]:
 
 
 def _said(event: ev.MemorySaved | ev.MemoryUpdated) -> dict[str, Any]:
-    """The fields that an event sets; None for one that it leaves."""
+    """Return the fields that an event sets; None for one that it leaves."""
     said = {name: getattr(event, name) for name in _FIELDS}
     return said | {"category": event.category and read_as(event.category)}
 
@@ -190,7 +190,7 @@ def _refresh(db: Connection, memory_id: str, decays: _Decays, sizes: ChunkSizes)
 
 
 def _cut_from(db: Connection, memory_id: str) -> tuple[Any, ...] | None:
-    """The columns that the passages of a memory are made from; None without such a memory."""
+    """Return the columns that the passages of a memory are made from; None without such a memory."""
     row: tuple[Any, ...] | None = db.execute(
         "SELECT content, title, source, chat_id, created_at, updated_at, archived_at IS NULL FROM memories"
         " WHERE memory_id = ?",
@@ -212,7 +212,7 @@ def _versions(db: Connection, memory_id: str) -> dict[str, _Version]:
 
 
 def _row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: _Decays) -> Row:
-    """The row of a memory that was saved, with the fields that newer events changed."""
+    """Return the row of a memory that was saved, with the fields that newer events changed."""
     saved = versions["saved"]
     newer = {name: version for name, version in versions.items() if version.precedence > saved.precedence}
     changes = {name: newer[name] for name in _FIELDS if name in newer}

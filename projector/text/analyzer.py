@@ -81,7 +81,7 @@ def _without_stems() -> re.Pattern[str]:
 
 @cache
 def _marks() -> str:
-    """The vowels of Indian and other scripts, as ranges of a regular expression.
+    """Return the vowels of Indian and other scripts, as ranges of a regular expression.
 
     They are no letters to `re`, but to the tokenizer of schema.sql, and the two must split alike.
     """
@@ -105,7 +105,7 @@ def _word_pattern(is_ascii: bool) -> re.Pattern[str]:
 
 
 def words_in(text: str) -> Iterator[re.Match[str]]:
-    """The words of `text` as they are written, with their places."""
+    """Return the words of `text` as they are written, with their places."""
     return _word_pattern(text.isascii()).finditer(text)
 
 
@@ -127,13 +127,13 @@ def _whole_word(is_ascii: bool) -> str:
 
 @cache
 def _divided(is_ascii: bool) -> re.Pattern[str]:
-    """A word that a hyphen divides at the end of a line."""
+    """Return a word that a hyphen divides at the end of a line."""
     return re.compile(rf"({_whole_word(is_ascii)})-\n\s*+({_letters(is_ascii)}+)")
 
 
 @cache
 def _joined(is_ascii: bool) -> re.Pattern[str]:
-    """What joins the words of a path, an address, a version, a code."""
+    """Return what joins the words of a path, an address, a version, a code."""
     word = _letters(is_ascii)
     return re.compile(rf"{_whole_word(is_ascii)}(?:(?:[._\-/\\@:+~]|://|::|->){word}+)+")
 
@@ -154,7 +154,7 @@ class Word(NamedTuple):
 
 
 def analysed(text: str) -> str:
-    """`text` as it is indexed.
+    """Return `text` as it is indexed.
 
     A run of a script without spaces has also what is left at its end, so each character begins one token, and
     is found as a prefix: 喝绿茶 becomes 喝绿 绿茶 茶.
@@ -170,7 +170,7 @@ def analysed(text: str) -> str:
 
 
 def _analysed(text: str) -> tuple[str, list[str]]:
-    """The words of `text` as they are indexed, and those that are put behind them."""
+    """Return the words of `text` as they are indexed, and those that are put behind them."""
     if text.isascii():
         # NUL would end the text inside SQLite's tokenizer.
         text = text.replace("\0", " ")
@@ -184,7 +184,7 @@ def _analysed(text: str) -> tuple[str, list[str]]:
 
 
 def _hyphenated(text: str) -> list[str]:
-    """The words that a hyphen divides at the end of a line, whole; their halves stay as they are."""
+    """Return the words that a hyphen divides at the end of a line, whole; their halves stay as they are."""
     if "-\n" not in text:
         return []
     divided = _divided(text.isascii()).finditer(text)
@@ -202,7 +202,7 @@ def _words_as_indexed(lower: str) -> str:
 
 
 def written_words(text: str) -> list[str]:
-    """The words of `text` in their order, folded, as the index has them next to each other.
+    """Return the words of `text` in their order, folded, as the index has them next to each other.
 
     Runs of scripts without spaces are pairs or triples, without what is left at the end of longer runs: that
     stands in the index only at the end of a run, so a phrase that asked for it would miss.
@@ -214,7 +214,9 @@ def written_words(text: str) -> list[str]:
 
 
 def question_words(text: str) -> list[Word]:
-    """The words that a question asks for, each once; of paths and versions those of two letters and more."""
+    """Return the words that a question asks for, each once; of paths and versions those of two letters and
+    more.
+    """
     text = compatible(text)
     names = _names(text)
     text = _without_single_parts(text)
@@ -231,23 +233,29 @@ def question_words(text: str) -> list[Word]:
 
 
 def question_names(text: str) -> list[list[str]]:
-    """The words, two and more, of each path, address, version or code in `text`, as the index has them."""
+    """Return the words, two and more, of each path, address, version or code in `text`, as the index has
+    them.
+    """
     joined = [written_words(match[0]) for match in _joined(text.isascii()).finditer(text)]
     return [words for words in (*joined, *_names(text)) if len(words) > 1]
 
 
 def passage(label: str | None, content: str) -> str:
-    """The text of a passage as it is indexed and embedded: with its speaker, or its memory's title."""
+    """Return the text of a passage as it is indexed and embedded: with its speaker, or its memory's title."""
     return f"{label}: {content}" if label else content
 
 
 def memory_label(title: str, content: str) -> str | None:
-    """The title where it says what the content does not: the default title is the content's beginning."""
+    """Return the title where it says what the content does not: the default title is the content's
+    beginning.
+    """
     return None if content.startswith(title) else title
 
 
 def _stems(text: str) -> list[str]:
-    """The marked stems that the index has of a text; of other scripts those that do not begin the word."""
+    """Return the marked stems that the index has of a text; of other scripts those that do not begin the
+    word.
+    """
     is_english = stemming.is_plain_english(text)
     if is_english and text.isascii():
         return []
@@ -262,7 +270,7 @@ def _stems(text: str) -> list[str]:
 
 
 def _asked(words: Sequence[str], spoken: Sequence[str]) -> Sequence[str]:
-    """The languages whose stems a question in Latin letters asks for."""
+    """Return the languages whose stems a question in Latin letters asks for."""
     if not spoken and len(set(words)) <= _FEW_WORDS:
         return latin()
     found = spoken or stemming.languages(filter(stemming.is_latin, words))
@@ -286,7 +294,7 @@ def _least_stem(word: str, spoken: Sequence[str]) -> float:
 
 
 def _names(text: str) -> list[list[str]]:
-    """The parts of each name: getUserName has get user name, v1.2.3 has 1 2 3."""
+    """Return the parts of each name: getUserName has get user name, v1.2.3 has 1 2 3."""
     if not _may_have_names(text):
         return []
     found = [parts for word in _words(text) if (parts := _inner_parts(word))]
@@ -300,7 +308,7 @@ def _parts_of_names(text: str) -> list[str]:
 
 
 def _telling_parts(names: list[list[str]]) -> list[str]:
-    """The parts to ask for alone: of w00059n00007 neither number, which other names have too."""
+    """Return the parts to ask for alone: of w00059n00007 neither number, which other names have too."""
     return [part for name in names for part in name if len(part) > 1 and (len(name) == 1 or part.isalpha())]
 
 
@@ -319,7 +327,9 @@ def _may_have_names(text: str) -> bool:
 
 
 def _without_single_parts(text: str) -> str:
-    """`text` without the parts of one character of v1.2.3, E_NOENT: most texts have those somewhere."""
+    """Return `text` without the parts of one character of v1.2.3, E_NOENT: most texts have those
+    somewhere.
+    """
     return _joined(text.isascii()).sub(lambda joined: _longer_parts(joined[0]), _SIGNED.sub(" ", text))
 
 

@@ -241,18 +241,18 @@ id."""
 
 
 def phrases(table: str) -> list[str]:
-    """The phrases of a table in order, with single spaces between words."""
+    """Return the phrases of a table in order, with single spaces between words."""
     return [phrase for part in table.split(",") if (phrase := " ".join(part.split()))]
 
 
 def pairs(table: str) -> dict[str, str]:
-    """The pairs of a table as a mapping."""
+    """Return the pairs of a table as a mapping."""
     return dict(pair.split("/") for pair in table.split())
 
 
 @cache
 def languages(table: Table) -> Mapping[str, Language]:
-    """The languages whose files have a table, by name in alphabetical order.
+    """Return the languages whose files have a table, by name in alphabetical order.
 
     Raises:
         ValueError: see `parsed`.
@@ -269,7 +269,7 @@ def _sources() -> Mapping[str, str]:
 
 @cache
 def parsed(name: str, source: str) -> Language:
-    """The language `name` from the source of its file.
+    """Return the language `name` from the source of its file.
 
     Raises:
         ValueError: a line cannot be read, a key is unknown, or a value has the wrong type.
@@ -284,7 +284,7 @@ def parsed(name: str, source: str) -> Language:
 
 
 def _tables(source: str) -> dict[str, Any]:
-    """Reads TOML whose values are text in `'` or `'''`, or on one line what JSON spells alike.
+    """Read TOML whose values are text in `'` or `'''`, or on one line what JSON spells alike.
 
     Importing tomllib takes 2 ms, at the start of each command that needs a word.
     """
@@ -305,7 +305,7 @@ def _tables(source: str) -> dict[str, Any]:
 
 
 def _value(value: str, following: Iterator[str]) -> object:
-    """A value that begins with `value`, and may go on in the lines that follow."""
+    """Return a value that begins with `value`, and may go on in the lines that follow."""
     if value.startswith("'''"):
         while not value.endswith("'''", 3):
             if (line := next(following, None)) is None:

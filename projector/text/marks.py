@@ -20,7 +20,7 @@ class Marks(NamedTuple):
 
 
 def marks_of(words: Sequence[str]) -> Marks:
-    """The marks of words, folded, as `written_words` gives them."""
+    """Return the marks of words, folded, as `written_words` gives them."""
     return Marks(
         tuple(filter(is_spaceless, words)),
         tuple(_beginning(word) for word in words if not is_spaceless(word)),
@@ -28,14 +28,16 @@ def marks_of(words: Sequence[str]) -> Marks:
 
 
 def first_place(text: str, marks: Marks) -> int:
-    """The place in `text` of the first word that a question with `marks` may have found; 0 without any."""
+    """Return the place in `text` of the first word that a question with `marks` may have found; 0 without
+    any.
+    """
     pairs = [text.find(pair) for pair in marks.pairs]
     word, _ = next(_marked_words(text, marks), (-1, -1))
     return min((place for place in (*pairs, word) if place >= 0), default=0)
 
 
 def marked_places(text: str, marks: Marks) -> list[tuple[int, int]]:
-    """The parts of `text`, as (start, end), that a question with `marks` may have found, in order."""
+    """Return the parts of `text`, as (start, end), that a question with `marks` may have found, in order."""
     pairs = (place for pair in marks.pairs for place in _places_of(pair, text))
     found: list[tuple[int, int]] = []
     for start, end in sorted([*_marked_words(text, marks), *pairs]):
@@ -57,7 +59,7 @@ def _marked_words(text: str, marks: Marks) -> Iterator[tuple[int, int]]:
 
 
 def _beginning(word: str) -> str:
-    """What the forms of a word in a text begin with, as far as its stems tell."""
+    """Return what the forms of a word in a text begin with, as far as its stems tell."""
     foreign = stemming.stems([word], stemming.languages([word]) or latin())
     stems = map(plain, [stemming.english_stem(word), *(stem for _, stem in foreign)])
     beginnings = (stem for stem in stems if len(stem) >= _SHORTEST_STEM and word.startswith(stem))

@@ -47,7 +47,7 @@ class _Stemmer(Protocol):
 
 
 def snowball_version() -> str:
-    """The version of the stemmers, on which stems depend."""
+    """Return the version of the stemmers, on which stems depend."""
     import Stemmer
 
     return str(Stemmer.version())
@@ -55,20 +55,20 @@ def snowball_version() -> str:
 
 @cache
 def stop_words() -> dict[str, frozenset[str]]:
-    """Function words by language, in lower case."""
+    """Return the function words by language, in lower case."""
     texts = ((name, language.text) for name, language in language_files.languages("text").items())
     return {name: frozenset(f"{text.stop_words} {text.more_stop_words}".split()) for name, text in texts}
 
 
 @cache
 def latin() -> tuple[str, ...]:
-    """The languages in Latin letters whose stems the index has."""
+    """Return the languages in Latin letters whose stems the index has."""
     return tuple(name for name in _told_apart() if name != ENGLISH)
 
 
 @lru_cache(maxsize=64)
 def stop_words_in(names: tuple[str, ...]) -> frozenset[str]:
-    """The stop words of these languages, and of all that have a script of their own."""
+    """Return the stop words of these languages, and of all that have a script of their own."""
     with_own_script = {name for _, _, name, _ in _scripts()}
     return frozenset().union(*(stop_words()[name] for name in {*names, *with_own_script}))
 
@@ -97,7 +97,7 @@ def is_plain_english(text: str) -> bool:
 
 
 def languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ...]:
-    """The likeliest languages of a text; none without a sign of one.
+    """Return the likeliest languages of a text; none without a sign of one.
 
     words: in Latin letters and lower case.
     by_letters: whether letters count as a sign, or stop words alone.
@@ -125,7 +125,7 @@ def languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ..
 
 
 def language_of(text: str) -> str:
-    """The language of a text by its beginning: that of its script, else English, unless two signs tell
+    """Return the language of a text by its beginning: that of its script, else English, unless two signs tell
     otherwise.
 
     A sign is a stop word that English has not, or a word with letters that English has not. One word such as
@@ -190,7 +190,7 @@ def stems(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]
 
 
 def english_stem(word: str) -> str:
-    """The stem as FTS5 makes it, for code outside of SQLite."""
+    """Return the stem as FTS5 makes it, for code outside of SQLite."""
     return _stemmer("porter").stemWords([word])[0] if len(word) <= _LONGEST else word
 
 
@@ -228,7 +228,7 @@ def _languages_of(word: str, latin: Collection[str]) -> Collection[str]:
 
 
 def _by_script(word: str) -> tuple[str, ...]:
-    """The language that alone has the script of a word; none if several have."""
+    """Return the language that alone has the script of a word; none if several have."""
     first = ord(word[0])
     for start, end, name, foreign in _scripts():
         if start <= first <= end:
@@ -238,7 +238,7 @@ def _by_script(word: str) -> tuple[str, ...]:
 
 @cache
 def _told_apart() -> dict[str, TextWords]:
-    """The languages that are recognised by their words, the preferred ones first."""
+    """Return the languages that are recognised by their words, the preferred ones first."""
     texts = [(name, language.text) for name, language in language_files.languages("text").items()]
     found = [(text.preference, name, text) for name, text in texts if text.preference is not None]
     return {name: text for _, name, text in sorted(found, key=itemgetter(0, 1))}

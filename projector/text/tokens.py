@@ -26,7 +26,7 @@ _PIECE = 4096
 
 
 def vocabulary() -> list[str]:
-    """The lines of vocab.txt: a word, or a part of one, at its number."""
+    """Return the lines of vocab.txt: a word, or a part of one, at its number."""
     return (Path(__file__).parents[1] / "vocab.txt").read_bytes().decode().split("\n")
 
 
@@ -54,7 +54,7 @@ _tokenizer = cache(new_tokenizer)
 
 
 def count_tokens(text: str) -> int:
-    """The number of tokens of `text`, without the two that mark its beginning and end."""
+    """Return the number of tokens of `text`, without the two that mark its beginning and end."""
     encode = _tokenizer().encode
     return sum(len(encode(piece, add_special_tokens=False)) for piece in pieces(text, _PIECE))
 
@@ -85,11 +85,11 @@ class Ruler:
             start, words = start + len(piece), self._words[-1] + 1 if self._words else 0
 
     def count(self, start: int, end: int) -> int:
-        """The tokens that begin from `start` to before `end`."""
+        """Return the tokens that begin from `start` to before `end`."""
         return bisect_left(self._starts, end) - bisect_left(self._starts, start)
 
     def forward(self, start: int, tokens: int) -> int:
-        """The last place that is at most `tokens` behind `start` and breaks no word.
+        """Return the last place that is at most `tokens` behind `start` and breaks no word.
 
         Always behind `start`: one character may be several tokens.
         """
@@ -105,7 +105,7 @@ class Ruler:
         return self._starts[index] if index < len(self._starts) else self._end
 
     def back(self, end: int, tokens: int) -> int:
-        """The first place that is at most `tokens` before `end` and breaks no word."""
+        """Return the first place that is at most `tokens` before `end` and breaks no word."""
         last = bisect_right(self._starts, end - 1)
         index = max(0, last - tokens)
         while 0 < index < last and self._words[index] == self._words[index - 1]:
@@ -125,7 +125,7 @@ SOUTH_EAST_ASIAN = (
 
 @cache
 def spaceless() -> re.Pattern[str]:
-    """Runs of such a script."""
+    """Return the pattern of runs in scripts without spaces."""
     return re.compile(f"[{CJK_CHARACTERS}]+|[{SOUTH_EAST_ASIAN}]+")
 
 
@@ -164,21 +164,23 @@ def grams(run: str, *, is_whole: bool = False) -> Iterator[str]:
 
 @cache
 def _spellings() -> tuple[re.Pattern[str], dict[str, str], dict[str, str]]:
-    """The beginnings of the words of a family; their American spelling, and the other one of each."""
+    """Return the beginnings of the words of a family; their American spelling, and the other one of each."""
     american = pairs(languages("english")[ENGLISH].english.american)
     other = american | {american: british for british, american in american.items()}
     return re.compile("|".join(other)), american, other
 
 
 def american(word: str) -> str:
-    """`word`, folded, as Americans spell it."""
+    """Return `word`, folded, as Americans spell it."""
     begins, american, _ = _spellings()
     found = begins.match(word)
     return word if found is None else american.get(found[0], found[0]) + word[found.end() :]
 
 
 def other_spelling(word: str) -> str | None:
-    """`word`, folded, as it is spelled across the ocean: `colours` as `colors`; None if there is no other."""
+    """Return `word`, folded, as it is spelled across the ocean: `colours` as `colors`; None if there is no
+    other.
+    """
     begins, _, other = _spellings()
     found = begins.match(word)
     return None if found is None else other[found[0]] + word[found.end() :]
@@ -202,19 +204,19 @@ _EMOJI = (*range(0x2600, 0x27C0), *range(0x2B00, 0x2C00), *range(0x1F000, 0x1FB0
 
 
 def compatible(text: str) -> str:
-    """`text` in NFKC without invisible characters; as it is, where most of its characters would become
+    """Return `text` in NFKC without invisible characters; as it is, where most of its characters would become
     several."""
     found = nfkc(text).translate(_INVISIBLE)
     return found if len(found) <= _LONGEST_GROWTH * len(text) + _LONGEST_FORM else text
 
 
 def folded(text: str) -> str:
-    """`text` as the index has its letters."""
+    """Return `text` as the index has its letters."""
     return plain(compatible(text).casefold())
 
 
 def plain(folded: str) -> str:
-    """A case-folded text in NFKC without marks on its letters, with an emoji as a word.
+    """Return a case-folded text in NFKC without marks on its letters, with an emoji as a word.
 
     Letters that several ways of writing have for one sound are one: ک and ك, ی and ي, हिन्दी and हिंदी.
     """
@@ -225,7 +227,7 @@ def plain(folded: str) -> str:
 
 @cache
 def _nasals() -> re.Pattern[str]:
-    """A nasal letter before another consonant, which may be written as a dot above."""
+    """Return a nasal letter before another consonant, which may be written as a dot above."""
     return re.compile(
         "|".join(
             f"[{''.join(chr(block + nasal) for nasal in _NASALS)}]{chr(block + _VIRAMA)}"
@@ -240,13 +242,13 @@ def _as_anusvara(nasal: re.Match[str]) -> str:
 
 
 def _emoji_word(code: int) -> str:
-    """A word of letters alone: digits would make it a name with parts."""
+    """Return a word of letters alone: digits would make it a name with parts."""
     return " emoji" + "".join(chr(ord("a") + int(digit, 16)) for digit in f"{code:x}") + " "
 
 
 @cache
 def _plain_letters() -> dict[int, int | str | None]:
-    """What is left of letters that unicode61 leaves as they are, and of what must not reach it."""
+    """Return what is left of letters that unicode61 leaves as they are, and of what must not reach it."""
     points = (*range(0x0591, 0x05C8), 0x0640, *range(0x064B, 0x0653), 0x0670)  # Hebrew, Arabic
     combining = (*range(0x0300, 0x0370), *range(0xFE00, 0xFE10))
     private = (0, *range(0xE000, 0xF900))

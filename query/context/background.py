@@ -62,20 +62,20 @@ class BackgroundVectors(NamedTuple):
 
 
 def texts(name: str) -> dict[str, list[str]]:
-    """The texts of the background in a language: sentences, personal and general prompts."""
+    """Return the texts of the background in a language: sentences, personal and general prompts."""
     kinds: dict[str, list[str]] = json.loads(TEXTS.read_bytes())[name]
     return kinds
 
 
 @cache
 def background() -> BackgroundVectors:
-    """The background in English, as the bundled model sees it."""
+    """Return the background in English, as the bundled model sees it."""
     return _read_vectors(VECTORS, [ENGLISH])[ENGLISH]
 
 
 @cache
 def in_every_language() -> dict[str, BackgroundVectors]:
-    """The background by language, as the multilingual model sees it."""
+    """Return the background by language, as the multilingual model sees it."""
     return _read_vectors(MULTILINGUAL_VECTORS, LANGUAGES)
 
 
@@ -100,7 +100,7 @@ class StoreSample:
         self._known: dict[VectorSet, dict[tuple[str, int], tuple[str, NDArray[np.float32]] | None]] = {}
 
     def vectors(self, db: Connection, model: Model) -> "dict[str, NDArray[np.float32]]":
-        """The vectors of the sample by a model, by language, [passages, dimension]."""
+        """Return the vectors of the sample by a model, by language, [passages, dimension]."""
         import numpy as np
 
         vector_set = vectors.set_for(model)
@@ -137,7 +137,7 @@ def count_not_english(db: Connection) -> tuple[int, int]:
 
 
 def _sampled(db: Connection, shelf: Shelf, most: int) -> list[int]:
-    """The numbers of the passages in the sample."""
+    """Return the numbers of the passages in the sample."""
     (last,) = db.execute(f"SELECT coalesce(max(chunk_no), 0) FROM {shelf.chunks}").fetchone()
     step = 1
     while last // step > most:
@@ -150,7 +150,7 @@ def _sampled(db: Connection, shelf: Shelf, most: int) -> list[int]:
 
 
 def _read(db: Connection, shelf: Shelf, numbers: list[int]) -> "dict[int, tuple[str, NDArray[np.float32]]]":
-    """The languages and vectors of passages by number."""
+    """Return the languages and vectors of passages by number."""
     import numpy as np
 
     # CROSS JOIN: vec0 reads each of them, never all.

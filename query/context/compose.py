@@ -91,7 +91,7 @@ class Context(msgspec.Struct, kw_only=True):
 
 
 def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced: bool) -> Context:
-    """The context of the hits, the core memory and the window.
+    """Return the context of the hits, the core memory and the window.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
@@ -133,8 +133,8 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
 
 
 def _later_first(changes: Changes, always: Sequence[EligibleEntry], hits: ContextHits) -> ContextHits:
-    """The hits, where the newer of two comes first, and what any other memory of the context may change is
-    marked, also what always holds or is not relevant enough."""
+    """Return the hits, where the newer of two comes first, and what any other memory of the context may
+    change is marked, also what always holds or is not relevant enough."""
     if not hits.listed:
         return hits
     found = [*(hit for hit, _ in hits.listed), *(each.hit for each in hits.below)]
@@ -149,7 +149,7 @@ def _later_first(changes: Changes, always: Sequence[EligibleEntry], hits: Contex
 
 
 def _below(hits: ContextHits) -> Iterator[OmittedEntry]:
-    """What was found and is not relevant enough."""
+    """Yield what was found and is not relevant enough."""
     parts: dict[str, Part] = {"message": "passage", "fact": "fact", "summary": "summary"}
     for hit, why, score in hits.below:
         part = (
@@ -178,7 +178,9 @@ class GivenContext(msgspec.Struct, frozen=True):
 
 
 def given_of(db: Connection, request: BuildContext, context: Context, asking: Key | None) -> GivenContext:
-    """What is to be recorded of a context, read in the transaction that composed it. asking: the message."""
+    """Return what is to be recorded of a context, read in the transaction that composed it. asking: the
+    message.
+    """
     tokens: dict[str, int] = {}
     for entry in context.entries:
         tokens[entry.part] = tokens.get(entry.part, 0) + entry.tokens
@@ -197,19 +199,19 @@ def given_of(db: Connection, request: BuildContext, context: Context, asking: Ke
 
 
 def _as_id(given: str | None) -> str | None:
-    """The id of a message that the log does not have yet; None for a text."""
+    """Return the id of a message that the log does not have yet; None for a text."""
     return given if given is not None and re.fullmatch(r"\S{1,128}", given) else None
 
 
 def _block(context: Context) -> str | None:
-    """The text from the first line to the last one, as an agent's prompt has it; None without one."""
+    """Return the text from the first line to the last one, as an agent's prompt has it; None without one."""
     if context.form == "messages":
         return next((each["content"] for each in context.messages if each["role"] == "system"), None)
     return context.text if context.form == "text" and context.text else None
 
 
 def _chat_of(db: Connection, asking: Key | None) -> str | None:
-    """The chat of the asking message."""
+    """Return the chat of the asking message."""
     if asking is None:
         return None
     query = "SELECT channel, chat_id FROM messages WHERE (stream, id) = (?, ?)"
@@ -218,7 +220,7 @@ def _chat_of(db: Connection, asking: Key | None) -> str | None:
 
 
 def _entries(db: Connection, entries: Sequence[ContextEntry]) -> list[GivenEntry]:
-    """One for each event and part: an event may have several passages, or facts of a list."""
+    """Return one for each event and part: an event may have several passages, or facts of a list."""
     events = _events_by_name(db, entries)
     given: dict[tuple[str, str | None, str], GivenEntry] = {}
     for entry in entries:
@@ -235,7 +237,7 @@ def _entries(db: Connection, entries: Sequence[ContextEntry]) -> list[GivenEntry
 
 
 def _events_by_name(db: Connection, entries: Sequence[ContextEntry]) -> dict[tuple[str | None, str], str]:
-    """The events of facts and documents, by stream and name."""
+    """Return the events of facts and documents, by stream and name."""
     events: dict[tuple[str | None, str], str] = {}
     for stream, query in _EVENTS_BY_NAME.items():
         names = [entry.id for entry in entries if entry.position.stream == stream]

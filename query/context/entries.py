@@ -95,7 +95,7 @@ def core_entries(rows: Iterable[CoreRow]) -> list[ContextEntry]:
 
 
 def fact_entries(topic: Topic) -> list[ContextEntry]:
-    """The facts of a topic, by rank."""
+    """Return the facts of a topic, by rank."""
     return [
         ContextEntry(
             part="fact",
@@ -113,8 +113,8 @@ def fact_entries(topic: Topic) -> list[ContextEntry]:
 
 
 def newest_first(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
-    """`entries`, where the newest fact of a key and rank comes first, and older ones that tell otherwise are
-    marked."""
+    """Return `entries`, where the newest fact of a key and rank comes first, and older ones that tell
+    otherwise are marked."""
     places: dict[tuple[Part, str, int], list[int]] = {}
     for place, entry in enumerate(entries):
         if (topic := topic_of(entry)) is not None:
@@ -144,14 +144,14 @@ def by_rank(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
 
 
 def topic_of(entry: ContextEntry) -> tuple[Part, str, int] | None:
-    """What a fact tells about, which a newer one may tell anew; None of other entries."""
+    """Return what a fact tells about, which a newer one may tell anew; None of other entries."""
     if entry.topic is None or entry.part != "fact":
         return None
     return entry.part, folded(entry.topic), entry.rank
 
 
 def hit_entry(hit: Hit, part: Part, label: str, **members: Any) -> ContextEntry:  # noqa: ANN401
-    """The entry of a hit; `members` add to what the hit has, or replace it."""
+    """Return the entry of a hit; `members` add to what the hit has, or replace it."""
     of_hit = {
         "id": hit.id,
         "category": hit.category,
@@ -167,7 +167,7 @@ def hit_entry(hit: Hit, part: Part, label: str, **members: Any) -> ContextEntry:
 
 
 def memory_entry(memory: Memory | None, hit: Hit) -> ContextEntry | None:
-    """The entry of a memory; None if it is gone or archived."""
+    """Return the entry of a memory; None if it is gone or archived."""
     if memory is None or memory.archived_at is not None:
         return None
     return hit_entry(
@@ -182,7 +182,7 @@ def memory_entry(memory: Memory | None, hit: Hit) -> ContextEntry | None:
 
 
 def summary_entry(summary: Summary, score: float | None) -> ContextEntry:
-    """The entry of a summary."""
+    """Return the entry of a summary."""
     return ContextEntry(
         part="summary",
         id=summary.id,
@@ -196,7 +196,7 @@ def summary_entry(summary: Summary, score: float | None) -> ContextEntry:
 
 
 def window_entries(db: Connection, chat: Chat, messages: Sequence[WindowMessage]) -> list[ContextEntry]:
-    """The messages of a chat's window, the newest first."""
+    """Return the messages of a chat's window, the newest first."""
     positions = _positions(db, chat, messages)
     return [
         ContextEntry(
@@ -215,7 +215,7 @@ def window_entries(db: Connection, chat: Chat, messages: Sequence[WindowMessage]
 
 
 def passage(db: Connection, hit: Hit) -> str:
-    """The passage of a message or a file of memories that the hit's snippet is from."""
+    """Return the passage of a message or a file of memories that the hit's snippet is from."""
     column = "message_id" if hit.kind == "message" else "document_id"
     chunks = db.execute(
         f"SELECT start_char, end_char FROM memory_chunks WHERE stream = ? AND {column} = ?"

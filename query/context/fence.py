@@ -42,7 +42,7 @@ _KEPT_OR_ODD = re.compile(rf"({_EMOJI}|{_IN_ARABIC}|{_RUN})|[^{_PLAIN}]")
 
 
 def shown(text: str, escape: Callable[[str], str], *, kept: str = "") -> str:
-    """`text` with invisible characters as escapes, except in the spelling of words and emoji.
+    """Return `text` with invisible characters as escapes, except in the spelling of words and emoji.
 
     kept: characters that stay as they are.
     """
@@ -120,7 +120,9 @@ def escaped(text: str, *, keep_lines: bool = False) -> str:
 
 
 def unlabelled(text: str) -> str:
-    """`text`, already escaped, as the beginning of a line without a label: it begins with none, either."""
+    """Return `text`, already escaped, as the beginning of a line without a label: it begins with none,
+    either.
+    """
     return _LABEL.sub(r"\1\\\2", text)
 
 
@@ -164,7 +166,7 @@ class Excerpts:
         self._weight = cache(lambda text: weight(escaped(text), counter))
 
     def of(self, text: str) -> str:
-        """The best sentences of `text`, in their order, with `…` where some were left out.
+        """Return the best sentences of `text`, in their order, with `…` where some were left out.
 
         A text of `EXCERPT_TOKENS` or of one sentence stays whole.
         """
@@ -187,7 +189,7 @@ class Excerpts:
         return _joined(text, sentences, sorted(taken))
 
     def _parts(self, sentence: str) -> list[str]:
-        """A sentence; one that is longer than an excerpt in pieces of half of one."""
+        """Return a sentence; one that is longer than an excerpt in pieces of half of one."""
         if not sentence.strip(_CUT).strip():
             return []
         # A token is a character of some scripts, and an escape is several tokens.

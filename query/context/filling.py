@@ -58,7 +58,7 @@ class _FactSource(NamedTuple):
 
 
 def superseded(db: Connection, messages: Iterable[ChatMessage]) -> set[Key]:
-    """The keys of the superseded `messages`."""
+    """Return the keys of the superseded `messages`."""
     messages = list(messages)
     rows = db.execute(
         "SELECT source_message_id, chat_id, event_id FROM fact_sources"
@@ -95,19 +95,19 @@ def sums_up_superseded(db: Connection, summary: Summary) -> bool:
 
 
 def _compared(sign: str, place: Sequence[object]) -> str:
-    """The condition that a message is on one side of a place, which may be only a time."""
+    """Return the condition that a message is on one side of a place, which may be only a time."""
     return f"({', '.join(ORDER[: len(place)])}) {sign} ({', '.join('?' * len(place))})"
 
 
 def _streams(db: Connection, chat: str) -> str:
-    """The streams of a chat, as a JSON list: messages are found by stream and id."""
+    """Return the streams of a chat, as a JSON list: messages are found by stream and id."""
     channel, _, chat_id = chat.partition(":")
     rows = db.execute("SELECT DISTINCT stream FROM checkpoints")
     return as_list([stream for (stream,) in rows if is_about(stream, (channel, chat_id))])
 
 
 def _place_of(db: Connection, streams: str, message_id: str | None) -> tuple[object, ...]:
-    """The place of a message in the order of its chat; empty for an unknown message."""
+    """Return the place of a message in the order of its chat; empty for an unknown message."""
     row: tuple[object, ...] | None = db.execute(
         f"SELECT {', '.join(ORDER)} FROM messages"
         " WHERE stream IN (SELECT value FROM json_each(?)) AND id = ?",
@@ -153,7 +153,7 @@ class EligibleEntries:
         self._window = {_key(entry): self._checked(entry) for entry in entries}
 
     def listed(self) -> Iterator[EligibleEntry]:
-        """What belongs to the prompt, of every kind, best first; before it the facts that answer it."""
+        """Yield what belongs to the prompt, of every kind, best first; before it the facts that answer it."""
         answers = {each.entry.id: each for each in self._answers()}
         candidates = [self._listed(hit, score) for hit, score in self._hits.listed]
         for each in candidates:
@@ -191,13 +191,13 @@ class EligibleEntries:
         return map(_document, self._hits.documents)
 
     def summaries(self) -> Iterator[EligibleEntry]:
-        """The newest summary of the chat."""
+        """Yield the newest summary of the chat."""
         for newest in summaries(self._db, self._chat)[-1:] if self._chat is not None else ():
             if newest.id not in self._request.excluded:
                 yield self._summary(newest, None)
 
     def window(self) -> list[EligibleEntry]:
-        """The chat's window, the newest message first."""
+        """Return the chat's window, the newest message first."""
         return list(self._window.values())
 
     def _window_entries(self) -> list[ContextEntry]:
@@ -213,13 +213,15 @@ class EligibleEntries:
         return EligibleEntry(entry, SUPERSEDED if _key(entry) in self._superseded else None)
 
     def _listed(self, hit: Hit, score: EntryScore) -> EligibleEntry:
-        """The candidate of a hit that is listed by its score."""
+        """Return the candidate of a hit that is listed by its score."""
         found = self._candidate(hit)
         found.entry.score, found.entry.relevance_score = score, round(chance(score), 3)
         return found
 
     def _corrections(self, listed: Iterable[EligibleEntry]) -> list[EligibleEntry]:
-        """What was found below the floor and tells anew what is listed, which would else be given alone."""
+        """Return what was found below the floor and tells anew what is listed, which would else be given
+        alone.
+        """
         dates: dict[object, str] = {}
         for each in listed:
             if each.why is None and (topic := topic_of(each.entry)) is not None:
@@ -230,7 +232,9 @@ class EligibleEntries:
         return [each for each in below if (each.entry.ts or "") > dates.get(topic_of(each.entry), "9999")]
 
     def _whole_lists(self, listed: Sequence[EligibleEntry]) -> Iterator[EligibleEntry]:
-        """What is listed, with all ranks of a list behind the first one: a part would pass for the whole."""
+        """Yield what is listed, with all ranks of a list behind the first one: a part would pass for the
+        whole.
+        """
         known = {each.entry.id: each for each in listed}
         given = set[str]()
         for each in listed:
@@ -263,7 +267,7 @@ class EligibleEntries:
         return EligibleEntry(hit_entry(hit, "memory", "FACT"), SUPERSEDED)
 
     def _passage(self, hit: Hit) -> EligibleEntry:
-        """A message by its best sentences; of the window the whole message."""
+        """Return a message by its best sentences; of the window the whole message."""
         in_window = self._window.get(_key(hit))
         if in_window is not None:
             in_window.entry.relevance_score = hit.score
@@ -276,7 +280,7 @@ class EligibleEntries:
         return EligibleEntry(summary_entry(found, score), why)
 
     def _fact(self, hit: Hit) -> EligibleEntry:
-        """A fact, if it is current."""
+        """Return a fact, if it is current."""
         topic = self._by_fact.get(hit.id)
         found = [each for each in self._facts_of(topic) if each.entry.id == hit.id] if topic else []
         return found[0] if found else EligibleEntry(hit_entry(hit, "fact", "FACT"), SUPERSEDED)
@@ -289,7 +293,7 @@ class EligibleEntries:
         return {fact.fact_id: topic for topic in known for fact in topic.facts}
 
     def _answers(self) -> Iterator[EligibleEntry]:
-        """The facts that answer the text, if it is a question of a fact, whatever a search found."""
+        """Yield the facts that answer the text, if it is a question of a fact, whatever a search found."""
         if not self._by_fact:
             return
         own = [] if self._is_of_all and self._request.chat is None else self._own
@@ -319,7 +323,7 @@ def _document(hit: Hit) -> EligibleEntry:
 
 
 def _event_type(db: Connection, hit: Hit) -> str:
-    """The type of the event with the content of a hit."""
+    """Return the type of the event with the content of a hit."""
     row = db.execute(
         "SELECT type FROM events WHERE stream = ? AND id = ?", (hit.position.stream, hit.event_id)
     ).fetchone()
@@ -381,7 +385,7 @@ class _Share:
         self._taken: dict[Part | None, set[str]] = {}
 
     def full_for(self, entry: ContextEntry) -> str | None:
-        """Why no more is taken; None while it is."""
+        """Return why no more is taken; None while it is."""
         for part in (entry.part, None):
             most = self._limits.get(part)
             if most is not None and len(self._taken.get(part, set()) | {_place(entry)}) > most:
@@ -395,7 +399,7 @@ class _Share:
 
 
 def _place(entry: ContextEntry) -> str:
-    """What counts as one: all ranks of a list do."""
+    """Return what counts as one: all ranks of a list do."""
     return f"{entry.part} {entry.topic if entry.part == 'fact' else entry.id} {entry.chat}"
 
 
@@ -467,7 +471,7 @@ class Filling:
         return Excerpts(self._request.search.question, self._request.counter)
 
     def _beside(self, listed: Iterable[EligibleEntry]) -> Iterator[EligibleEntry]:
-        """What is listed; of what always holds the entry of the stable half."""
+        """Yield what is listed; of what always holds the entry of the stable half."""
         for each in listed:
             if not (each.entry.is_memory and each.entry.id in self._held):
                 yield each
@@ -480,7 +484,7 @@ class Filling:
                 yield holding
 
     def done(self) -> tuple[str, int, list[ContextEntry]]:
-        """The text, its tokens, and its entries with their citations."""
+        """Return the text, its tokens, and its entries with their citations."""
         while self._has_frame:
             entries = self._cited()
             text = self._printer.printed(entries)
@@ -547,7 +551,7 @@ class Filling:
         return entry.part not in _WHOLE and sum(each.part not in _WHOLE for each in self.taken) < _BEST
 
     def _weigh(self, entry: ContextEntry) -> float:
-        """The weight that an entry adds to the text."""
+        """Return the weight that an entry adds to the text."""
         if size(least_weight(entry.content), self._request.counter) > self._request.max_tokens:
             return least_weight(entry.content)
         # Its final number may differ: the entries together have these numbers.
@@ -563,7 +567,7 @@ class Filling:
         return False
 
     def _double(self, entry: ContextEntry) -> str | None:
-        """Why a memory or passage is redundant: another entry has its text. None if no other has."""
+        """Return why a memory or passage is redundant: another entry has its text. None if no other has."""
         if entry.part not in ("memory", "passage"):
             return None
         content = folded(entry.content)
@@ -573,7 +577,7 @@ class Filling:
         return None if other is None else f"the {other.part} {other.id} says it"
 
     def _cited(self) -> list[ContextEntry]:
-        """The entries in the order of printing, those of the window oldest first."""
+        """Return the entries in the order of printing, those of the window oldest first."""
         # The stable half is the same bytes, whatever the prompt found first.
         in_order: dict[Part, list[ContextEntry]] = {
             "window": [candidate.entry for candidate in self._window][::-1],

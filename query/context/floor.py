@@ -39,12 +39,12 @@ worth a dozen times one that one of them has."""
 
 
 def rarity(texts: int, having: int) -> float:
-    """The weight of a word that `having` of so many texts have: BM25's idf."""
+    """Return the weight of a word that `having` of so many texts have: BM25's idf."""
     return math.log(1 + (max(texts, FEWEST_TEXTS) - having + 0.5) / (having + 0.5))
 
 
 def lines_of(text: str) -> dict[str, list[str]]:
-    """The terms of each line of a long prompt, of long ones by sentence; empty for a short prompt."""
+    """Return the terms of each line of a long prompt, of long ones by sentence; empty for a short prompt."""
     if len(text) <= LONG:
         return {}
     lines: list[str] = []
@@ -183,7 +183,7 @@ class Judged(NamedTuple):
 
 
 def judged(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
-    """What may enter a prompt. terms: of the question. factor: of the floor."""
+    """Return what may enter a prompt. terms: of the question. factor: of the floor."""
     best = max((each.relevance for each in hits if each.relevance is not None), default=None)
     # Where the model reads neither, the words alone tell.
     root = math.sqrt(max(terms, 1))
@@ -247,7 +247,7 @@ def _is_near(one: Wording, other: Wording) -> bool:
 
 
 def chance(best: float) -> float:
-    """The probability that a question is answered, by the relevance of its best hit."""
+    """Return the probability that a question is answered, by the relevance of its best hit."""
     return 1 / (1 + math.exp(-(CHANCE[0] + CHANCE[1] * best)))
 
 
@@ -261,7 +261,7 @@ def measured(
     *,
     is_read: bool,
 ) -> list[Measured]:
-    """What tells how relevant each hit is.
+    """Return what tells how relevant each hit is.
 
     vector: of the question; None without one. reads: whether the model reads a text. is_read: the question.
     """
@@ -313,7 +313,7 @@ def covers(
     found: Sequence[tuple[Candidate, Hit]],
     near: Neighbourhood | None = None,
 ) -> list[float]:
-    """The share of the terms that each hit has, each by its rarity. near: a message has those of its
+    """Return the share of the terms that each hit has, each by its rarity. near: a message has those of its
     neighbours, too."""
     shares = [0.0] * len(found)
     by_table: dict[str, dict[int, int]] = {}
@@ -346,14 +346,16 @@ def covers(
 
 
 def _row_of(candidate: Candidate) -> tuple[str, int | None]:
-    """The full-text table and row of a candidate."""
+    """Return the full-text table and row of a candidate."""
     if candidate.message_no is not None:
         return "messages_fts", candidate.message_no
     return ("doc_chunks_fts" if candidate.kind == "document" else "memory_chunks_fts"), candidate.chunk_no
 
 
 def _spread(numbers: Iterable[int], near: Neighbourhood) -> Mapping[int, float]:
-    """What a word is worth for the messages that have it, and for their neighbours: the most for each."""
+    """Return what a word is worth for the messages that have it, and for their neighbours: the most for
+    each.
+    """
     worth: dict[int, float] = {}
     for number in numbers:
         # What the filters leave out says nothing: it may be the question itself.

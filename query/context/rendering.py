@@ -38,23 +38,25 @@ class Printer(Protocol):
     """Prints a context in one form: text, JSON or messages."""
 
     def frame(self) -> str:
-        """The text around the entries."""
+        """Return the text around the entries."""
 
     def piece(self, entry: ContextEntry) -> str:
-        """The text that an entry adds."""
+        """Return the text that an entry adds."""
 
     def is_turn(self, entry: ContextEntry) -> bool:  # noqa: ARG002 - of one form
         """Whether an entry is a message of its own, behind all others."""
         return False
 
     def printed(self, entries: Sequence[ContextEntry]) -> str:
-        """The whole text, ending with a newline; "" if there is nothing to print."""
+        """Return the whole text, ending with a newline; "" if there is nothing to print."""
 
 
 def printer_of(
     request: BuildContext, *, silent: dict[str, str], synced: bool, answered: float | None
 ) -> Printer:
-    """The printer of the form of a request. silent, synced: as in a search. answered: see `Context`."""
+    """Return the printer of the form of a request. silent, synced: as in a search. answered: see
+    `Context`.
+    """
     if request.form == "json":
         return _JsonPrinter(silent, synced, answered)
     lines = LinePrinter(request)
@@ -74,7 +76,9 @@ class LinePrinter:
         self.first, self.last = (FIRST_LINE, LAST_LINE) if self._is_dated else SESSION_LINES
 
     def line(self, entry: ContextEntry) -> str:
-        """An entry, with its citation if it has one. One of another chat than the current one names it."""
+        """Return an entry, with its citation if it has one. One of another chat than the current one names
+        it.
+        """
         chat = f" ({entry.chat})" if entry.chat not in (None, self._chat) else ""
         marks = f" ({entry.copies:,} copies)" if entry.copies > 1 else ""
         if entry.is_older:
@@ -90,7 +94,7 @@ class LinePrinter:
         return f"- [{entry.label}] {escaped(self.statement(entry) + chat)}{marks} [{entry.citation}]"
 
     def statement(self, entry: ContextEntry) -> str:
-        """The content of an entry, with its date, and its speaker or title."""
+        """Return the content of an entry, with its date, and its speaker or title."""
         # A daily event has a day of the calendar, and no moment.
         minute = (entry.ts or "")[:10] if entry.label == "EVENT" else self._minute(entry.ts)
         if entry.part in ("passage", "window"):
@@ -180,7 +184,7 @@ class _MessagesPrinter(Printer):
         return as_json(f"\n{self._lines.line(entry)}")[1:-1]
 
     def _turn(self, entry: ContextEntry) -> str:
-        """A message of the window as a language model takes it."""
+        """Return a message of the window as a language model takes it."""
         if entry.role in _ROLES:
             return as_json({"role": entry.role, "content": escaped(entry.content, keep_lines=True)})
         content = f"[{(entry.role or '').upper()}] {escaped(self._lines.statement(entry))}"
@@ -193,7 +197,7 @@ def as_json(value: Any) -> str:  # noqa: ANN401 - whatever msgspec can encode
 
 
 def _object(entry: ContextEntry) -> str:
-    """An entry for programs."""
+    """Return an entry for programs."""
     names = {"citation": entry.citation, "part": entry.part, "label": entry.label}
     names["memory_id" if entry.is_memory else "id"] = entry.id
     members = {name: getattr(entry, name) for name in _JSON_MEMBERS}

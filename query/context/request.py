@@ -123,7 +123,7 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
         self.zone()
 
     def zone(self) -> tzinfo | None:
-        """The time zone; None is the system's.
+        """Return the time zone; None is the system's.
 
         Raises:
             BadInput: there is none of this name.

@@ -130,8 +130,8 @@ class PromptSearches:
         self.silent: dict[str, str] = dict(self._found[self._filters["memory"]].silent)
 
     def listed(self) -> tuple[Rated, list[Below]]:
-        """What belongs to the prompt: first what is of the time that it names, then by its score; and what
-        does not."""
+        """Return what belongs to the prompt: first what is of the time that it names, then by its score; and
+        what does not."""
         kinds = self._listed_kinds
         found = [
             each for kind in kinds for each in self._measured(kind, self._hits(kind), self._filters[kind])
@@ -151,7 +151,7 @@ class PromptSearches:
         return kept, [Below(hit, "below the floor", score) for hit, score in rest if id(hit) not in known]
 
     def _of_time(self) -> Iterator[ListedHit]:
-        """What was said or saved in the time that the prompt names."""
+        """Yield what was said or saved in the time that the prompt names."""
         for kind, filters in self._in_time.items():
             found = self._found.get(filters, _NOTHING)
             if len(found.hits) < _OF_TIME:
@@ -160,7 +160,9 @@ class PromptSearches:
                 yield each._replace(in_time=each.hit.kind == kind)
 
     def _with_replies(self, kept: Rated, below: Rated) -> Rated:
-        """What is kept, with the reply behind each question, which has seldom the words of the prompt."""
+        """Return what is kept, with the reply behind each question, which has seldom the words of the
+        prompt.
+        """
         if "message" not in self._listed_kinds:
             return kept
         near, found = self._hits("message").near, {}
@@ -196,13 +198,13 @@ class PromptSearches:
         return [hit for _, hit in self._found.get(self._faded, _NOTHING).hits if hit.id not in known]
 
     def _newest(self, kind: Kind, filters: Filters, found: Found) -> list[tuple[Candidate, Hit]]:
-        """The newest of a kind, beside what a search has found."""
+        """Return the newest of a kind, beside what a search has found."""
         known = {candidate.ref for candidate, _ in found.hits}
         new = {each.ref: each for each in fulltext.newest(self._db, _TABLES[kind], filters, _OF_TIME)}
         return self._of_own(self._unscored(each for ref, each in new.items() if ref not in known))
 
     def _unscored(self, candidates: Iterable[Candidate]) -> list[tuple[Candidate, Hit]]:
-        """What the search has not found."""
+        """Return what the search has not found."""
         return hits_of(self._db, [(each, 0.0) for each in candidates], self._prompt.question)
 
     @cached_property
@@ -222,11 +224,11 @@ class PromptSearches:
         return ["memory", *few]
 
     def _hits(self, kind: Kind) -> Found:
-        """What a search finds, whether relevant or not."""
+        """Return what a search finds, whether relevant or not."""
         return self._found.get(self._filters[kind], _NOTHING)
 
     def _search(self) -> dict[Filters, Found]:
-        """What the search finds, by the filters of each quota."""
+        """Return what the search finds, by the filters of each quota."""
         request = self._request
         most: dict[Kind, int] = {
             "memory": max(_HITS, _CANDIDATES * request.limit),
@@ -253,7 +255,7 @@ class PromptSearches:
         return bool(found)
 
     def _judged(self, kind: Kind, factor: float = 1.0) -> floor.Judged:
-        """What a search finds, judged by words and meaning. factor: of the floor."""
+        """Return what a search finds, judged by words and meaning. factor: of the floor."""
         found, prompt = self._hits(kind), self._prompt
         hits = floor.measured(
             self._db,
@@ -267,7 +269,7 @@ class PromptSearches:
         return floor.judged(hits, len(prompt.question.terms), factor)
 
     def _measured(self, kind: Kind, of_search: Found, filters: Filters) -> list[ListedHit]:
-        """The hits of a search, with those that only a line of a long prompt finds."""
+        """Return the hits of a search, with those that only a line of a long prompt finds."""
         prompt, found = self._prompt, list(of_search.hits)
         of_lines = self._of_lines(kind, found, filters)
         far = {} if prompt.multilingual is None else prompt.multilingual.nearness(found)
@@ -303,8 +305,8 @@ class PromptSearches:
         return [each for each in prompts if each.vector is not None]
 
     def _of_lines(self, kind: Kind, found: list[tuple[Candidate, Hit]], filters: Filters) -> dict[Ref, float]:
-        """The cover of the best line of a long prompt for each candidate; what only a line finds is added to
-        `found`."""
+        """Return the cover of the best line of a long prompt for each candidate; what only a line finds is
+        added to `found`."""
         if not self._looked_up:
             return {}
         covers = self._looked_up[kind].covers
@@ -433,7 +435,7 @@ def _weighted(hits: Sequence[Hit], request: BuildContext) -> Sequence[Hit]:
 
 
 def asking_message(db: Connection, request: BuildContext) -> Key | None:
-    """The message that asks, which does not answer itself; None if it is not in the read model.
+    """Return the message that asks, which does not answer itself; None if it is not in the read model.
 
     That is `message_id`, else the newest message of the chat with the text, unless an assistant has spoken
     since: an earlier "yes" is history.

@@ -113,7 +113,9 @@ class MultilingualPrompt:
         return float(personal - general)
 
     def _others(self, name: str) -> tuple[float, float]:
-        """The mean and the deviation of its similarity to the background and the store, in a language."""
+        """Return the mean and the deviation of its similarity to the background and the store, in a
+        language.
+        """
         import numpy as np
 
         if name not in self._pools:
@@ -144,7 +146,7 @@ def _prompts(name: str) -> "NDArray[np.float32]":
 
 @cache
 def _deviation(name: str) -> float:
-    """How much the similarity of a background sentence to prompts of a language differs."""
+    """Return how much the similarity of a background sentence to prompts of a language differs."""
     import numpy as np
 
     sentences = np.concatenate([each.sentences for each in in_every_language().values()])
@@ -152,7 +154,7 @@ def _deviation(name: str) -> float:
 
 
 def _of_language(name: str) -> list[BackgroundVectors]:
-    """The background in a language; in all, where it has none in that one."""
+    """Return the background in a language; in all, where it has none in that one."""
     known = in_every_language()
     return [known[name]] if name in known else [*known.values()]
 
@@ -397,14 +399,14 @@ class ScoredPrompt:
         return float(similar.mean()), float(similar.std())
 
     def meaning(self, cosine: float | None) -> float | None:
-        """How many deviations a similarity is above the mean."""
+        """Return how many deviations a similarity is above the mean."""
         if cosine is None or self.vector is None:
             return None
         mean, deviation = self._others
         return (cosine - mean) / deviation if deviation else None
 
     def _likeness(self) -> float:
-        """The prompt's similarity to personal prompts, less that to general ones."""
+        """Return the prompt's similarity to personal prompts, less that to general ones."""
         assert self.vector is not None
         known = background()
         near = (sorted(cosines(of_kind, self.vector))[-_NEIGHBOURS:] for of_kind in known[1:])
@@ -412,8 +414,8 @@ class ScoredPrompt:
         return personal - general
 
     def floor(self, best: float, far: Nearness | None, is_known: IsKnown) -> float:
-        """The least score of an entry. best: the greatest of all. far: of the entry that is nearest to this
-        prompt by the multilingual model. is_known: whether the store has a name."""
+        """Return the least score of an entry. best: the greatest of all. far: of the entry that is nearest to
+        this prompt by the multilingual model. is_known: whether the store has a name."""
         if should_retrieve(self.text).reason in _SOCIAL:
             return SOFT_FLOOR
         weights = self.weights(far)
@@ -433,7 +435,7 @@ class ScoredPrompt:
 def compared(
     db: Connection, prompt: ScoredPrompt, found: Sequence[tuple[Candidate, Hit]]
 ) -> list[tuple[float | None, float]]:
-    """How similar each hit is in meaning, None where nothing can be compared, and its cover."""
+    """Return how similar each hit is in meaning, None where nothing can be compared, and its cover."""
     terms = prompt.question.terms
     covers = floor.covers(db, terms, found)
     near: dict[int, float] = {}
@@ -464,7 +466,7 @@ def is_known(db: Connection, name: str, asking: Key | None = None) -> bool:
 
 
 def names_in(text: str) -> list[str]:
-    """The capitalised words inside the sentences of an English text, without days and months."""
+    """Return the capitalised words inside the sentences of an English text, without days and months."""
     names = []
     for found in _NAME.finditer(text):
         before = text[: found.start()].rstrip(" ")
@@ -477,7 +479,7 @@ def names_in(text: str) -> list[str]:
 def scored(
     prompt: ScoredPrompt, found: Iterable[ListedHit], is_known: IsKnown
 ) -> list[tuple[Hit, EntryScore]]:
-    """The hits with their scores, best first."""
+    """Return the hits with their scores, best first."""
     totals = []
     for each in found:
         meaning = prompt.meaning(each.cosine)
@@ -534,7 +536,7 @@ def _total(weights: Weights, each: ListedHit, meaning: float | None, words: floa
 
 
 def chance(score: EntryScore) -> float:
-    """The probability that an entry belongs to the prompt."""
+    """Return the probability that an entry belongs to the prompt."""
     return 1 / (1 + math.exp(-score.total))
 
 

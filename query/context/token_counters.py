@@ -65,7 +65,9 @@ _LONG_WORD = re.compile(rf"[^\W_]{{{_LONGEST_WORD}}}(?=[^\W_])")
 
 
 def model_tokens(text: str) -> float:
-    """The tokens of `text`, before rounding; of a text joined from pieces at spaces at most their sum."""
+    """Return the tokens of `text`, before rounding; of a text joined from pieces at spaces at most their
+    sum.
+    """
     return sum(map(_of_piece, pieces(text)))
 
 
@@ -100,7 +102,7 @@ _WORD = r"[^\W_]+|(?<!\S)(?:[^\w\s]|_)++(?!\S)"
 
 
 def weight(text: str, counter: Counter) -> float:
-    """The most that a piece adds to the size of a text, before rounding."""
+    """Return the most that a piece adds to the size of a text, before rounding."""
     return _known_weight(text, counter) if len(text) <= _KEPT else _weight(text, counter)
 
 
@@ -114,17 +116,17 @@ _KEPT = 1000
 
 
 def least_weight(text: str) -> float:
-    """The least weight of a text, without counting tokens."""
+    """Return the least weight of a text, without counting tokens."""
     return len(text) / CHARACTERS
 
 
 def size(weight: float, counter: Counter) -> int:
-    """The tokens of a text whose pieces have this weight together."""
+    """Return the tokens of a text whose pieces have this weight together."""
     return math.floor(weight) if counter == "chars4" else math.ceil(weight)
 
 
 def tokens(text: str, counter: Counter) -> int:
-    """The tokens of `text`."""
+    """Return the tokens of `text`."""
     return size(_WEIGHTS[counter](text), counter)
 
 

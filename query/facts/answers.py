@@ -77,7 +77,7 @@ class Topic(msgspec.Struct, frozen=True):
         return self.facts[0].chat
 
     def at(self, rank: int) -> Fact | None:
-        """The fact at this rank, or None."""
+        """Return the fact at this rank, or None."""
         return next((fact for fact in self.facts if fact.rank == rank), None)
 
 
@@ -92,23 +92,27 @@ _FACTS = (
 
 
 def topics(db: Connection, chat: str | None) -> list[Topic]:
-    """The topics of a chat, `<channel>:<chat_id>` or None for the store's own scope; the newest first."""
+    """Return the topics of a chat, `<channel>:<chat_id>` or None for the store's own scope; the newest
+    first.
+    """
     return _topics(db.execute(f"{_FACTS} WHERE f.chat_id = ?", (chat or "",)).fetchall())
 
 
 def exactly(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
-    """The first topic with one of these keys, for what is written."""
+    """Return the first topic with one of these keys, for what is written."""
     return next((topic for topic in topics if topic.key in keys), None)
 
 
 def called(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
-    """The first topic with one of these keys; else the first that differs in number or spelling alone."""
+    """Return the first topic with one of these keys; else the first that differs in number or spelling
+    alone.
+    """
     alike = {compared(key) for key in keys}
     return exactly(topics, keys) or next((topic for topic in topics if compared(topic.key) in alike), None)
 
 
 def all_topics(db: Connection) -> list[Topic]:
-    """The topics of every chat; the newest first."""
+    """Return the topics of every chat; the newest first."""
     return _topics(db.execute(_FACTS).fetchall())
 
 
@@ -123,7 +127,7 @@ def _scope(row: _Row) -> tuple[str, str]:
 
 
 def _topic(key: str, rows: Sequence[_Row]) -> Topic:
-    """The topic in the spelling and kind that were set last."""
+    """Return the topic in the spelling and kind that were set last."""
     precedence, newest = max(rows, key=lambda row: row[0])
     facts = [fact for _, fact in rows if (fact.topic_key, fact.kind) == (newest.topic_key, newest.kind)]
     keys = sorted({fact.topic_key for _, fact in rows})
@@ -182,17 +186,17 @@ class FactAnswer(msgspec.Struct, kw_only=True):
 
 
 def not_stored(why: str) -> FactAnswer:
-    """The answer when no fact is found."""
+    """Return the answer when no fact is found."""
     return FactAnswer(found=False, answer=NOT_STORED, facts=[], route=None, why=why)
 
 
 def answered(facts: Sequence[Fact], route: Route) -> FactAnswer:
-    """The answer from these facts."""
+    """Return the answer from these facts."""
     return FactAnswer(found=True, answer=_lines(facts), facts=list(facts), route=route, why=None)
 
 
 def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_chat: bool) -> FactAnswer:
-    """The facts of the topic `key`, else of its other number or spelling, or the one at a rank."""
+    """Return the facts of the topic `key`, else of its other number or spelling, or the one at a rank."""
     topic = find(db, lambda topics: called(topics, [key]), chat=chat, any_chat=any_chat)
     if topic is None:
         return not_stored(f"no topic {key} {where(chat, any_chat=any_chat)}")
@@ -211,7 +215,9 @@ def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_
 
 
 def find(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) -> Topic | None:
-    """The topic chosen from a chat; if it has none and with `any_chat`, the newest from the other chats."""
+    """Return the topic chosen from a chat; if it has none and with `any_chat`, the newest from the other
+    chats.
+    """
     own = choose(topics(db, chat))
     if own is not None or not any_chat:
         return own
@@ -224,14 +230,14 @@ def find(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) ->
 
 
 def where(chat: str | None, *, any_chat: bool) -> str:
-    """The scope of a search, for messages."""
+    """Return the scope of a search, for messages."""
     if any_chat:
         return "in any chat"
     return "in the store's own scope" if chat is None else f"in {chat}"
 
 
 def no_rank(topic: Topic, rank: int) -> str:
-    """Why a topic has no fact at a rank, for messages."""
+    """Return why a topic has no fact at a rank, for messages."""
     if topic.kind == "single":
         return f"{topic.key} is a single value, without ranks"
     return f"{topic.key} has no rank {rank}, but {', '.join(str(fact.rank) for fact in topic.facts)}"
@@ -264,7 +270,7 @@ def ask(db: Connection, text: str, *, chat: str | None, any_chat: bool) -> FactA
 
 
 def _topic_of(db: Connection, question: Question, *, chat: str | None, any_chat: bool) -> Topic | None:
-    """The topic that a question asks for; None if that is not certain."""
+    """Return the topic that a question asks for; None if that is not certain."""
     if question.names_a_topic:
         return find(db, lambda topics: _named(question, topics), chat=chat, any_chat=any_chat)
     newest = find(db, lambda topics: next(iter(topics), None), chat=chat, any_chat=any_chat)
@@ -282,7 +288,7 @@ def _named(question: Question, topics: Sequence[Topic]) -> Topic | None:
 
 
 def _keys(question: Question) -> Sequence[str] | None:
-    """The keys that a question can mean; None if only the inflection of its words can tell."""
+    """Return the keys that a question can mean; None if only the inflection of its words can tell."""
     if question.names:
         return [key_of(name) for name in question.names]
     if question.language != ENGLISH:
@@ -296,7 +302,9 @@ def _keys(question: Question) -> Sequence[str] | None:
 
 
 def _name(topic: Topic, question: Question) -> Sequence[str] | None:
-    """The words of a topic's key to compare with those of the question; None if the topic cannot be meant."""
+    """Return the words of a topic's key to compare with those of the question; None if the topic cannot be
+    meant.
+    """
     words = topic.key.split("_")
     part = favorite_part(words, question.language)
     return part if question.is_favorite else (words if part is None else None)

@@ -20,7 +20,7 @@ _BARE = r"\d{1,7}"
 
 
 def ordinal_at(words: Sequence[str], place: int, language: str) -> tuple[int, int] | None:
-    """The ordinal at `place` and the number of its words; None if there is none.
+    """Return the ordinal at `place` and the number of its words; None if there is none.
 
     words: folded.
     """
@@ -39,7 +39,7 @@ def ordinal_at(words: Sequence[str], place: int, language: str) -> tuple[int, in
 
 
 def number_of(word: str, language: str) -> int | None:
-    """The number in a word, in digits or spelled out; None if it is no number."""
+    """Return the number in a word, in digits or spelled out; None if it is no number."""
     return int(word) if re.fullmatch(_BARE, word) else _cardinals(language).get(word)
 
 
@@ -120,7 +120,7 @@ class Question(msgspec.Struct, frozen=True):
 
 
 def parse(text: str) -> Iterator[Question]:
-    """The meanings of a question, at most one in each language; none if any word of it is unknown."""
+    """Yield the meanings of a question, at most one in each language; none if any word of it is unknown."""
     words = _words(text) if len(text) <= LONGEST else []
     for language in _languages_of("".join(words)):
         question = _Parser(words, language).question()
@@ -129,7 +129,7 @@ def parse(text: str) -> Iterator[Question]:
 
 
 def _languages_of(text: str) -> Sequence[str]:
-    """The languages of whose script `text` has a letter; else those in Latin letters."""
+    """Return the languages of whose script `text` has a letter; else those in Latin letters."""
     languages = language_files.languages("facts")
     scripts = {name: languages[name].text.characters for name in fact_words()}
     own = [
@@ -154,7 +154,7 @@ class _Parser:
         self._has_number_behind = self._is_most = False
 
     def question(self) -> Question | None:
-        """The meaning of the words; None if it is not certain."""
+        """Return the meaning of the words; None if it is not certain."""
         while True:
             for names, questions in self._table.idioms.items():
                 if tuple(self._words) in _phrases(questions):
@@ -282,7 +282,7 @@ class _Parser:
             self._is_favorite, self._words = True, part
 
     def _beginning(self, table: str) -> tuple[str, ...]:
-        """The longest phrase of a table with which the words begin; empty without one."""
+        """Return the longest phrase of a table with which the words begin; empty without one."""
         return next((p for p in _phrases(table) if tuple(self._words[: len(p)]) == p), ())
 
     def _drop(self, number: int) -> None:
@@ -299,13 +299,15 @@ class _Parser:
 
 @cache
 def _phrases(table: str) -> tuple[tuple[str, ...], ...]:
-    """The phrases of a table as words, the longest first."""
+    """Return the phrases of a table as words, the longest first."""
     phrases = (tuple(phrase.split()) for phrase in language_files.phrases(table))
     return tuple(sorted(phrases, key=len, reverse=True))
 
 
 def _words(text: str) -> list[str]:
-    """The folded words of a question without the signs around them, except in `#2`, `'s`, and `2.` within."""
+    """Return the folded words of a question without the signs around them, except in `#2`, `'s`, and `2.`
+    within.
+    """
     folded = visible(text).replace("’", "'")
     parts = re.split(_SPACES, re.sub(_MINUS, "minus", re.sub(_APART, "", folded)))
     words = [word for word in parts if word.strip(_AROUND)]

@@ -39,13 +39,13 @@ _AROUND = f"{_BEFORE}.,:;!?)]}}"
 
 @cache
 def fact_words() -> Mapping[str, FactWords]:
-    """The words of all languages that have `[facts]`, English first."""
+    """Return the words of all languages that have `[facts]`, English first."""
     words = {name: language.facts for name, language in language_files.languages("facts").items()}
     return dict(sorted(words.items(), key=lambda named: named[0] != ENGLISH))
 
 
 def key_of(name: str) -> str:
-    """The key of a topic: `My-City` is `city`, `favourite colour` is `favorite_colors`.
+    """Return the key of a topic: `My-City` is `city`, `favourite colour` is `favorite_colors`.
 
     Raises:
         BadInput: the name is empty, has a control character, or its key has more than 128 characters.
@@ -62,7 +62,7 @@ def key_of(name: str) -> str:
 
 
 def same_key(stored: str) -> str:
-    """The key of a stored topic, which another program may have spelled; itself if it makes no key."""
+    """Return the key of a stored topic, which another program may have spelled; itself if it makes no key."""
     return _key(words_of(stored)) or stored
 
 
@@ -76,7 +76,7 @@ def _compared_topic(topic: str | None) -> str | None:
 
 
 def compared(key: str) -> str:
-    """What two keys have in common if they differ in number, spelling, possessives or signs.
+    """Return what two keys have in common if they differ in number, spelling, possessives or signs.
 
     It is also the key under which memlog once stored such a topic.
     """
@@ -88,7 +88,7 @@ def compared(key: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a name, folded, without punctuation around them and invisible characters.
+    """Return the words of a name, folded, without punctuation around them and invisible characters.
 
     A sign before a word stays: `.net` is not `net`.
     """
@@ -99,13 +99,13 @@ def words_of(text: str) -> list[str]:
 
 
 def visible(text: str) -> str:
-    """`text`, folded, without invisible characters."""
+    """Return `text`, folded, without invisible characters."""
     folded = nfkc(nfkc(text).casefold())
     return "".join(letter for letter in folded if unicodedata.category(letter) != "Cf")
 
 
 def built_in(words: Sequence[str], language: str) -> str | None:
-    """The key of the built-in topic with this name; None if there is none.
+    """Return the key of the built-in topic with this name; None if there is none.
 
     words: folded, without the word for "favourite".
     """
@@ -113,7 +113,7 @@ def built_in(words: Sequence[str], language: str) -> str | None:
 
 
 def favorite_part(words: Sequence[str], language: str) -> list[str] | None:
-    """The words without the one for "favourite"; None if they have none."""
+    """Return the words without the one for "favourite"; None if they have none."""
     table = fact_words()[language]
     if not words:
         return None
@@ -138,7 +138,7 @@ def without_owner(word: str, language: str) -> str:
 
 
 def singular(word: str) -> str:
-    """The singular of an English word, by its ending and a short list."""
+    """Return the singular of an English word, by its ending and a short list."""
     irregular = _pairs(_english().plurals)
     if word in irregular:
         return irregular[word]
@@ -216,7 +216,7 @@ _pairs = cache(language_files.pairs)
 
 @cache
 def _favorites() -> frozenset[str]:
-    """The words for "favourite" of all languages: Swedish `favorit` begins English ones."""
+    """Return the words for "favourite" of all languages: Swedish `favorit` begins English ones."""
     return frozenset(word for table in fact_words().values() for word in table.favorite.split())
 
 

@@ -29,7 +29,9 @@ class _Twin(NamedTuple):
 
 
 def without_twins(db: Connection, sides: Mapping[str, Lists]) -> dict[str, Lists]:
-    """The candidates of a search, with one document for each file: notes of a workspace are memories, too."""
+    """Return the candidates of a search, with one document for each file: notes of a workspace are
+    memories, too.
+    """
     every = (each for lists in sides.values() for rows in lists for each in rows)
     outer = outer_twins(db, {each.key[1] for each in every if each.owner == "document"})
     return {
@@ -44,7 +46,7 @@ def is_one_of(candidate: Candidate, document_ids: Collection[str]) -> bool:
 
 
 def outer_twins(db: Connection, document_ids: Collection[str]) -> set[str]:
-    """Those of some documents whose file another one of them is of, too, in a source further in."""
+    """Return those of some documents whose file another one of them is of, too, in a source further in."""
     if len(document_ids) < 2:
         return set()
     rows = db.execute(
@@ -106,7 +108,7 @@ class Fetched(NamedTuple):
 
 
 def best(db: Connection, fetch: Callable[[int], Fetched], depth: int) -> list[Candidate]:
-    """The first `depth` distinct texts, each by its newest copy with the best of all scores.
+    """Return the first `depth` distinct texts, each by its newest copy with the best of all scores.
 
     Fetches past the cut until the score changes, and orders equal scores: the same question on the same log
     gives the same answer.
@@ -152,7 +154,9 @@ def _score(candidate: Candidate) -> float:
 
 
 def same_in_all(sides: dict[str, Lists]) -> dict[str, Lists]:
-    """`sides`, with one candidate for each text in all of them: one side may not know the newest copy."""
+    """Return `sides`, with one candidate for each text in all of them: one side may not know the newest
+    copy.
+    """
     newest: dict[Hashable, Candidate] = {}
     copies: dict[Hashable, int] = {}
     for each in _newest_first(each for lists in sides.values() for rows in lists for each in rows):
@@ -198,7 +202,7 @@ def what_they_say(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, 
 
 
 def words(text: str) -> str:
-    """The case-folded words of `text`, without the punctuation behind them.
+    """Return the case-folded words of `text`, without the punctuation behind them.
 
     Signs within a word and before it stay, and signs that stand alone: they may be code.
     """

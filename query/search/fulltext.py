@@ -33,14 +33,14 @@ _INDEXES = (
 
 
 def matches(db: Connection, expression: str, filters: Filters, depth: int) -> list[list[Candidate]]:
-    """The `depth` messages, the `depth` memories and the `depth` documents that match best."""
+    """Return the `depth` messages, the `depth` memories and the `depth` documents that match best."""
     if filters.topic is not None:
         teach_topics(db)
     return [_matches(db, index, expression, filters, depth) for index in _INDEXES]
 
 
 def among(db: Connection, table: str, numbers: Sequence[int], filters: Filters) -> list[Candidate]:
-    """The candidates of some rows of a full-text table that filters allow."""
+    """Return the candidates of some rows of a full-text table that filters allow."""
     (index,) = (index for index in _INDEXES if index.table == table)
     condition = index.condition(filters)
     if condition is None or not numbers:
@@ -54,7 +54,7 @@ def among(db: Connection, table: str, numbers: Sequence[int], filters: Filters) 
 
 
 def newest(db: Connection, table: str, filters: Filters, most: int) -> list[Candidate]:
-    """The newest candidates of a full-text table that filters allow, whatever they say."""
+    """Return the newest candidates of a full-text table that filters allow, whatever they say."""
     (index,) = (index for index in _INDEXES if index.table == table)
     condition = index.condition(filters)
     if condition is None:
@@ -64,7 +64,7 @@ def newest(db: Connection, table: str, filters: Filters, most: int) -> list[Cand
 
 
 def with_neighbours(db: Connection, terms: Sequence[str], around: Neighbourhood) -> Scores:
-    """The messages of `around`, each scored by the words that it and its neighbours have.
+    """Return the messages of `around`, each scored by the words that it and its neighbours have.
 
     A neighbour that the filters leave out counts for others, and is no candidate itself.
     terms: the words and phrases of the question, each an expression in FTS5's syntax.
@@ -100,7 +100,7 @@ _DIGITS = 9
 
 
 def _scores(db: Connection, term: str, numbers: str) -> list[tuple[int, float]]:
-    """The numbers and scores of the messages among `numbers`, a JSON list, that match one term."""
+    """Return the numbers and scores of the messages among `numbers`, a JSON list, that match one term."""
     rows: list[tuple[int, float]] = db.execute(
         "SELECT rowid, -bm25(messages_fts) FROM messages_fts WHERE messages_fts MATCH ?"
         # The plus: each number on its own would count the term's matches anew.

@@ -74,7 +74,7 @@ def in_order(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def candidate_of(row: Sequence[Any], score: float) -> Candidate:
-    """The candidate of a row of the columns below."""
+    """Return the candidate of a row of the columns below."""
     kind, owner, stream, name, ts, *place = row
     return Candidate(kind, owner, (stream, name), score, ts, *place)
 
@@ -142,7 +142,7 @@ def ranked(
     in_order: InOrder,
     says: Says = _itself,
 ) -> list[Ranked]:
-    """The best `cut` of a list, by scaled scores plus priors."""
+    """Return the best `cut` of a list, by scaled scores plus priors."""
     if not scores:
         return []
     low = min(scores.values())
@@ -165,7 +165,7 @@ def fused(
     in_order: InOrder,
     says: Says = _itself,
 ) -> list[tuple[Ref, float]]:
-    """The best `cut` of all lists, best first, each with its fused score.
+    """Return the best `cut` of all lists, best first, each with its fused score.
 
     rrf: Σ weight / (k + rank) (Cormack, Clarke & Büttcher, SIGIR 2009). convex: Σ weight · scaled score
     (Bruch, Gai & Ingber, ACM TOIS 2023, https://arxiv.org/abs/2210.11934).
@@ -183,7 +183,7 @@ def fused(
 
 
 def _best(scores: Mapping[Ref, float], cut: int, in_order: InOrder, says: Says) -> list[tuple[Ref, float]]:
-    """The best `cut` without copies, by falling score; only possible ones are ordered."""
+    """Return the best `cut` without copies, by falling score; only possible ones are ordered."""
     by_score: dict[float, list[Ref]] = {}
     for ref, score in scores.items():
         by_score.setdefault(score, []).append(ref)
@@ -200,7 +200,7 @@ def _best(scores: Mapping[Ref, float], cut: int, in_order: InOrder, says: Says) 
 
 
 def best_possible(weights: Iterable[float], ranking: Ranking) -> float:
-    """The score of an entry that is first on a list of each weight, with the highest prior."""
+    """Return the score of an entry that is first on a list of each weight, with the highest prior."""
     first = 1 / (ranking.rank_constant + 1)
     return sum(weights) * (first if ranking.fusion == "rrf" else _HIGHEST if ranking.priors else 1.0)
 
@@ -298,7 +298,7 @@ Rerank = Callable[[str, list[Hit], dict[str, str]], list[Hit]]
 
 
 def document_text(db: Connection, event_id: str) -> str:
-    """The whole text of the document that an event brought; "" if it has gone."""
+    """Return the whole text of the document that an event brought; "" if it has gone."""
     row = db.execute("SELECT content FROM documents WHERE event_id = ?", (event_id,)).fetchone()
     return str(row[0]) if row else ""
 

@@ -73,7 +73,7 @@ def search(
     held: HeldVectors | None = None,
     rate: "Callable[[Found], bool] | None" = None,
 ) -> SearchResult:
-    """The `k` best messages, memories and documents for a text.
+    """Return the `k` best messages, memories and documents for a text.
 
     models: for the vector side; `NO_MODELS` leave it out.
     held: the vectors that the process holds in memory; None for a process with one question.
@@ -155,14 +155,16 @@ class _Pool:
         self.passages = passages_of(db, self._by_ref.values())
 
     def candidate(self, ref: Ref) -> Candidate:
-        """The candidate of `ref`; a message that only its neighbours brought has no score."""
+        """Return the candidate of `ref`; a message that only its neighbours brought has no score."""
         if isinstance(ref, int) and ref not in self._by_ref:
             message = self.near.messages[ref]
             return Candidate("message", "message", message.key, None, message.ts, ref)
         return self._by_ref[ref]
 
     def says(self, ref: Ref) -> Hashable:
-        """What a member has in common with its copies; None for a neighbour that is a copy of a candidate."""
+        """Return what a member has in common with its copies; None for a neighbour that is a copy of a
+        candidate.
+        """
         if ref in self._by_ref or not isinstance(ref, int):
             return self._by_ref[ref].says
         if ref not in self._beside:
@@ -178,7 +180,7 @@ class _Pool:
 def _ranked(
     db: Connection, request: Search, quota: Quota, sides: Mapping[str, Lists]
 ) -> tuple[list[tuple[Candidate, Hit]], Neighbourhood]:
-    """The hits of the sides that took part, and the messages around them."""
+    """Return the hits of the sides that took part, and the messages around them."""
     ranking = request.ranked_by
     pool = _Pool(db, sides, quota.where, with_context=ranking.context)
     text = request.text[:LONGEST_QUESTION]
@@ -208,7 +210,7 @@ def _ranked(
 def _scores(
     db: Connection, request: Search, sides: Mapping[str, Lists], near: Neighbourhood
 ) -> dict[str, list[Scores]]:
-    """The lists of each side, with the scores of neighbours."""
+    """Return the lists of each side, with the scores of neighbours."""
     scores = {side: list(map(_own_scores, lists)) for side, lists in sides.items()}
     if not request.ranked_by.context:
         return scores
@@ -226,13 +228,13 @@ def _own_scores(candidates: Iterable[Candidate]) -> Scores:
 
 
 def _weights(ranking: Ranking, sides: Collection[str]) -> dict[str, float]:
-    """The weights of the sides that take part; a single side has weight 1."""
+    """Return the weights of the sides that take part; a single side has weight 1."""
     weights = {"text": ranking.text_weight, "vector": ranking.vector_weight}
     return {side: weights[side] if len(sides) > 1 else 1.0 for side in sides}
 
 
 def _expression(request: Search, silent: dict[str, str]) -> str | None:
-    """What the full text is asked; None for a question without words."""
+    """Return what the full text is asked; None for a question without words."""
     question = request.question
     if question.expression is None:
         silent["text"] = "the question has no word to look for"
@@ -244,7 +246,7 @@ def _expression(request: Search, silent: dict[str, str]) -> str | None:
 
 
 def _text_side(db: Connection, request: Search, quota: Quota, expression: str) -> Lists:
-    """The messages, memories and documents that the full text finds."""
+    """Return the messages, memories and documents that the full text finds."""
     try:
         return fulltext.matches(db, expression, quota.where, request.ranked_by.text_pool(quota.k))
     except error_types() as error:
@@ -259,7 +261,9 @@ def _text_side(db: Connection, request: Search, quota: Quota, expression: str) -
 def _vectors(
     db: Connection, request: Search, models: Models, silent: dict[str, str]
 ) -> list[tuple[Compared, bytes]]:
-    """The vector of the question by each model; none, with why in `silent`, if none can be compared."""
+    """Return the vector of the question by each model; none, with why in `silent`, if none can be
+    compared.
+    """
     found = [
         (way, vector)
         for way in nearest.ways(models, request.text)
@@ -277,7 +281,7 @@ def _vector_side(
     vectors: Iterable[tuple[Compared, bytes]],
     held: HeldVectors | None,
 ) -> Lists:
-    """The candidates nearest in meaning, by each model."""
+    """Return the candidates nearest in meaning, by each model."""
     pool = request.ranked_by.vector_pool(quota.k, alone=request.mode == "vector")
     least = request.min_similarity
     return [
@@ -287,7 +291,9 @@ def _vector_side(
 
 
 def _around(db: Connection, candidate: Candidate, neighbours: int) -> Surroundings | None:
-    """A candidate with up to `neighbours` on either side; None for a memory, which has no neighbours."""
+    """Return a candidate with up to `neighbours` on either side; None for a memory, which has no
+    neighbours.
+    """
     if candidate.kind == "message":
         return around_event(db, candidate.key, neighbours)
     if candidate.kind == "document" and candidate.chunk_no is not None:

@@ -48,7 +48,9 @@ _OTHER_SCRIPT = "the model reads English, and the question is in another script"
 
 
 def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str, str]) -> bytes | None:
-    """The query's vector as float32; None if no passage can be compared: `silent` gets why, by the model."""
+    """Return the query's vector as float32; None if no passage can be compared: `silent` gets why, by the
+    model.
+    """
     name = "multilingual" if is_multilingual(embedder.id) else "vector"
     reason = _why_not_comparable(text, db, embedder)
     if reason is None:
@@ -87,8 +89,8 @@ def nearest(
     held: HeldVectors | None = None,
     of: VectorSet = FIRST,
 ) -> list[Candidate]:
-    """The `depth` messages, memories and documents with the passages nearest to a vector, and their cosine
-    similarities.
+    """Return the `depth` messages, memories and documents with the passages nearest to a vector, and their
+    cosine similarities.
 
     vector: float32, little endian, of the dimension of the generation's model.
     min_similarity: leaves out less similar ones; None for none.
@@ -148,7 +150,7 @@ def is_english(text: str) -> bool:
 
 
 def with_neighbours(scores: Scores, around: Neighbourhood, *, add: bool) -> Scores:
-    """`scores`, with the similarities of each message's neighbours.
+    """Return `scores`, with the similarities of each message's neighbours.
 
     A score becomes its distance from the lowest of the list; everything not on the list scores 0.
     add: whether neighbours that are not on the list become candidates.
@@ -214,7 +216,7 @@ def _shelves(of: VectorSet, filters: Filters) -> Iterator[tuple[str, Shelf, Sql 
 def _nearest_chunks(
     db: Connection, shelf: Shelf, vector: bytes, allowed: Sql | None, limit: int, held: HeldVectors
 ) -> dict[int, float]:
-    """The `limit` nearest passages, nearest first, by number, with their cosine similarities."""
+    """Return the `limit` nearest passages, nearest first, by number, with their cosine similarities."""
     if allowed is None and (similar := held.nearest(db, shelf, vector, limit)) is not None:
         return similar
     few = None if allowed is None else _few(db, shelf, allowed)
@@ -236,7 +238,7 @@ def _nearest_by_vec0(
 
 
 def _few(db: Connection, shelf: Shelf, allowed: Sql) -> list[int] | None:
-    """The numbers of the allowed passages; None if they are too many to look up one by one."""
+    """Return the numbers of the allowed passages; None if they are too many to look up one by one."""
     (last,) = db.execute(f"SELECT coalesce(max(chunk_no), 0) FROM {shelf.chunks}").fetchone()
     most = last // _FEW
     rows = db.execute(f"SELECT chunk_no FROM ({allowed[0]}) LIMIT ?", [*allowed[1], most + 1]).fetchall()

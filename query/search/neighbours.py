@@ -74,7 +74,7 @@ class SearchedPassage(NamedTuple):
 def priors(
     messages: Mapping[int, SearchedMessage], passages: Mapping[Ref, SearchedPassage], question: str
 ) -> dict[Ref, float]:
-    """The likelihood of each, plus a weight if the question names its speaker or its topic."""
+    """Return the likelihood of each, plus a weight if the question names its speaker or its topic."""
     words = _words_of(question)
     speakers = {message.speaker for message in messages.values() if message.speaker}
     speakers = {name for name in speakers if not words.isdisjoint(_words_of_speaker(name))}
@@ -90,12 +90,12 @@ def priors(
 
 
 def named_topics(topics: set[str], question: str) -> set[str]:
-    """The topics that a question names by all of their words."""
+    """Return the topics that a question names by all of their words."""
     return _named_topics(topics, _words_of(question))
 
 
 def _named_topics(topics: set[str], words: frozenset[str]) -> set[str]:
-    """The topics of which all words are among `words`, in English in either number and spelling."""
+    """Return the topics of which all words are among `words`, in English in either number and spelling."""
     if not topics:
         return set()
     roots = set(map(_root, words))
@@ -104,12 +104,12 @@ def _named_topics(topics: set[str], words: frozenset[str]) -> set[str]:
 
 
 def _root(word: str) -> str:
-    """The common form of an English word in either number and spelling."""
+    """Return the common form of an English word in either number and spelling."""
     return min(english_stem(word), english_stem(other_spelling(word) or word))
 
 
 def passages_of(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, SearchedPassage]:
-    """The candidates that are no messages."""
+    """Return the candidates that are no messages."""
     refs: dict[str, dict[int, Ref]] = {_MEMORIES: {}, _DOCUMENTS: {}}
     for candidate in candidates:
         if candidate.message_no is None and candidate.chunk_no is not None:
@@ -165,7 +165,7 @@ class Neighbourhood(msgspec.Struct, frozen=True, dict=True):
         return {number: place for place, number in enumerate(self.line) if number is not None}
 
     def behind(self, key: Key) -> Key | None:
-        """The next message of the session behind one; None without, or if it is not known."""
+        """Return the next message of the session behind one; None without, or if it is not known."""
         for number, message in self.messages.items():
             if message.key == key and (place := self.places.get(number)) is not None:
                 following = self.line[place + 1] if place + 1 < len(self.line) else None
@@ -173,13 +173,13 @@ class Neighbourhood(msgspec.Struct, frozen=True, dict=True):
         return None
 
     def by_number(self, values: Iterable[float]) -> Iterator[tuple[int, float]]:
-        """The messages with their values, which are given by place on the line."""
+        """Return the messages with their values, which are given by place on the line."""
         return (
             (number, value) for number, value in zip(self.line, values, strict=True) if number is not None
         )
 
     def spread(self, scores: Iterable[tuple[int, float]], weights: Sequence[float]) -> list[float]:
-        """The score of each place on the line, with the weighted scores of its neighbours.
+        """Return the score of each place on the line, with the weighted scores of its neighbours.
 
         scores: by place. weights: of neighbours one turn away, two turns away.
         """
@@ -198,7 +198,9 @@ NO_NEIGHBOURS = Neighbourhood({}, [])
 def neighbourhood_of(
     db: Connection, numbers: Iterable[int], filters: Filters, *, alone: bool
 ) -> Neighbourhood:
-    """The messages with these numbers, and unless `alone` up to two on each side within their sessions."""
+    """Return the messages with these numbers, and unless `alone` up to two on each side within their
+    sessions.
+    """
     condition = filters.of_messages()
     chosen = as_list(list(numbers))
     if condition is None or chosen == "[]":
@@ -223,7 +225,7 @@ def neighbourhood_of(
 
 
 def _line(messages: Iterable[int], following: dict[int, int]) -> list[int | None]:
-    """The numbers in order, with gaps that no score crosses.
+    """Return the numbers in order, with gaps that no score crosses.
 
     following: the next message of each, unless a session break is between them.
     """
@@ -242,7 +244,7 @@ def _line(messages: Iterable[int], following: dict[int, int]) -> list[int | None
 
 
 def _beside(turns: int) -> str:
-    """The number of the message `turns` after one; before it if negative."""
+    """Return the number of the message `turns` after one; before it if negative."""
     sign, direction = (">", "ASC") if turns > 0 else ("<", "DESC")
     columns, own = (", ".join(f"{table}.{column}" for column in ORDER) for table in "nm")
     order = ", ".join(f"n.{column} {direction}" for column in ORDER)

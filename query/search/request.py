@@ -69,11 +69,11 @@ class Ranking(Request, frozen=True, kw_only=True):
             raise BadInput("text_weight and vector_weight are both 0", hint="one of them must count")
 
     def text_pool(self, k: int) -> int:
-        """The number of full-text candidates for `k` hits."""
+        """Return the number of full-text candidates for `k` hits."""
         return int(_POOLS[self.fusion][0] * max(self.depth, k))
 
     def vector_pool(self, k: int, *, alone: bool) -> int:
-        """The number of vector candidates for `k` hits.
+        """Return the number of vector candidates for `k` hits.
 
         alone: whether the full text is not searched.
         """
@@ -81,7 +81,7 @@ class Ranking(Request, frozen=True, kw_only=True):
         return int(times * max(self.depth, k))
 
     def cut(self, k: int) -> int:
-        """The number of candidates that a side contributes for `k` hits."""
+        """Return the number of candidates that a side contributes for `k` hits."""
         return max(self.depth, k) if self.fusion == "rrf" else self.text_pool(k)
 
 
@@ -208,7 +208,7 @@ class FtsQuery(msgspec.Struct, frozen=True, dict=True):
 
 
 def parse(text: str) -> FtsQuery:
-    """The words and phrases of the beginning of `text`, analysed like the index."""
+    """Return the words and phrases of the beginning of `text`, analysed like the index."""
     is_cut = len(text) > LONGEST_QUESTION
     text = text[: break_before(text, 0, LONGEST_QUESTION)] if is_cut else text
     phrases = [written_words(phrase) for phrase in _PHRASE.findall(text)]
@@ -233,13 +233,14 @@ def _joined(words: Sequence[str]) -> str:
 
 
 def raw(text: str) -> FtsQuery:
-    """`text` as FTS5's own syntax; its words only place the snippet."""
+    """Return `text` as FTS5's own syntax; its words only place the snippet."""
     return FtsQuery(phrases=(), words=parse(text).words, fts5=text)
 
 
 def _terms(word: Word) -> list[str]:
-    """The terms that find a word: itself, and words with its beginning, or with its stem in a known language;
-    in English also its other spelling. In a script without spaces a pair or a triple, or what begins so.
+    """Return the terms that find a word: itself, and words with its beginning, or with its stem in a known
+    language; in English also its other spelling. In a script without spaces a pair or a triple, or what
+    begins so.
     """
     stems = [f'"{stem}"' for stem in word.stems]
     if (other := other_spelling(word.written)) is not None:
@@ -255,5 +256,5 @@ def _terms(word: Word) -> list[str]:
 
 
 def _prefix(name: str) -> str:
-    """A name and its continuations; 1.20 is no continuation of 1.2."""
+    """Return a name and its continuations; 1.20 is no continuation of 1.2."""
     return f'"{name}"' if name[-1].isdigit() else f'"{name}"*'

@@ -66,8 +66,8 @@ class HeldVectors:
         self._scans: dict[str, int] = {}
 
     def nearest(self, db: Connection, shelf: Shelf, vector: bytes, limit: int) -> dict[int, float] | None:
-        """The `limit` passages of a shelf nearest to `vector`, nearest first, by chunk number with their
-        cosine similarities; None if vec0 has to compare."""
+        """Return the `limit` passages of a shelf nearest to `vector`, nearest first, by chunk number with
+        their cosine similarities; None if vec0 has to compare."""
         self._follow(db)
         held = self._held.get(shelf.vectors) or self._loaded(db, shelf, len(vector) // _FLOAT_BYTES)
         if held is None:
@@ -123,7 +123,7 @@ def _read(db: Connection, shelf: Shelf, dimension: int) -> _ShelfVectors:
 
 
 def _apart(db: Connection, shelf: Shelf, held: _ShelfVectors) -> list[int]:
-    """The passages whose vectors, if any, are not held."""
+    """Return the passages whose vectors, if any, are not held."""
     newer = db.execute(
         f"SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no > ? LIMIT ?", (held.last, _MOST_APART + 1)
     )
@@ -131,7 +131,7 @@ def _apart(db: Connection, shelf: Shelf, held: _ShelfVectors) -> list[int]:
 
 
 def _near(held: _ShelfVectors, vector: bytes, count: int) -> _Near:
-    """The held vectors that may be the `count` nearest."""
+    """Return the held vectors that may be the `count` nearest."""
     import numpy as np
 
     if len(held.numbers) <= count:
@@ -145,7 +145,7 @@ def _near(held: _ShelfVectors, vector: bytes, count: int) -> _Near:
 
 
 def _existing(db: Connection, shelf: Shelf, similar: dict[int, float]) -> dict[int, float]:
-    """The similarities of the passages that still exist."""
+    """Return the similarities of the passages that still exist."""
     rows = db.execute(
         f"SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no IN (SELECT value FROM json_each(?))",
         (as_list([*similar]),),
@@ -154,7 +154,7 @@ def _existing(db: Connection, shelf: Shelf, similar: dict[int, float]) -> dict[i
 
 
 def similarities(db: Connection, shelf: Shelf, numbers: list[int], vector: bytes) -> dict[int, float]:
-    """The cosine similarities to `vector` of the passages of `numbers` with a vector, by chunk number.
+    """Return the cosine similarities to `vector` of the passages of `numbers` with a vector, by chunk number.
 
     vector: float32, little endian, of the dimension of the generation's model. A passage takes 16 µs.
     """
@@ -163,7 +163,7 @@ def similarities(db: Connection, shelf: Shelf, numbers: list[int], vector: bytes
 
 
 def stored(db: Connection, shelf: Shelf, numbers: list[int]) -> "tuple[list[int], NDArray[np.float32]]":
-    """The passages of `numbers` that have a vector, and their vectors, [passages, dimension]."""
+    """Return the passages of `numbers` that have a vector, and their vectors, [passages, dimension]."""
     import numpy as np
 
     # CROSS JOIN: vec0 reads each of them, never all.
@@ -177,7 +177,7 @@ def stored(db: Connection, shelf: Shelf, numbers: list[int]) -> "tuple[list[int]
 
 
 def cosines(vectors: "NDArray[np.float32]", vector: bytes) -> list[float]:
-    """The cosine similarity of each of `vectors` [passages, dimension] to `vector`.
+    """Return the cosine similarity of each of `vectors` [passages, dimension] to `vector`.
 
     Each is computed by itself, in double precision: the same two vectors give the same number, whatever the
     others are.
@@ -193,6 +193,6 @@ def cosines(vectors: "NDArray[np.float32]", vector: bytes) -> list[float]:
 
 
 def nearest_first(similar: dict[int, float], limit: int) -> dict[int, float]:
-    """The `limit` greatest similarities, greatest first, then by number."""
+    """Return the `limit` greatest similarities, greatest first, then by number."""
     ordered = sorted(similar.items(), key=lambda each: (-each[1], each[0]))
     return dict(ordered[:limit])

@@ -63,7 +63,7 @@ class AsyncStore(AsyncOperations):
 
 def _asynchronous(opener: Callable[P, Store]) -> Callable[P, AsyncStore]:
     def open_async(*args: P.args, **kwargs: P.kwargs) -> AsyncStore:
-        """The store in the folder `path`, for asyncio; takes what `open` takes. Reads nothing yet.
+        """Return the store in the folder `path`, for asyncio; takes what `open` takes. Reads nothing yet.
 
         `async with open_async(path) as store` closes it; `await open_async(path)` gives it, too.
         """

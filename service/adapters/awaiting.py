@@ -51,7 +51,7 @@ class Threads(SplitByFork):
         self._by_kind: dict[str, ThreadPoolExecutor] = {}
 
     async def run(self, kind: str, call: Callable[[], R]) -> R:
-        """What `call` returns, or raises, in a thread.
+        """Return what `call` returns, or raises, in a thread.
 
         Cancelled before a thread takes it up, it is never made; later, it runs to its end in its thread.
         """
@@ -67,7 +67,9 @@ class Threads(SplitByFork):
 
 
 def _made(call: Callable[[], R]) -> R:
-    """What `call` returns. A future takes no StopIteration: one of a callback is raised as a RuntimeError."""
+    """Return what `call` returns. A future takes no StopIteration: one of a callback is raised as a
+    RuntimeError.
+    """
     try:
         return call()
     except StopIteration as error:
@@ -88,7 +90,7 @@ class Awaitable:
 def awaited_method(
     method: Callable[Concatenate[Any, P], R],
 ) -> Callable[Concatenate[Awaitable, P], Coroutine[Any, Any, R]]:
-    """The method of an `Awaitable` that calls `method` of its target. Searches share their threads."""
+    """Return the method of an `Awaitable` that calls `method` of its target. Searches share their threads."""
     name = method.__name__
     kind = "search" if method.__qualname__ in _SEARCHING else method.__qualname__
 

@@ -139,7 +139,7 @@ def route(store: Store, given: dict[str, Any]) -> Any:  # noqa: ANN401
 
 
 def search(store: Store, asked: SearchProject) -> dict[str, Any]:
-    """The hits, each with its citation; none where nothing is stored yet."""
+    """Return the hits, each with its citation; none where nothing is stored yet."""
     if not store.exists:
         return {"results": [], "silent": {}}
     found = store.search(asked.query, k=asked.limit)
@@ -179,7 +179,9 @@ def store_fact(store: Store, asked: StoreFact) -> dict[str, Any]:
 
 
 def get_facts(store: Store, asked: GetFacts) -> dict[str, Any]:
-    """The values of a topic by rank; without a chat those of every one. None where it is not stored."""
+    """Return the values of a topic by rank; without a chat those of every one. None where it is not
+    stored.
+    """
     if not store.exists:
         return {"facts": []}
     if asked.chat_id is not None:
@@ -205,7 +207,7 @@ def get_facts(store: Store, asked: GetFacts) -> dict[str, Any]:
 
 
 def list_memories(store: Store, session: str) -> list[dict[str, Any]]:
-    """The memories of a session.
+    """Return the memories of a session.
 
     Raises:
         NotFound: there is no such session.
@@ -225,7 +227,7 @@ def create_memory(store: Store, session: str, asked: CreateMemory) -> dict[str, 
 
 
 def get_memory(store: Store, session: str, memory_id: str) -> dict[str, Any]:
-    """A memory of a session.
+    """Return a memory of a session.
 
     Raises:
         NotFound: there is no such session, or it has no such memory.

@@ -31,7 +31,7 @@ def has_get(operation: Operation[Any, Any, Any, Any]) -> bool:
 
 
 def openapi(served: Operations, version: str) -> dict[str, Any]:
-    """The document.
+    """Return the document.
 
     served: the operations that have a route.
     """
@@ -76,7 +76,7 @@ def openapi(served: Operations, version: str) -> dict[str, Any]:
 
 
 def _of_seeds(paths: dict[str, Any]) -> dict[str, Any]:
-    """The routes of two earlier services."""
+    """Return the routes of two earlier services."""
     some = {"content": {_JSON: {"schema": {}}}, "description": "done"}
     problem = {
         "4XX": {"$ref": "#/components/responses/Problem"},

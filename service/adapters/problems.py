@@ -69,7 +69,7 @@ class ProblemAnswer(msgspec.Struct, frozen=True):
 def problem_of(
     error: MemlogError, spelled: Callable[[str], str] = lambda name: f"the operation {name}"
 ) -> Problem:
-    """An error of memlog. spelled: how its hint names an operation."""
+    """Return an error of memlog. spelled: how its hint names an operation."""
     hint = _CALL.sub(lambda found: spelled(found[1]), error.hint)
     for python, words in _WORDS:
         hint = hint.replace(python, words)
@@ -77,14 +77,14 @@ def problem_of(
 
 
 def status_of(error: MemlogError) -> int:
-    """The status of HTTP that an error has."""
+    """Return the status of HTTP that an error has."""
     if error.code == NO_ROOM:
         return STATUS[LogError]
     return next(status for kind, status in STATUS.items() if isinstance(error, kind))
 
 
 def error_of(problem: Problem, status: int) -> MemlogError:
-    """The error that a server answered."""
+    """Return the error that a server answered."""
     kinds = [kind for kind, its in STATUS.items() if its == status] or [BadInput]
     # Two classes have the status 503; of the second, the code is the name.
     kind = kinds[-1] if problem.code == "embedding" else kinds[0]

@@ -85,7 +85,7 @@ class ServerConnection:
             check_proof(stream, self._url, self._proves)
 
     def call(self, name: str, operation: Operation[Any, Any, Any, Any], request: Request) -> Any:  # noqa: ANN401
-        """What an operation of the server answers to a request."""
+        """Return what an operation of the server answers to a request."""
         try:
             return _read(operation, self.post(f"{self._where}/{name}", request))
         except NotFound as error:
@@ -95,7 +95,7 @@ class ServerConnection:
             return None if type(None) in kinds else False if Literal[False] in kinds else []
 
     def post(self, path: str, request: Request) -> bytes:
-        """The answer, as JSON, of a path to a request."""
+        """Return the answer, as JSON, of a path to a request."""
         try:
             content = msgspec.json.encode(_wire(request))
         except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
@@ -158,7 +158,9 @@ class Remote:
 
 
 def remote(operation: T) -> T:
-    """The method of a `Remote` that has the server do an operation; type checkers see the operation."""
+    """Return the method of a `Remote` that has the server do an operation; type checkers see the
+    operation.
+    """
     declared = cast("Operation[Any, Any, Any, Any]", operation)
 
     @wraps(declared)
@@ -170,7 +172,9 @@ def remote(operation: T) -> T:
 
 
 def _wire(value: Any) -> Any:  # noqa: ANN401
-    """A value of a request as JSON has it; of a request the fields that are not local, nor as by default."""
+    """Return a value of a request as JSON has it; of a request the fields that are not local, nor as by
+    default.
+    """
     if isinstance(value, Request):
         fields = [field for field in fields_of(type(value)) if not field.is_local]
         given = {field.name: getattr(value, field.name) for field in fields}

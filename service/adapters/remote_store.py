@@ -153,7 +153,7 @@ def announced(
 
 
 def running_server(folder: Path, served: Path) -> RunningServer | None:
-    """The server of a store, or of a folder of projects; None where none runs."""
+    """Return the server of a store, or of a folder of projects; None where none runs."""
     file = _file(folder, served)
     if not _is_held(file):
         return None

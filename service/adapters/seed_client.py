@@ -26,7 +26,9 @@ class MemoryServiceClient(Connected):
         self._connection = ServerConnection(url, "default", token, seconds)
 
     def search(self, project_id: str, query: str, limit: int = HITS.default) -> list[dict[str, Any]]:
-        """The hits, best first, each with its citation and its score; none of a project without data."""
+        """Return the hits, best first, each with its citation and its score; none of a project without
+        data.
+        """
         asked = SearchProject(project_id=project_id, query=query, limit=limit)
         return self._ask("/search", asked)["results"]  # type: ignore[no-any-return]
 
@@ -66,14 +68,16 @@ class MemoryServiceClient(Connected):
         )
 
     def get_facts(self, project_id: str, chat_id: str | int | None, topic_key: str) -> list[dict[str, Any]]:
-        """The values of a topic by rank, of every chat where none is named; none where it is not stored."""
+        """Return the values of a topic by rank, of every chat where none is named; none where it is not
+        stored.
+        """
         asked = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key)
         return self._ask("/facts/get", asked)["facts"]  # type: ignore[no-any-return]
 
     def get_fact_by_rank(
         self, project_id: str, chat_id: str | int | None, topic_key: str, rank: int
     ) -> dict[str, Any] | None:
-        """The value at a place of a topic; None where it has none."""
+        """Return the value at a place of a topic; None where it has none."""
         asked = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key, rank=rank)
         return next(iter(self._ask("/facts/get", asked)["facts"]), None)
 

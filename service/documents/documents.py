@@ -70,7 +70,7 @@ class FolderRequest(NamedTuple):
 
 
 def folder_requests(paths: Iterable[str | Path], asked: AddSource | AddSources) -> list[FolderRequest]:
-    """The folders to register: each folder among `paths`, and each folder with files among them.
+    """Return the folders to register: each folder among `paths`, and each folder with files among them.
 
     Raises:
         BadInput: a path, the name or a pattern cannot be used.
@@ -95,7 +95,7 @@ def folder_requests(paths: Iterable[str | Path], asked: AddSource | AddSources) 
 
 
 def checked_path(path: str | Path) -> Path:
-    """`path`, absolute.
+    """Return `path`, absolute.
 
     Raises:
         BadInput: it names no file and no folder, or cannot be written as UTF-8.
@@ -113,7 +113,7 @@ def checked_path(path: str | Path) -> Path:
 
 
 def checked_name(name: str) -> str:
-    """`name`.
+    """Return `name`.
 
     Raises:
         BadInput: it cannot name a source.
@@ -128,7 +128,7 @@ def checked_name(name: str) -> str:
 
 
 def checked_patterns(include: Iterable[str], exclude: Iterable[str]) -> Patterns:
-    """The patterns that were given.
+    """Return the patterns that were given.
 
     Raises:
         BadInput: one of them can match nothing, or is broken.
@@ -163,7 +163,7 @@ def check_without_keys(texts: Iterable[str]) -> None:
 def registration_for(
     request: FolderRequest, before: Registered | None, *, may_move: bool
 ) -> SourceRegistered:
-    """The registration of a source after this request.
+    """Return the registration of a source after this request.
 
     before: its present registration. may_move: whether its folder may be another one than before.
 
@@ -181,7 +181,7 @@ def registration_for(
 
 
 def _same_root(root: Path, source: Registered) -> str:
-    """The root of a registered source, which must be the folder `root` by this or another spelling."""
+    """Return the root of a registered source, which must be the folder `root` by this or another spelling."""
     known_root = Path(source.root)
     if root != known_root and not (known_root.exists() and root.samefile(known_root)):
         raise BadInput(
@@ -192,7 +192,7 @@ def _same_root(root: Path, source: Registered) -> str:
 
 
 def _patterns_of(request: FolderRequest, source: Registered | None) -> Patterns:
-    """The patterns of a source after this request; `source` has the present ones."""
+    """Return the patterns of a source after this request; `source` has the present ones."""
     before = Patterns() if source is None else Patterns.of(source)
     is_given = bool(request.given.include or request.given.exclude)
     if request.names is not None:
@@ -206,7 +206,7 @@ def _patterns_of(request: FolderRequest, source: Registered | None) -> Patterns:
 
 
 def _with_names(before: Patterns, names: Sequence[str], *, is_known: bool) -> Patterns:
-    """`before` with files of the root by their escaped names, even if they were removed by name."""
+    """Return `before` with files of the root by their escaped names, even if they were removed by name."""
     known, wanted = set(before.include), set(names)
     exclude = tuple(pattern for pattern in before.exclude if pattern not in wanted)
     if is_known and not before.include:
@@ -308,7 +308,7 @@ class Documents(OperationGroup):
 
     @operation(GetDocument, effect="read", missing="document_not_found")
     def get(self, asked: GetDocument) -> DocumentText | Source | None:
-        """Returns None if no source or document has this name."""
+        """Return None if no source or document has this name."""
         if "/" in asked.name:
             return self._read(lambda db: queries.text(db, asked.name))
         return self._read(lambda db: queries.source(db, asked.name))
@@ -336,7 +336,7 @@ class Documents(OperationGroup):
 
     @operation(RemoveDocuments, effect="append", missing="document_not_found")
     def remove(self, asked: RemoveDocuments) -> Position | Literal[False]:
-        """Returns False if no source or document has this name."""
+        """Return False if no source or document has this name."""
         source_id, is_document, file = asked.name.partition("/")
         # First, since locking the records makes their folder: a missing store stays missing.
         self._decide(queries.registered)
@@ -399,7 +399,7 @@ class Documents(OperationGroup):
         return SourceRecords(self._tools.store, source_id)
 
     def _known(self, source_id: str) -> tuple[Registered | None, dict[str, str]]:
-        """The source, or None if it is not registered, and the versions of its documents by file."""
+        """Return the source, or None if it is not registered, and the versions of its documents by file."""
         registered, versions = self._decide(
             lambda db: (queries.registered(db, source_id), queries.versions(db, source_id))
         )

@@ -122,7 +122,7 @@ class SourceRecords:
             yield
 
     def job(self) -> IndexingJob | None:
-        """The last reading; None where none is known."""
+        """Return the last reading; None where none is known."""
         job = self._read(IndexingJob)
         # The kernel frees the lock of a process that ends, however it does.
         if job is not None and job.state == "indexing" and not locks.is_held(self._path("lock")):
@@ -130,7 +130,7 @@ class SourceRecords:
         return job
 
     def sightings(self) -> Sightings:
-        """What the files were when they were last read; nothing where that is not known."""
+        """Return what the files were when they were last read; nothing where that is not known."""
         return self._read(Sightings) or Sightings()
 
     def keep(self, record: IndexingJob | Sightings) -> None:
@@ -152,7 +152,7 @@ class SourceRecords:
 
 
 def status_of(source: Source, job: IndexingJob | None) -> SourceStatus:
-    """The status of a source, from the record of its last reading."""
+    """Return the status of a source, from the record of its last reading."""
     is_read_now = job is not None and job.state == "indexing"
     error = None if is_read_now else _why_unreachable(source.root) or (job and job.error)
     failures = f"{job.failures} files could not be read" if job is not None and job.failures else None
@@ -178,7 +178,7 @@ def _why_unreachable(root: str | None) -> str | None:
 
 
 def described(error: BaseException) -> str:
-    """What stopped work, in a line."""
+    """Return what stopped work, in a line."""
     match error:
         case MemlogError():
             return error.message
@@ -325,7 +325,7 @@ class Indexing:
                 self._note(number, len(files))
 
     def _line_of(self, root: Root, file: str) -> bytes | None:
-        """The event of a file; None if its document is up to date, or it is not a document."""
+        """Return the event of a file; None if its document is up to date, or it is not a document."""
         moment = time.time_ns()
         try:
             line = None if self._is_up_to_date(root, file) else self._read(root, file, moment)
@@ -366,7 +366,7 @@ class Indexing:
         return True
 
     def _read(self, root: Root, file: str, moment: int) -> bytes | None:
-        """The event of a file; None if the log has its content."""
+        """Return the event of a file; None if the log has its content."""
         text = text_files.read(root, file, self._tools.readers)
         if text.warning:
             self._report.warnings.append(FileWarning(file, text.warning))
@@ -377,7 +377,9 @@ class Indexing:
         return line
 
     def _removals(self) -> list[DocumentRemoved]:
-        """The events of the documents whose files are gone, as far as all was read where they may be."""
+        """Return the events of the documents whose files are gone, as far as all was read where they may
+        be.
+        """
         unread = [each.file for each in self._report.skipped if each.reason in _UNREAD]
         return [
             DocumentRemoved(source_id=self._source_id, file=file)
@@ -416,7 +418,7 @@ class Indexing:
 
 
 def _line(source_id: str, file: str, text: TextFile) -> bytes:
-    """The event of a document, as JSON: an event that is encoded here can be measured.
+    """Return the event of a document, as JSON: an event that is encoded here can be measured.
 
     Raises:
         Unfit: it is longer than an event can be.

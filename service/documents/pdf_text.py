@@ -11,7 +11,7 @@ PAGE_END = "\f"
 
 
 def text_of(data: bytes) -> str:
-    """The text of a PDF.
+    """Return the text of a PDF.
 
     Raises:
         Exception: any that pypdf raises for a PDF that is damaged or has a password.
@@ -21,6 +21,6 @@ def text_of(data: bytes) -> str:
 
 
 def _without_page_ends(text: str) -> str:
-    """`text` as JSON and SQLite can keep it, without form feeds of its own."""
+    """Return `text` as JSON and SQLite can keep it, without form feeds of its own."""
     kept = text.replace(PAGE_END, "\n").replace("\0", " ")
     return kept.encode(errors="replace").decode()

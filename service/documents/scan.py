@@ -41,7 +41,7 @@ class Rules(NamedTuple):
 
 
 def rules_within(root: Root, folder: str) -> list[Rules]:
-    """The rules of a folder below `root`, if it has some.
+    """Return the rules of a folder below `root`, if it has some.
 
     Raises:
         Unfit: its file cannot be read.
@@ -52,7 +52,7 @@ def rules_within(root: Root, folder: str) -> list[Rules]:
 
 
 def rules_above(root: Root) -> list[Rules]:
-    """The rules of the repository that `root` is in, from the folders above it, the nearest first.
+    """Return the rules of the repository that `root` is in, from the folders above it, the nearest first.
 
     Raises:
         Unfit: one of the files cannot be read.
@@ -73,7 +73,7 @@ def rules_above(root: Root) -> list[Rules]:
 def excluded(
     paths: Iterable[str], rules: Iterable[Rules], readers: Readers, refuse: Callable[[str, str], None]
 ) -> set[str]:
-    """The paths that rules exclude. A folder's path ends with `/`; that of the root is empty.
+    """Return the paths that rules exclude. A folder's path ends with `/`; that of the root is empty.
 
     rules: the nearest first. refuse: called with each file whose rules cannot be followed, and why.
     """
@@ -91,7 +91,7 @@ def excluded(
 
 
 def _text(opened: Callable[[], int]) -> bytes | None:
-    """The bytes of a file; None if it does not exist.
+    """Return the bytes of a file; None if it does not exist.
 
     Raises:
         Unfit: it is there and cannot be read.
@@ -140,7 +140,7 @@ class Patterns:
 
     @classmethod
     def of(cls, source: Registered | SourceRegistered) -> "Patterns":
-        """The patterns of a registered source."""
+        """Return the patterns of a registered source."""
         return cls(tuple(source.include), tuple(source.exclude))
 
     def __post_init__(self) -> None:
@@ -217,7 +217,7 @@ def _is_plain(glob: str) -> bool:
 
 
 def walk(root: Root, source: Registered | SourceRegistered, store: Path, readers: Readers) -> "Walk":
-    """The files of `root` that a source includes. Reads no file but `.gitignore`, and follows no link.
+    """Return the files of `root` that a source includes. Reads no file but `.gitignore`, and follows no link.
 
     store: a folder that is left out. For a source of memories `.gitignore` does not count.
 
@@ -253,7 +253,7 @@ class Walk:
             waiting += reversed(self._enter(*waiting.pop()))
 
     def _rules_above(self) -> list[Rules]:
-        """The rules of the folders above the root, unless they exclude it: the user named it."""
+        """Return the rules of the folders above the root, unless they exclude it: the user named it."""
         if self._readers is None:
             return []
         try:
@@ -308,7 +308,7 @@ class Walk:
         return self._patterns.reach_into(path) if is_folder else self._patterns.ask_for(path)
 
     def _why_unseen(self, path: str, entry: _Entry) -> Reason | None:
-        """Why an entry is left out whatever the rules say: for its name, or as a link."""
+        """Return why an entry is left out whatever the rules say: for its name, or as a link."""
         if shown(entry.name) != entry.name:
             return "not_utf8"
         if entry.is_symlink():
@@ -316,7 +316,7 @@ class Walk:
         return "hidden" if entry.name.startswith(".") and not self._patterns.name(path) else None
 
     def _ignored(self, entries: _Entries, rules: list[Rules]) -> Iterator[str]:
-        """The paths that the rules exclude, except those that patterns name."""
+        """Yield the paths that the rules exclude, except those that patterns name."""
         if self._readers is None:
             return
         paths = {
@@ -327,7 +327,7 @@ class Walk:
         yield from (paths[each] for each in excluded(paths, rules, self._readers, self._refuse))
 
     def _why_unfit(self, entry: _Entry) -> Reason | None:
-        """Why an entry is left out by what it is, as far as can be known without opening it."""
+        """Return why an entry is left out by what it is, as far as can be known without opening it."""
         if entry.is_dir(follow_symlinks=False):
             return "store" if self._is_store(entry) else None
         if not entry.is_file(follow_symlinks=False):
@@ -355,8 +355,8 @@ def _leads_on(link: _Entry) -> bool:
 
 
 def _reached(parts: Sequence[str], pattern: _Parts) -> set[int]:
-    """How many parts of a pattern a path may have matched: all where it, or a folder above it, matches the
-    pattern; none where nothing below it can.
+    """Return how many parts of a pattern a path may have matched: all where it, or a folder above it, matches
+    the pattern; none where nothing below it can.
 
     All ways at once, since trying one after the other takes for ever where a pattern has many `**`.
     """
@@ -371,7 +371,7 @@ def _reached(parts: Sequence[str], pattern: _Parts) -> set[int]:
 
 
 def _past_any_folders(reached: set[int], pattern: _Parts) -> set[int]:
-    """`reached`, and behind each `**`, which matches no folder too."""
+    """Return `reached`, and behind each `**`, which matches no folder too."""
     further = set(reached)
     for at, part in enumerate(pattern):
         if part == _ANY_FOLDERS and at in further:

@@ -86,7 +86,7 @@ class SourcePlan(NamedTuple):
         return Path(str(self.registration.root))
 
     def report(self, error: str | None = None, registered_by: str | None = None) -> IndexingReport:
-        """A report in which no file was read yet."""
+        """Return a report in which no file was read yet."""
         return IndexingReport(
             source_id=self.registration.source_id,
             root=str(self.registration.root),
@@ -97,12 +97,12 @@ class SourcePlan(NamedTuple):
 
 
 def claiming(source_id: str) -> str:
-    """The call with which a copy of a store claims a source that another one registered."""
+    """Return the call with which a copy of a store claims a source that another one registered."""
     return f"store.documents.add(FOLDER, source={source_id!r})"
 
 
 def left_to_another_copy(source_id: str, writer: str) -> str:
-    """Why this copy of the store does not refresh a source, for people."""
+    """Return why this copy of the store does not refresh a source, for people."""
     return (
         f"{source_id}: another copy of the store (writer {writer}) refreshes it; to refresh it here instead:"
         f" {claiming(source_id)}"
@@ -110,17 +110,19 @@ def left_to_another_copy(source_id: str, writer: str) -> str:
 
 
 def registration_of(source: Registered) -> SourceRegistered:
-    """The event that registers a source as it is."""
+    """Return the event that registers a source as it is."""
     return msgspec.convert(source, SourceRegistered, from_attributes=True)
 
 
 def as_registered(source: Registered, versions: dict[str, str]) -> SourcePlan:
-    """The plan that changes nothing, except that a source of an older memlog is given this copy's writer."""
+    """Return the plan that changes nothing, except that a source of an older memlog is given this copy's
+    writer.
+    """
     return SourcePlan(registration_of(source), source.writer == "", versions)
 
 
 def without_file(source_id: str, source: Registered | None, file: str) -> list[Event]:
-    """The events that remove a document: its source excludes the file, or would read it again."""
+    """Return the events that remove a document: its source excludes the file, or would read it again."""
     removed = DocumentRemoved(source_id=source_id, file=file)
     if source is None:
         return [removed]

@@ -44,7 +44,7 @@ class Root:
         disk.close(self._fd)
 
     def entries(self, folder: str) -> "list[os.DirEntry[str]]":
-        """The entries of a folder, by name. They can be used until the next call.
+        """Return the entries of a folder, by name. They can be used until the next call.
 
         Raises:
             OSError: it cannot be listed, or a part of its path is a link.
@@ -53,7 +53,7 @@ class Root:
             return sorted(entries, key=lambda entry: entry.name)
 
     def open(self, file: str) -> int:
-        """A descriptor of a file, to read it. It follows no link and waits for no pipe.
+        """Return a descriptor of a file, to read it. It follows no link and waits for no pipe.
 
         Raises:
             OSError: it is gone or a link, or a folder above it is.
@@ -62,7 +62,7 @@ class Root:
         return disk.open(name, disk.READ, folder=folder)
 
     def status(self, path: str) -> os.stat_result:
-        """The status of a file, or of a link itself.
+        """Return the status of a file, or of a link itself.
 
         Raises:
             OSError: it is gone, or a folder above it is gone or a link.
@@ -80,12 +80,12 @@ class Root:
             raise OSError(errno.ESTALE, "another folder was put in its place", str(self.path))
 
     def _place_of(self, path: str) -> tuple[int, str]:
-        """The descriptor of the folder that holds `path`, and its name there."""
+        """Return the descriptor of the folder that holds `path`, and its name there."""
         folder, _, name = path.rpartition("/")
         return self._enter(folder), name
 
     def _enter(self, folder: str) -> int:
-        """The descriptor of a folder, kept until the next call: files come folder by folder."""
+        """Return the descriptor of a folder, kept until the next call: files come folder by folder."""
         entered, fd = self._entered
         if entered and not f"{folder}/".startswith(f"{entered}/"):
             entered, fd = "", self._fd
@@ -180,7 +180,7 @@ class Look(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, status: os.stat_result) -> "Look":
-        """The look of a file by its status."""
+        """Return the look of a file by its status."""
         return cls(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
     @property
@@ -227,13 +227,13 @@ class TextFile(msgspec.Struct, frozen=True):
 
 
 def filetype(file: str) -> str | None:
-    """The type that a file's suffix names; None if it names none that is read by default."""
+    """Return the type that a file's suffix names; None if it names none that is read by default."""
     suffix = PurePosixPath(file).suffix
     return _TYPE_OF.get(suffix) or _TYPE_OF.get(suffix.lower())
 
 
 def look_at(root: Root, file: str) -> Look:
-    """The look of a file, or of a link.
+    """Return the look of a file, or of a link.
 
     Raises:
         FileNotFoundError, NotADirectoryError: it is gone.
@@ -244,7 +244,7 @@ def look_at(root: Root, file: str) -> Look:
 
 
 def read(root: Root, file: str, readers: Readers) -> TextFile:
-    """The text of a file below a root, as it was at one moment.
+    """Return the text of a file below a root, as it was at one moment.
 
     Raises:
         FileNotFoundError, NotADirectoryError: it is gone.
@@ -262,7 +262,8 @@ def read(root: Root, file: str, readers: Readers) -> TextFile:
 
 
 def read_bytes(opened: Callable[[], int], *, is_pdf: bool = False) -> tuple[bytes, Look]:
-    """The bytes of a file that is not binary as far as its head shows, and what it looked like; as `read`.
+    """Return the bytes of a file that is not binary as far as its head shows, and what it looked like; as
+    `read`.
 
     opened: opens the file without following a link, and without waiting: it may be a pipe by now.
     """
@@ -271,7 +272,7 @@ def read_bytes(opened: Callable[[], int], *, is_pdf: bool = False) -> tuple[byte
 
 
 def _still(file: FileIO, *, is_pdf: bool) -> tuple[bytes, Look]:
-    """The bytes of a file that looked the same before and after they were read."""
+    """Return the bytes of a file that looked the same before and after they were read."""
     for _ in range(_TRIES):
         status = os.fstat(file.fileno())
         look = Look.of(status)
@@ -288,7 +289,9 @@ def _still(file: FileIO, *, is_pdf: bool) -> tuple[bytes, Look]:
 
 
 def _bytes(file: FileIO, look: Look, *, is_binary: bool) -> bytes:
-    """All of a file as large as it looks, and no more; nothing of one that is binary and may not be."""
+    """Return all of a file as large as it looks, and no more; nothing of one that is binary and may not
+    be.
+    """
     found = file.read(_HEAD) or b""
     if b"\0" in found and not is_binary:
         raise Unfit("binary", look=look)

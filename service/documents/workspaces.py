@@ -51,7 +51,7 @@ class Workspaces(OperationGroup):
 
     @operation(RemoveWorkspace, effect="append", missing="source_not_found")
     def remove(self, asked: RemoveWorkspace) -> Position | Literal[False]:
-        """Returns False if no workspace has this name."""
+        """Return False if no workspace has this name."""
         if not any(each.source_id == asked.name for each in self.list()):
             return False
         return self._documents.remove(asked.name)

@@ -63,7 +63,7 @@ def create_store(store: Path, settings: str) -> Creation:
 
 
 def cannot_create(store: Path, why: str | None) -> LogError:
-    """The error for a store that cannot be made, or written."""
+    """Return the error for a store that cannot be made, or written."""
     return LogError(
         f"{shown(store)}: {why}",
         hint="name a folder that can be written with memlog.open(PATH)",
@@ -94,7 +94,7 @@ def _made(path: Path, text: str) -> bool:
 
 
 def _lacking(path: Path, text: str) -> list[str]:
-    """The lines of `text`, without comments, that the file lacks."""
+    """Return the lines of `text`, without comments, that the file lacks."""
     try:
         known = path.read_bytes().splitlines() if path.is_file() else []
     except PermissionError:
@@ -107,7 +107,7 @@ _NOTES = "MEMORY.md"
 
 
 def notes_beside(store: Path) -> Path | None:
-    """The folder with a MEMORY.md in which an empty store lies; None without one."""
+    """Return the folder with a MEMORY.md in which an empty store lies; None without one."""
     folder = store.absolute().parent
     is_empty = next((store / LOG).rglob("*.jsonl"), None) is None
     return folder if is_empty and (folder / _NOTES).is_file() else None

@@ -41,7 +41,7 @@ class EmbeddingModel(ABC):
     """What a store embeds texts with. Threads may share it."""
 
     def embedder(self, patience: "Patience" = "background") -> Embedder:
-        """The model, loaded. patience: who waits for a provider.
+        """Return the model, loaded. patience: who waits for a provider.
 
         Raises:
             EmbeddingError: none works here.
@@ -56,15 +56,15 @@ class EmbeddingModel(ABC):
         """See `embedder`."""
 
     def embedder_or_why(self, patience: "Patience" = "background") -> tuple[Embedder | None, dict[str, str]]:
-        """The model, loaded; or None, and the reason under `vector`."""
+        """Return the model, loaded; or None, and the reason under `vector`."""
         try:
             return self.embedder(patience), {}
         except EmbeddingError as error:
             return None, {"vector": error.message}
 
     def for_vectors_of(self, model_id: str) -> Embedder | None:
-        """What embeds a question as vectors of another model want it, until they are replaced; None where
-        that model is not the one that memlog ships with."""
+        """Return what embeds a question as vectors of another model want it, until they are replaced; None
+        where that model is not the one that memlog ships with."""
         known = bundled_model()
         if known is None or known.id != model_id or why_no_vectors() is not None:
             return None
@@ -76,12 +76,12 @@ class EmbeddingModel(ABC):
         return None
 
     def models_or_why(self, patience: "Patience" = "background") -> tuple[Models, dict[str, str]]:
-        """The model and the multilingual one; the reasons where one does not work."""
+        """Return the model and the multilingual one; the reasons where one does not work."""
         first, silent = self.embedder_or_why(patience)
         return Models(first, None if why_no_vectors() is not None else self.multilingual), silent
 
     def all_known(self) -> list[Model]:
-        """What is known of both without loading one."""
+        """Return what is known of both without loading one."""
         return [each for each in (self.known(), self.multilingual) if each is not None]
 
     @property
@@ -91,7 +91,7 @@ class EmbeddingModel(ABC):
 
     @abstractmethod
     def known(self) -> Model | None:
-        """The id and dimension of the model, without loading it if possible."""
+        """Return the id and dimension of the model, without loading it if possible."""
 
 
 class LocalModel(EmbeddingModel, SplitByFork):
@@ -235,7 +235,7 @@ class FirstThatWorks(EmbeddingModel):
 
 
 def model_of(provider: "EmbeddingProvider | None", store: Path) -> EmbeddingModel:
-    """The model that a store is to use; None for the one that memlog ships with."""
+    """Return the model that a store is to use; None for the one that memlog ships with."""
     if provider is None:
         return LocalModel(None)
     if provider.type == "none":
@@ -252,7 +252,7 @@ _loading = threading.Lock()
 
 @cache
 def _bundled_embedder() -> Embedder:
-    """One for all stores of a process: each takes 0.2 s to load and 260 MB."""
+    """Return one for all stores of a process: each takes 0.2 s to load and 260 MB."""
     return load_embedder()
 
 

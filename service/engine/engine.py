@@ -39,14 +39,14 @@ HEADER = "x-memlog-client"
 
 
 def client_header() -> dict[str, str]:
-    """The header that tells a server for whom this context acts; empty for nobody."""
+    """Return the header that tells a server for whom this context acts; empty for nobody."""
     client = _CLIENT.get()
     return {} if client is None else {HEADER: quote(client, safe="/ ()")}
 
 
 @contextmanager
 def acting_for(client: str | None) -> Iterator[None]:
-    """A context in which events that are appended name a client, such as `claude-code/2.1`."""
+    """Return a context in which events that are appended name a client, such as `claude-code/2.1`."""
     before = _CLIENT.set(client and client[:_LONGEST])
     try:
         yield
@@ -117,7 +117,7 @@ class Engine:
         self._on_wait: Callable[[], None] = lambda: None
 
     def for_thread(self, read_model: ReadModel, on_wait: Callable[[], None]) -> "Engine":
-        """This engine with the read model of one thread, and a reader process of its own.
+        """Return this engine with the read model of one thread, and a reader process of its own.
 
         on_wait: called while the reader process works; an exception of it ends the request.
         """
@@ -206,7 +206,7 @@ class OperationGroup:
         self._append = engine.append
 
     def _query(self, query: Callable[..., Answer], asked: Request) -> Answer:
-        """What a function of the query layer returns that takes the fields of a request."""
+        """Return what a function of the query layer returns that takes the fields of a request."""
         return self._read(partial(query, **asdict(asked)))
 
     def _append_one(self, event: Event) -> Position:

@@ -62,7 +62,7 @@ class Endpoint:
         self._key_header, self._headers = key_header, headers or {}
 
     def post(self, body: Outgoing, into: type[T], seconds: float) -> T:
-        """What the provider answers to `body`, within `seconds`.
+        """Return what the provider answers to `body`, within `seconds`.
 
         Raises:
             ProviderError: it cannot be reached, refuses, is too slow, or answers with something else.
@@ -97,7 +97,7 @@ class Endpoint:
             raise _saying(_of_answer(message), said) from None
 
     def _error_of(self, answer: dict[str, Any], error: Any) -> ProviderError:  # noqa: ANN401 - JSON
-        """The refusal that stands in an answer of HTTP 200, with the status that it names."""
+        """Return the refusal that stands in an answer of HTTP 200, with the status that it names."""
         key, words = self._key(), json.dumps(answer, ensure_ascii=False)
         places = [error, answer] if isinstance(error, dict) else [answer]
         codes = (str(place.get(name)) for place in places for name in ("code", "status"))
@@ -110,7 +110,7 @@ class Endpoint:
         return _saying(failure, said)
 
     def _told(self, what: str, words: str) -> tuple[str, str]:
-        """The message of an error, with a hash of what the provider said, and that."""
+        """Return the message of an error, with a hash of what the provider said, and that."""
         said = " ".join(words.split())
         return f"{self.url}: {what}{hash_of_words(self._store, said)}", said
 
@@ -164,7 +164,7 @@ class Endpoint:
         return _saying(failure, said)
 
     def _why_not_found(self, words: str) -> str:
-        """What to do about a status of 404, of which Ollama has three causes."""
+        """Return what to do about a status of 404, of which Ollama has three causes."""
         is_ollama = f":{_OLLAMA_PORT}/" in f"{self.url}/"
         if "try pulling" in words or (is_ollama and "model" in words):
             return "pull the model: ollama pull MODEL"
@@ -193,7 +193,9 @@ def _seconds_of(retry_after: str) -> float | None:
 
 
 def _without(key: str | None, text: str) -> str:
-    """A message that a provider, or a library, may have put the key into, or half of it in other signs."""
+    """Return a message that a provider, or a library, may have put the key into, or half of it in other
+    signs.
+    """
     shown = text if key is None else text.replace(key, "[key]").replace(key.replace("/", "\\/"), "[key]")
     return masked(shown)
 
@@ -230,7 +232,7 @@ def _away(message: str, said: str, *, is_cut: bool) -> ProviderError:
 
 
 def late(message: str) -> ProviderError:
-    """The error of a provider that took too long."""
+    """Return the error of a provider that took too long."""
     failure = ProviderError(message, retryable=True)
     failure.is_late = True
     return failure
@@ -255,7 +257,7 @@ def _tls() -> ssl.SSLContext:
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
-    """What `call` returns, if it does so in time; it may go on in a thread that nobody waits for.
+    """Return what `call` returns, if it does so in time; it may go on in a thread that nobody waits for.
 
     A limit of the socket alone would count anew with each byte, and not for names that are looked up.
 
@@ -342,12 +344,12 @@ class Breaker:
         self._name = " ".join(name for name in names if name)
 
     def endpoint(self, url: str, **headers: Any) -> Endpoint:  # noqa: ANN401 - as `Endpoint` takes them
-        """An address of the provider."""
+        """Return an address of the provider."""
         provider = self._provider
         return Endpoint(url, provider.api_key, self._store, proxy=provider.proxy, **headers)
 
     def record(self) -> ProviderRecord:
-        """What is known of the provider."""
+        """Return what is known of the provider."""
         own = _unwritten.get((self._store, self._name))
         return own or _records(self._store).get(self._name) or ProviderRecord()
 
@@ -440,7 +442,7 @@ class Breaker:
 
 
 def count_errors(store: Path, role: str) -> int:
-    """How often providers of a role have failed, as far as the cache knows."""
+    """Return how often providers of a role have failed, as far as the cache knows."""
     return sum(record.errors for name, record in _records(store).items() if name.split()[0] == role)
 
 
@@ -458,7 +460,7 @@ def _records(store: Path) -> dict[str, ProviderRecord]:
 
 
 def _known(store: Path) -> dict[str, ProviderRecord] | None:
-    """The records; None for a file that cannot be read."""
+    """Return the records; None for a file that cannot be read."""
     try:
         data = core_file.read(store / PROVIDERS)
         records = {} if data is None else msgspec.json.decode(data, type=dict[str, ProviderRecord])

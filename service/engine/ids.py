@@ -32,7 +32,7 @@ class KnownIds(SplitByFork):
         self._live: tuple[Path, Connection] | None = None
 
     def __call__(self, stream: str, ids: Sequence[str]) -> dict[str, KnownId]:
-        """Finds which of `ids` are known in `stream`; none if no read model can be read.
+        """Find which of `ids` are known in `stream`; none if no read model can be read.
 
         The events are durable when this is asked, so no error of the read model may take their place.
         """
@@ -81,7 +81,7 @@ class KnownIds(SplitByFork):
         return None if self._live is None else self._live[1]
 
     def _content(self, event_id: str, holder: IdHolder, length: int) -> bytes | None:
-        """The content hash of the line in the log; None if it no longer holds the event with that id.
+        """Return the content hash of the line in the log; None if it no longer holds the event with that id.
 
         Not the hash that the read model has: another version of memlog may have made it.
         """

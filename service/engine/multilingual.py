@@ -155,7 +155,7 @@ class MultilingualEmbedder(SplitByFork):
 
 @cache
 def multilingual_embedder() -> MultilingualEmbedder:
-    """One for all stores of a process."""
+    """Return one for all stores of a process."""
     return MultilingualEmbedder()
 
 

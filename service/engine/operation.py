@@ -99,7 +99,7 @@ class Operation(Generic[S, P, Q, T]):
     @overload
     def __get__(self, owner: S, kind: type[S]) -> BoundOperation[P, Q, T]: ...
     def __get__(self, owner: S | None, kind: type[S]) -> Any:
-        """The operation itself, or that of an object."""
+        """Return the operation itself, or that of an object."""
         return self if owner is None else MethodType(self, owner)
 
     def __call__(self, owner: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -133,7 +133,7 @@ class Operation(Generic[S, P, Q, T]):
         return tuple(each for each in kinds if each not in (NoneType, Literal[False]))
 
     def requested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Q:
-        """The request of the arguments of a call.
+        """Return the request of the arguments of a call.
 
         Raises:
             BadInput: an argument is unknown or missing, or its value is wrong.
@@ -171,7 +171,7 @@ class Operation(Generic[S, P, Q, T]):
         return inspect.Signature([owner, *arguments], return_annotation=self.answer)
 
     def documentation(self) -> str:
-        """What the operation does, what each argument is, and the errors."""
+        """Return what the operation does, what each argument is, and the errors."""
         says, raises, errors = (self.request.__doc__ or "").partition("Raises:")
         fields = fields_of(self.request)
         arguments = "".join(f"    {each.name}: {each.description}\n" for each in fields)
@@ -181,7 +181,7 @@ class Operation(Generic[S, P, Q, T]):
 def operation(
     make: Callable[P, Q], **traits: Unpack[_Traits]
 ) -> Callable[[Callable[[S, Q], T]], Operation[S, P, Q, T]]:
-    """The decorator that makes a method take the fields of a request, too.
+    """Return the decorator that makes a method take the fields of a request, too.
 
     make: the class of the request, or a class method of it that takes its fields in another way.
     missing: the code of the NotFound that adapters make of an answer of None, False or an empty list.
@@ -195,7 +195,7 @@ def operation(
 
 
 def required(operation: Callable[[Q], T], request: Q) -> Any:  # noqa: ANN401 - T without None and False
-    """What an operation of an object answers.
+    """Return what an operation of an object answers.
 
     Raises:
         NotFound: it answers that what the request names is missing.
@@ -208,7 +208,7 @@ def required(operation: Callable[[Q], T], request: Q) -> Any:  # noqa: ANN401 - 
 
 
 def _names(request: Request) -> list[str]:
-    """The values by which a request names something: those that it must have, else all that it has."""
+    """Return the values by which a request names something: those that it must have, else all that it has."""
     fields = fields_of(type(request))
     named = [field for field in fields if field.default is msgspec.NODEFAULT] or fields
     return [str(value) for field in named if (value := getattr(request, field.name)) is not None]
@@ -228,6 +228,6 @@ NOUNS: dict[ErrorCode, tuple[str, str]] = {
 
 
 def not_found(code: ErrorCode, *names: str) -> NotFound:
-    """The error where nothing has these names."""
+    """Return the error where nothing has these names."""
     what, hint = NOUNS[code]
     return NotFound(f"no {what} {', '.join(map(repr, names))}", hint=hint, code=code)

@@ -105,7 +105,7 @@ _PARAMETERS = {
 def send_in_known_forms(
     breaker: Breaker, body: Body, chosen: Mapping[str, str], send: Callable[[Body], T]
 ) -> T:
-    """What `send` gives for a body with its parameters in forms that the provider takes.
+    """Return what `send` gives for a body with its parameters in forms that the provider takes.
 
     body: has each parameter in its first form. chosen: the parameters that it may have, and the forms to
     begin with; what the provider refused before is not tried again.
@@ -166,7 +166,7 @@ def _matching(told: str, words: str, names: Iterable[str]) -> set[str]:
 
 
 def _told(words: str) -> str:
-    """The members of a refusal that name a parameter: `param` of OpenAI, `loc` of FastAPI."""
+    """Return the members of a refusal that name a parameter: `param` of OpenAI, `loc` of FastAPI."""
     told: list[str] = []
     with suppress(ValueError, RecursionError):
         answer = json.loads(words)

@@ -35,13 +35,13 @@ class Prompt(msgspec.Struct, frozen=True):
 
 
 def names() -> list[str]:
-    """The names of all prompts."""
+    """Return the names of all prompts."""
     return sorted(path.stem for path in _FOLDER.glob("*.md"))
 
 
 @cache
 def prompt(name: str) -> Prompt:
-    """The prompt of a name.
+    """Return the prompt of a name.
 
     Raises:
         BadInput: there is none.

@@ -47,7 +47,7 @@ _OF_BEFORE = (_KNOWN[0][1], _KNOWN[2][1])
 
 
 def prefixes_of(provider: EmbeddingProvider, model: str) -> Prefixes:
-    """The prefixes of a model, where the provider has no others."""
+    """Return the prefixes of a model, where the provider has no others."""
     words = re.split(r"[^a-z0-9]+", model.lower())
     known = next((both for name, both in _KNOWN if {*name} <= {*words}), Prefixes("", ""))
     given = (provider.query_prefix, provider.passage_prefix)
@@ -70,8 +70,8 @@ _MOST = 1e30
 
 
 def read_vectors(answer: Any, count: int) -> list[Vector | None] | None:  # noqa: ANN401 - JSON
-    """The vectors of `count` texts; None for one that has no direction, and for all if nothing tells whose
-    they are.
+    """Return the vectors of `count` texts; None for one that has no direction, and for all if nothing tells
+    whose they are.
 
     They stand in the order of the texts, or are numbered, from 0 or from 1 on.
     """
@@ -88,7 +88,7 @@ def read_vectors(answer: Any, count: int) -> list[Vector | None] | None:  # noqa
 
 
 def _entries(answer: Any) -> list[Any] | None:  # noqa: ANN401 - JSON
-    """The list of an API (`data`), of Ollama (`embeddings`) and of text-embeddings-inference."""
+    """Return the list of an API (`data`), of Ollama (`embeddings`) and of text-embeddings-inference."""
     if isinstance(answer, dict):
         if isinstance(alone := answer.get("embedding"), list | str):  # of Ollama before 0.3.4
             return [alone]
@@ -97,7 +97,7 @@ def _entries(answer: Any) -> list[Any] | None:  # noqa: ANN401 - JSON
 
 
 def _places(numbers: Sequence[Any], count: int) -> Sequence[int] | None:
-    """Which texts entries are of; None where nothing tells."""
+    """Return which texts entries are of; None where nothing tells."""
     read = []
     for number in numbers:
         with suppress(TypeError, ValueError, OverflowError):
@@ -111,7 +111,7 @@ def _places(numbers: Sequence[Any], count: int) -> Sequence[int] | None:
 
 
 def _vector(given: Any) -> Vector | None:  # noqa: ANN401 - JSON
-    """The numbers of a vector; None where it has no direction, or overflows float32."""
+    """Return the numbers of a vector; None where it has no direction, or overflows float32."""
     if isinstance(given, str):
         given = _in_text(given)
     if isinstance(given, list) and len(given) == 1 and isinstance(given[0], list):
@@ -126,7 +126,7 @@ def _vector(given: Any) -> Vector | None:  # noqa: ANN401 - JSON
 
 
 def _in_text(text: str) -> list[Any] | None:
-    """A list in JSON, or float32 in base64."""
+    """Return a list in JSON, or float32 in base64."""
     with suppress(ValueError, RecursionError):
         if text.lstrip().startswith("["):
             given = json.loads(text)
@@ -213,7 +213,7 @@ class EmbeddingRun:
         self.refused[text] = error
 
     def _of_halves(self, text: str) -> "NDArray[np.float32] | ProviderError":
-        """The mean of the vectors of both halves; why there is none."""
+        """Return the mean of the vectors of both halves; why there is none."""
         import numpy as np
 
         middle = len(text) // 2
@@ -232,7 +232,7 @@ class EmbeddingRun:
     def _tried(
         self, texts: Sequence[str], *, is_part: bool
     ) -> "tuple[dict[str, NDArray[np.float32]], dict[str, ProviderError]]":
-        """The vectors of texts, and why others have none."""
+        """Return the vectors of texts, and why others have none."""
         import numpy as np
 
         try:
@@ -267,7 +267,7 @@ class EmbeddingRun:
 
 
 def _of_provider(error: ProviderError) -> ProviderError:
-    """An error that any text gives."""
+    """Return an error that any text gives."""
     error.is_of_answer = False
     return error
 

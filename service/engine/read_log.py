@@ -40,25 +40,25 @@ class LogReader:
         self._stream, self._chat = stream, chat
 
     def lines(self) -> Iterator[LogEntry]:
-        """Every line, stream by stream, as it was written."""
+        """Return every line, stream by stream, as it was written."""
         return in_log_order(self._segments())
 
     def events(self, leave_out: Callable[[LogEntry, str], None]) -> Iterator[LogEntry]:
-        """Every event once, in the order in which they happened.
+        """Return every event once, in the order in which they happened.
 
         leave_out: called with each other line, and why it is left out; see `reader.accepted`.
         """
         return accepted(self._segments(), leave_out)
 
     def last(self, count: int, *, all: bool = False) -> list[LogEntry]:
-        """The `count` lines that were appended last, without redacted ones; all: with them."""
+        """Return the `count` lines that were appended last, without redacted ones; all: with them."""
         segments = self._segments()
         return last_entries(segments, count, redacted=frozenset() if all else redacted_keys(segments))
 
     def follow(
         self, count: int, notify: Callable[[str], None], *, all: bool = False
     ) -> Iterator[Iterator[LogEntry]]:
-        """Yields the last `count` lines, then, at each look at the log, those appended since. Does not end.
+        """Yield the last `count` lines, then, at each look at the log, those appended since. Does not end.
 
         notify: called with what a person should know, such as that a segment was cut short.
         all: with the lines that are redacted by the time of the look.
@@ -90,12 +90,12 @@ class LogReader:
 
 
 def fault_of(entry: LogEntry) -> str | None:
-    """Why a line holds no event; None where it holds one."""
+    """Return why a line holds no event; None where it holds one."""
     return str(entry.event) if isinstance(entry.event, BadLine) else None
 
 
 def members_of(entry: LogEntry, *, position: bool) -> dict[str, Any]:
-    """The members of an entry's event in today's shape.
+    """Return the members of an entry's event in today's shape.
 
     position: whether to add the event's position: its stream, segment, byte offset and line, from 1.
     """

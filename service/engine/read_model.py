@@ -103,7 +103,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
             return done
 
     def check_entry(self) -> None:
-        """Raises Busy if this thread makes a catch-up: a callback or a signal handler of it reads."""
+        """Raise Busy if this thread makes a catch-up: a callback or a signal handler of it reads."""
         if self._turn._is_owned():  # type: ignore[attr-defined] # threading.Condition asks so, too
             raise Busy(
                 "this thread is bringing the read model up to date",
@@ -111,7 +111,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
             )
 
     def _look(self) -> tuple[int, State | None]:
-        """The state, and a number that is greater than that of each earlier call."""
+        """Return the state, and a number that is greater than that of each earlier call."""
         return next(self._numbers), self._state()
 
     def _is_read(self, state: State | None) -> bool:
@@ -163,7 +163,7 @@ class Deciding(Protocol):
     """`ReadModel.decide`."""
 
     def __call__(self, ask: Ask[Answer], /, *, creates: bool = False) -> Answer:
-        """What `ask` reads."""
+        """Return what `ask` reads."""
 
 
 class _State(NamedTuple):
@@ -211,7 +211,8 @@ class ReadModel(SplitByFork):
         self._told_behind: set[str] = set()
 
     def another(self, *, notify: Callable[[str], None], lock_timeout: float = math.inf) -> "ReadModel":
-        """The same read model for another thread, with a connection of its own: neither waits for the other.
+        """Return the same read model for another thread, with a connection of its own: neither waits for the
+        other.
 
         lock_timeout: seconds that it waits for another projector, where this one does not wait shorter.
         """
@@ -262,8 +263,8 @@ class ReadModel(SplitByFork):
         self.held_vectors, self.sample = HeldVectors(), StoreSample()
 
     def read(self, ask: Ask[Answer]) -> Answer:
-        """What `ask` reads by a connection that is caught up with the log. Another process that has the read
-        model locked is waited for 250 ms; then `notify` is told that something may be missing.
+        """Return what `ask` reads by a connection that is caught up with the log. Another process that has
+        the read model locked is waited for 250 ms; then `notify` is told that something may be missing.
 
         Raises:
             DatabaseError: the read model cannot be read, nor made anew.
@@ -271,7 +272,8 @@ class ReadModel(SplitByFork):
         return self.healed(lambda: ask(self.latest()[0]))
 
     def decide(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
-        """What `ask` reads of the log as it is now, to decide by: a writer waits rather than go by less.
+        """Return what `ask` reads of the log as it is now, to decide by: a writer waits rather than go by
+        less.
 
         creates: whether something new is to be stored, so that a missing store is made.
 
@@ -290,7 +292,7 @@ class ReadModel(SplitByFork):
         return self.healed(asked)
 
     def _up_to_date(self) -> Connection:
-        """The live generation, with everything that was acknowledged before this call."""
+        """Return the live generation, with everything that was acknowledged before this call."""
         with suppress(Busy):
             done = self._shared_catch_up.share(self._catch_up, _QUERY_LOCK_TIMEOUT)
             if done is not None:
@@ -322,7 +324,8 @@ class ReadModel(SplitByFork):
     def latest(
         self, *, sync: bool = True, models: Models = NO_MODELS, silent: dict[str, str] | None = None
     ) -> tuple[Connection, bool]:
-        """The live generation, and whether it has come up to the log. Builds one where none can be read.
+        """Return the live generation, and whether it has come up to the log. Builds one where none can be
+        read.
 
         Raises:
             NotFound: there is no store.
@@ -401,13 +404,13 @@ class ReadModel(SplitByFork):
         return _State(live, self.projector.core_view.state(), state_of(self.projector.log))
 
     def noted(self, done: Projection) -> Projection:
-        """A projection, after `notify` was called with what a person should know of it."""
+        """Return a projection, after `notify` was called with what a person should know of it."""
         for note in notes_of(done, self.projector, self.people):
             self.notify(note)
         return done
 
     def _as_it_stands(self) -> Connection:
-        """The live generation of a store that cannot be written, which stays as it is."""
+        """Return the live generation of a store that cannot be written, which stays as it is."""
         where = shown(unwritable_folder(self.path) or self.path)
         if self.projector.generations.current() is not None:
             self.projector.live(read_only=True)  # which the next look uses
@@ -433,7 +436,7 @@ class ReadModel(SplitByFork):
         self.check_writable()
 
     def check_writable(self) -> None:
-        """Raises NotFound where there is no store, LogError where a folder of it cannot be written."""
+        """Raise NotFound where there is no store, LogError where a folder of it cannot be written."""
         check_store(self.path)
         if (folder := unwritable_folder(self.path)) is not None:
             raise cannot_create(folder, "the folder cannot be written")
@@ -556,7 +559,9 @@ class ReadPool(SplitByFork):
 
     @contextmanager
     def _one(self) -> Iterator[ReadModel]:
-        """A read model that no other thread uses; a thread that uses one already may be given the same."""
+        """Yield a read model that no other thread uses; a thread that uses one already may be given the
+        same.
+        """
         claim = _Claim()
         try:
             read_model = self._given(claim)

@@ -20,7 +20,7 @@ _SOURCE = b'{"type":"source_registered"'
 
 @contextmanager
 def reading_below(root: Path | None) -> Iterator[None]:
-    """A context in which operations read files below `root` alone; None for none."""
+    """Return a context in which operations read files below `root` alone; None for none."""
     before = _ROOT.set(root)
     try:
         yield
@@ -34,7 +34,7 @@ def is_bounded() -> bool:
 
 
 def readable(path: Path) -> Path:
-    """A path that may be read; a relative one counts from the root.
+    """Return a path that may be read; a relative one counts from the root.
 
     Raises:
         BadInput: it may not.

@@ -29,7 +29,7 @@ _MEMBERS = {"chat": "chat_id", "date": "event_date", "event_id": "id"}
 
 
 def scope_of(chat: ChatName) -> str:
-    """The text by which memories and facts name a chat; they accept any text.
+    """Return the text by which memories and facts name a chat; they accept any text.
 
     Raises:
         BadInput: it is neither a text nor (channel, chat_id).
@@ -85,7 +85,7 @@ class AcrossChats(Scoped, frozen=True, kw_only=True):
 
 
 def event_of(kind: type[E], asked: Request) -> E:
-    """The event whose members are the fields of a request; the log omits its defaults."""
+    """Return the event whose members are the fields of a request; the log omits its defaults."""
     fields = msgspec.structs.asdict(asked)
     members = {_MEMBERS.get(name, name): value for name, value in fields.items()}
     defaults = {field.name: field.default for field in msgspec.structs.fields(kind)}

@@ -130,7 +130,7 @@ class ReaderFailed(Exception):
 
 
 def framed(message: Request | Reply) -> bytearray:
-    """A message as it goes through a pipe. It may be large, and is copied once."""
+    """Return a message as it goes through a pipe. It may be large, and is copied once."""
     frame = bytearray(LENGTH_BYTES)
     _ENCODER.encode_into(message, frame, LENGTH_BYTES)
     frame[:LENGTH_BYTES] = (len(frame) - LENGTH_BYTES).to_bytes(LENGTH_BYTES, "big")
@@ -138,7 +138,7 @@ def framed(message: Request | Reply) -> bytearray:
 
 
 def length_of(head: bytes) -> int:
-    """How many bytes of a message follow its first `LENGTH_BYTES`."""
+    """Return how many bytes of a message follow its first `LENGTH_BYTES`."""
     return int.from_bytes(head, "big")
 
 
@@ -165,7 +165,7 @@ class BoundedProcess:
         self._has_answered = False
 
     def ask(self, request: Request, kind: type[Answer]) -> tuple[Answer, str]:
-        """The answer to a request, and the line that the library printed meanwhile, or an empty one.
+        """Return the answer to a request, and the line that the library printed meanwhile, or an empty one.
 
         Raises:
             ReaderFailed: it takes too much, or the library is missing, fails or crashes.
@@ -244,7 +244,7 @@ class _Exchange:
         self._is_done = False
 
     def run(self, on_wait: Callable[[], None]) -> bytes:
-        """The reply.
+        """Return the reply.
 
         Raises:
             ReaderFailed: there is no reply in time, or the process crashes.
@@ -315,7 +315,7 @@ def _too_slow(seconds: int) -> ReaderFailed:
 
 
 def _one_line(printed: bytes) -> str:
-    """The first line that a library printed, cut, with control characters escaped."""
+    """Return the first line that a library printed, cut, with control characters escaped."""
     lines = [" ".join(line.split()) for line in printed.decode(errors="replace").split("\n")]
     first, *more = [line for line in lines if line] or [""]
     shown = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in first[:_LINE_LENGTH])
@@ -358,7 +358,7 @@ class Readers(SplitByFork):
         self._made: BoundedProcess | None = None
 
     def text_of(self, data: bytes, filetype: str) -> Extracted:
-        """The text of the bytes of a file; HTML is UTF-8.
+        """Return the text of the bytes of a file; HTML is UTF-8.
 
         Raises:
             ReaderFailed: the library is not installed, cannot read it or crashes; or it takes too much.

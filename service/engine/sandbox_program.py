@@ -160,7 +160,7 @@ def _first_rows(path: str, table: str, known: list[str]) -> TablePage | Failed:
 
 
 def extracted(data: bytes, filetype: str) -> TextReply | Failed:
-    """The text of the bytes of an HTML (UTF-8) or PDF file.
+    """Return the text of the bytes of an HTML (UTF-8) or PDF file.
 
     Raises:
         MemoryError: the process has not enough.
@@ -184,7 +184,9 @@ def extracted(data: bytes, filetype: str) -> TextReply | Failed:
 
 @cache
 def _spec(rules: bytes) -> "GitIgnoreSpec":
-    """The rules of a .gitignore. As git does, it takes names as bytes and ignores a line that is no rule."""
+    """Return the rules of a .gitignore. As git does, it takes names as bytes and ignores a line that is no
+    rule.
+    """
     from pathspec import GitIgnoreSpec
 
     lines = rules.decode("utf-8-sig", "surrogateescape").splitlines()

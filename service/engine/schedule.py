@@ -39,11 +39,11 @@ class Schedule(NamedTuple):
         return f"{day} at {self.at:%H:%M} {zone}"
 
     def latest(self, now: str) -> Slot:
-        """The last slot up to `now`."""
+        """Return the last slot up to `now`."""
         return max(slot for slot in self._around(now) if slot.ts <= now)
 
     def next(self, now: str) -> Slot:
-        """The first slot after `now`."""
+        """Return the first slot after `now`."""
         return min(slot for slot in self._around(now) if slot.ts > now)
 
     def _around(self, now: str) -> list[Slot]:
@@ -76,7 +76,7 @@ class JobRules(msgspec.Struct, frozen=True, kw_only=True):
         self.schedules()
 
     def schedules(self) -> dict[str, Schedule | None]:
-        """The schedule of each job; None for one that is off."""
+        """Return the schedule of each job; None for one that is off."""
         zone = zone_of(self.timezone)
         return {
             "daily": schedule_of(self.daily, zone, has_day=False),
@@ -85,7 +85,7 @@ class JobRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def schedule_of(text: str, zone: tzinfo | None = None, *, has_day: bool) -> Schedule | None:
-    """The schedule that a setting says; None if it is off.
+    """Return the schedule that a setting says; None if it is off.
 
     Raises:
         BadInput: it is none.
@@ -104,7 +104,7 @@ def schedule_of(text: str, zone: tzinfo | None = None, *, has_day: bool) -> Sche
 
 
 def zone_of(name: str | None) -> tzinfo | None:
-    """The zone of a name; None is the system's.
+    """Return the zone of a name; None is the system's.
 
     Raises:
         BadInput: there is none of this name.

@@ -98,7 +98,7 @@ def _check_project(chosen: str | None, projects: list[str], name: str) -> None:
 
 
 def _key(store: Path, *, makes: bool) -> bytes:
-    """The key of the store, which an import makes before its first event, unless it is only tried."""
+    """Return the key of the store, which an import makes before its first event, unless it is only tried."""
     from memlog.eventlog.secrets.outgoing import key_of
 
     if makes:

@@ -135,7 +135,7 @@ def holdings(db: Connection, log: Path, ids: Sequence[str], changed: Iterable[st
 
 
 def _base(name: str, known: dict[str, Holding]) -> str:
-    """The known id of which `name` is an extension."""
+    """Return the known id of which `name` is an extension."""
     while name not in known:
         name = name.rpartition("/")[0]
     return name
@@ -258,14 +258,16 @@ def _with(suffix: str, event: Event, prefix: str) -> str:
 
 
 def _marks(batch: Iterable[Used]) -> Iterator[str]:
-    """What tells a source from others, and no text of it: ids and times of creation, hashed."""
+    """Yield what tells a source from others, and no text of it: ids and times of creation, hashed."""
     for record in batch:
         if record.created is not None:
             yield _short(f"{record.events[0].id} {record.created}")
 
 
 def _new_suffix(marks: list[str], used: Collection[str]) -> str:
-    """A suffix that no source has; the same on each copy of a store if records have times of creation."""
+    """Return a suffix that no source has; the same on each copy of a store if records have times of
+    creation.
+    """
     mark = marks[0] if marks else os.urandom(SUFFIX_LENGTH // 2).hex()
     while f"~{mark}" in used:
         mark = _short(mark)

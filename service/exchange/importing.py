@@ -307,11 +307,11 @@ class Importing:
                 yield record
 
     def _read(self, ask: Ask[Answer]) -> Answer | None:
-        """What the read model answers; None where there is no store yet."""
+        """Return what the read model answers; None where there is no store yet."""
         return self._decide(ask) if disk.is_folder(self._log) else None
 
     def _found(self, ids: Sequence[str], changed: Collection[str]) -> dict[str, Holding]:
-        """What the log holds under ids, and the changes of some."""
+        """Return what the log holds under ids, and the changes of some."""
         found = self._read(lambda db: holdings(db, self._log, ids, changed)) or {}
         for name in self._tried.keys() & ids:
             found.setdefault(name, Holding()).add(self._tried[name])
@@ -334,7 +334,7 @@ class Importing:
     def _new(
         self, record: Used, found: dict[str, Holding], memories: Mapping[str, Memory | None], now: str
     ) -> Iterator[_New]:
-        """The events of a record that the log lacks; what becomes of each is counted."""
+        """Yield the events of a record that the log lacks; what becomes of each is counted."""
         first = str(record.events[0].id)
         fates: list[_Fate] = []
         for event in record.events:
@@ -363,7 +363,7 @@ class Importing:
     def _fate(
         self, record: Used, event: Event, why: str | None, found: dict[str, Holding], now: str
     ) -> _Fate:
-        """What becomes of an event of a record's own. why: the log does not take it."""
+        """Return what becomes of an event of a record's own. why: the log does not take it."""
         name, group, content = str(event.id), record.group, content_hash_of_one(event)
         holding = found.get(name)
         if holding is not None and holding.is_forgotten:
@@ -391,7 +391,7 @@ class Importing:
         return "new"
 
     def _known(self, record: Used, event: Event, holding: Holding, now: str) -> _Fate:
-        """What becomes of an event whose id is known."""
+        """Return what becomes of an event whose id is known."""
         name, group = str(event.id), record.group
         self._doubtful.discard(group)
         if holding.base is None:
@@ -426,7 +426,7 @@ class Importing:
         )
 
     def _elsewhere(self, record: Used) -> list[str]:
-        """The ids that the events of a record without a time would have in other sources."""
+        """Return the ids that the events of a record without a time would have in other sources."""
         if record.created is not None:
             return []
         own = f"{self._report.format}{self._suffix}"
@@ -456,7 +456,7 @@ class Importing:
         return fate
 
     def _drafted(self, event: Event) -> tuple[Draft | None, str | None]:
-        """An encoded event, or why the log does not take it."""
+        """Return an encoded event, or why the log does not take it."""
         try:
             return self._draft(event), None
         except BadInput as error:

@@ -71,7 +71,9 @@ class ForeignFiles:
         self.unknown: Counter[str] = Counter()
 
     def files(self, *patterns: str) -> list[Path]:
-        """The files of a folder that match, sorted, without links that lead out of it; or the file itself."""
+        """Return the files of a folder that match, sorted, without links that lead out of it; or the file
+        itself.
+        """
         if not self.path.is_dir():
             return [self.path]
         root = self.path.resolve()
@@ -85,11 +87,11 @@ class ForeignFiles:
         )
 
     def name(self, path: Path) -> str:
-        """The name of a file below the folder, for people."""
+        """Return the name of a file below the folder, for people."""
         return shown(path.relative_to(self.path) if path != self.path else path.name)
 
     def text(self, path: Path) -> str | Unreadable:
-        """The text of a file in UTF-8 or UTF-16, without its byte order mark."""
+        """Return the text of a file in UTF-8 or UTF-16, without its byte order mark."""
         try:
             with path.open("rb") as file:
                 data = file.read(_LONGEST + 1)
@@ -105,7 +107,7 @@ class ForeignFiles:
             return Unreadable(self.name(path), why)
 
     def notes(self, path: Path) -> str | Unreadable:
-        """The text of a Markdown file without its front matter."""
+        """Return the text of a Markdown file without its front matter."""
         text = self.text(path)
         return text if isinstance(text, Unreadable) else without_front_matter(text)
 
@@ -117,7 +119,7 @@ class ForeignFiles:
         return above.are_of_user and not is_fact_of_project(key, value)
 
     def document(self, path: Path) -> Any:  # noqa: ANN401 - whatever it holds
-        """The JSON of a file, or an `Unreadable`."""
+        """Return the JSON of a file, or an `Unreadable`."""
         text = self.text(path)
         if isinstance(text, Unreadable):
             return text
@@ -129,7 +131,7 @@ class ForeignFiles:
     def rows(
         self, path: Path, table: str, known: Collection[str], *, is_optional: bool = False
     ) -> Iterator[dict[str, Any] | Unreadable]:
-        """The rows of a table of SQLite, as far as they can be read; what is broken last, as a record.
+        """Yield the rows of a table of SQLite, as far as they can be read; what is broken last, as a record.
 
         known: columns that the importer reads, which may be missing; values in others are counted.
         is_optional: whether the table may be missing.
@@ -156,11 +158,11 @@ class ForeignFiles:
                 yield Unreadable(where, "there is no such table")
 
     def changed(self, path: Path) -> str:
-        """When a file was changed last."""
+        """Return when a file was changed last."""
         return timestamps.of_seconds(path.stat().st_mtime)
 
     def time(self, value: object) -> str | None:
-        """A time as another program wrote it: text, in UTC without an offset, or a number since 1970.
+        """Return a time as another program wrote it: text, in UTC without an offset, or a number since 1970.
 
         None where there is none; one that cannot be read is counted as unknown.
         """
@@ -188,7 +190,7 @@ def projects_in(importer: Importer, paths: Iterable[Path]) -> list[str]:
 
 
 def _explained(path: Path, error: str) -> str:
-    """An error of SQLite, with what can be done about it."""
+    """Return an error of SQLite, with what can be done about it."""
     if "not a database" in error:
         is_zip = path.open("rb").read(2) == b"PK"
         return f"{error}: it is a zip archive, unpack it" if is_zip else error

@@ -32,7 +32,7 @@ _NUMBER = re.compile(
 
 
 def scale_of(given: Iterable[Any]) -> int:
-    """What the numbers of one answer go up to: 1, 10 or 100."""
+    """Return what the numbers of one answer go up to: 1, 10 or 100."""
     most = max((number for each in given if (number := _plain(each)) is not None), default=0.0)
     return 1 if most <= 1 else 10 if most <= 10 else 100
 
@@ -50,7 +50,7 @@ def importance_of(given: Any, scale: int) -> float | None:  # noqa: ANN401 - wha
 
 
 def _plain(given: Any) -> float | None:  # noqa: ANN401 - what a model said
-    """A number that says nothing of its scale."""
+    """Return a number that says nothing of its scale."""
     if isinstance(given, str):
         found = _NUMBER.search(given)
         return _signed(found) if found and not found["percent"] and not found["of"] else None
@@ -97,8 +97,8 @@ class _Searched(str):
 
 
 def values_in(text: str) -> Iterator[Any]:
-    """The JSON objects and lists in a text, in linear time. Where a model has thought aloud and answered
-    then, what it has thought is left out."""
+    """Yield the JSON objects and lists in a text, in linear time. Where a model has thought aloud and
+    answered then, what it has thought is left out."""
     *_, last = _END_OF_THOUGHT.split(text)
     searched = _Searched(last if _OPENING.search(last) else text)
     at, effort = 0, _EFFORT * len(searched)
@@ -202,7 +202,7 @@ class ModelAnswer(msgspec.Struct):
 
 
 def read_answer(text: str) -> ModelAnswer | None:
-    """What is usable of an answer; None where it has no such JSON, or entries of which none is usable.
+    """Return what is usable of an answer; None where it has no such JSON, or entries of which none is usable.
 
     The object may stand in prose, behind a draft, or between fences, or be the list of memories alone.
     """
@@ -214,8 +214,8 @@ def read_answer(text: str) -> ModelAnswer | None:
 
 
 def _lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
-    """The lists that are members of objects in an answer, each with the summary beside it; where there are
-    none, lists that are the answer themselves."""
+    """Yield the lists that are members of objects in an answer, each with the summary beside it; where there
+    are none, lists that are the answer themselves."""
     alone = []
     is_found = False
     for value in values_in(text):
@@ -234,7 +234,7 @@ def _lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
 
 
 def _objects_in(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - what a model said
-    """The objects in a value, from outside to inside, as deep as models wrap an answer."""
+    """Yield the objects in a value, from outside to inside, as deep as models wrap an answer."""
     level = [value]
     for _ in range(_WRAPPINGS):
         objects = [each for each in level if isinstance(each, dict)]
@@ -279,14 +279,14 @@ def _entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - what a
 
 
 def _category(given: object) -> str:
-    """A known category in any case and number; any other is `other`."""
+    """Return a known category in any case and number; any other is `other`."""
     name = _INVISIBLE.sub("", given).strip().casefold() if isinstance(given, str) else OTHER
     forms = (read_as(name), name.removesuffix("s"), f"{name.removesuffix('ies')}y")
     return next((form for form in forms if form in CATEGORIES), OTHER)
 
 
 def _topic(given: object) -> str | None:
-    """A topic, in the form in which equal ones are equal; None for what is none."""
+    """Return a topic, in the form in which equal ones are equal; None for what is none."""
     text = usable_text(_INVISIBLE.sub("", given)) if isinstance(given, str) else None
     topic = " ".join(text.casefold().split()) if text else ""
     is_topic = bool(re.search(r"\w", topic)) and topic not in _NO_TOPIC and len(topic) <= _LONGEST_TOPIC
@@ -301,7 +301,9 @@ def _read(given: Any) -> _Entry | None:  # noqa: ANN401 - what a model said
 
 
 def _converted(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - what a model said
-    """An entry, whatever its members are called, and with its words in any case. Raises ValidationError."""
+    """Return an entry, whatever its members are called, and with its words in any case. Raises
+    ValidationError.
+    """
     if isinstance(given, dict):
         said = {str(name).strip().lower(): value for name, value in given.items() if value is not None}
         given = {}
@@ -315,13 +317,13 @@ def _converted(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - what a model s
 
 
 def _word(said: str, words: tuple[str, ...]) -> str:
-    """A word in any case, or in its plural; else as it is."""
+    """Return a word in any case, or in its plural; else as it is."""
     word = said.strip().lower()
     return next((each for each in words if word in (each, f"{each}s")), said)
 
 
 def usable_text(given: Any) -> str | None:  # noqa: ANN401 - what a model said
-    """A text that an event can hold; None for anything else, such as the `…` of an example."""
+    """Return a text that an event can hold; None for anything else, such as the `…` of an example."""
     if not isinstance(given, str) or len(given) > LONGEST or is_placeholder(given):
         return None
     # JSON may escape half of a pair of surrogates, which is no character.
@@ -337,7 +339,7 @@ class Listed(msgspec.Struct, Generic[T]):
 
 
 def listed(text: str, *, member: str, kind: type[T]) -> Listed[T] | None:
-    """The list that is a member of an answer, or the answer itself; None where it has no such JSON, or
+    """Return the list that is a member of an answer, or the answer itself; None where it has no such JSON, or
     entries of which none is usable."""
     found = None
     for given, _ in _lists(text, member):
@@ -350,7 +352,7 @@ def listed(text: str, *, member: str, kind: type[T]) -> Listed[T] | None:
 
 
 def read_summary(text: str) -> str | None:
-    """The summary of an answer; None where it has none."""
+    """Return the summary of an answer; None where it has none."""
     found = None
     for value in values_in(text):
         if isinstance(value, dict):

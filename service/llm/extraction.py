@@ -127,7 +127,7 @@ class Extractions(OperationGroup):
 def _told(
     reports: "Iterable[ExtractionReport]", what: str, total: int, progress: Progress | None
 ) -> "list[ExtractionReport]":
-    """All reports; of each, `progress` is told when it comes."""
+    """Return all reports; of each, `progress` is told when it comes."""
     told, done = [], 0
     for report in reports:
         told.append(report)
@@ -157,7 +157,7 @@ class _Background(SplitByFork):
         self._begin()
 
     def after_fork_in_child(self) -> None:
-        """The thread is the parent's, and so are its chats."""
+        """Begin again without the thread and the chats, which are the parent's."""
         self._begin()
 
     def _begin(self) -> None:
@@ -195,7 +195,8 @@ class _Background(SplitByFork):
 def extractor_of(
     engine: Engine, *, is_patient: bool = False, retry: bool = False, is_bounded: bool = True
 ) -> "Extractor":
-    """What distils messages of a store. is_patient: see `LanguageModel`; retry, is_bounded: see `Questions`.
+    """Return what distils messages of a store. is_patient: see `LanguageModel`; retry, is_bounded: see
+    `Questions`.
 
     Raises:
         BadInput: no language model is configured.
@@ -213,7 +214,8 @@ def _extractor(engine: Engine, questions: "Questions") -> "Extractor":
 def questions_of(
     engine: Engine, *, is_patient: bool = False, retry: bool = False, is_bounded: bool = True
 ) -> "Questions":
-    """What asks the language model of a store. is_patient: see `LanguageModel`; others: see `Questions`.
+    """Return what asks the language model of a store. is_patient: see `LanguageModel`; others: see
+    `Questions`.
 
     Raises:
         BadInput: no language model is configured.
@@ -231,7 +233,7 @@ def questions_of(
 
 
 def why_no_model(engine: Engine) -> NoModelToAsk | None:
-    """Why no language model is asked; None where one is."""
+    """Return why no language model is asked; None where one is."""
     if engine.read_model.is_off:
         return NoModelToAsk("memory.enabled is false", "set it to true")
     if not rules_of(engine).enabled:
@@ -243,20 +245,20 @@ def why_no_model(engine: Engine) -> NoModelToAsk | None:
 
 
 def zone_of_user(engine: Engine) -> tzinfo | None:
-    """The zone whose days are meant; None is the system's."""
+    """Return the zone whose days are meant; None is the system's."""
     from memlog.service.engine.schedule import zone_of
 
     return None if engine.job_rules is None else zone_of(engine.job_rules.timezone)
 
 
 def yesterday(engine: Engine) -> str:
-    """The last day that is over where the user is."""
+    """Return the last day that is over where the user is."""
     today = timestamps.in_zone(timestamps.now(), zone_of_user(engine)).date()
     return str(today - timedelta(days=1))
 
 
 def rules_of(engine: Engine) -> "ExtractionRules":
-    """When messages are distilled, and what is kept."""
+    """Return when messages are distilled, and what is kept."""
     from memlog.service.engine.settings import ExtractionRules
 
     return engine.extraction_rules or ExtractionRules()

@@ -85,7 +85,9 @@ def _completion(answer: Any, content: Any, url: str) -> Completion:  # noqa: ANN
 
 
 def _text(content: Any) -> str:  # noqa: ANN401 - JSON
-    """A text, or the parts of one; parts of other kinds, such as what a model thinks, are none of it."""
+    """Return a text, or the parts of one; parts of other kinds, such as what a model thinks, are none of
+    it.
+    """
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else [content]
@@ -102,7 +104,7 @@ def _member(value: Any, name: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def _count(*given: Any) -> int:  # noqa: ANN401 - JSON
-    """The first number of tokens, which may be a fraction or a text; 0 without one."""
+    """Return the first number of tokens, which may be a fraction or a text; 0 without one."""
     for each in given:
         try:
             number = float(each)
@@ -165,7 +167,7 @@ class LanguageModel:
         return self._provider.name
 
     def complete(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
-        """What the model answers. schema: the JSON schema that the answer should have.
+        """Return what the model answers. schema: the JSON schema that the answer should have.
 
         Raises:
             ProviderError: it cannot be reached, refuses, is too slow, or rests. Where `is_of_answer` is set,
@@ -198,7 +200,9 @@ class LanguageModel:
             self._breaker.check()
 
     def complete_once(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
-        """What the model answers to one request, although it rests. Raises as `complete`; nobody notes it."""
+        """Return what the model answers to one request, although it rests. Raises as `complete`; nobody
+        notes it.
+        """
         return self._asked(system, user, schema)
 
     def note(self, error: ProviderError) -> None:
@@ -210,7 +214,7 @@ class LanguageModel:
         self._breaker.missed(count)
 
     def failed(self, why: str, *, is_of_answer: bool = False) -> ProviderError:
-        """The error of an answer that cannot be used.
+        """Return the error of an answer that cannot be used.
 
         is_of_answer: whether the model may answer about something else, and so does not rest.
         """

@@ -92,7 +92,7 @@ class Questions:
         return {name for name, found in origins.items() if not all(self.may_be_sent(*each) for each in found)}
 
     def why_spent(self) -> str | None:
-        """Why nothing more is asked today; None while there is room for a request."""
+        """Return why nothing more is asked today; None while there is room for a request."""
         most = self._rules.max_tokens_per_day
         spent = max(self._model.spent_today, self._decide(tokens_of_today)) if self._is_bounded else 0
         if not spent or spent + self._rules.tokens + _PROMPT <= most:
@@ -108,7 +108,7 @@ class Questions:
     def ask(
         self, system: str, user: str, schema: dict[str, Any], read: Callable[[str], A | None]
     ) -> tuple[A, Completion]:
-        """The answer of the model, and what it took. Asks once more if the first answer is of no use.
+        """Return the answer of the model, and what it took. Asks once more if the first answer is of no use.
 
         read: makes something of an answer; None where it is of no use.
 
@@ -245,8 +245,8 @@ class Items:
         return self._failures.requests(self._task, chat, event_ids) > 0
 
     def tried(self, chat: str | None, event_ids: Sequence[str], work: Callable[[], T]) -> T | None:
-        """What `work` returns, which asks about these events; None where that fails: it is set aside, or
-        tried once more by the next run.
+        """Return what `work` returns, which asks about these events; None where that fails: it is set aside,
+        or tried once more by the next run.
 
         Raises:
             ProviderError: the provider fails, whatever it is asked.

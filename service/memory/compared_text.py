@@ -29,7 +29,7 @@ def turns(word: str) -> bool:
 
 
 def understood() -> list[str]:
-    """The languages of which memlog knows the words that do not change the meaning of a sentence."""
+    """Return the languages of which memlog knows the words that do not change the meaning of a sentence."""
     return [name for name, language in languages("memories").items() if language.memories.filling]
 
 
@@ -58,7 +58,9 @@ def joins(word: str) -> bool:
 
 @cache
 def _words(name: str) -> Collection[str]:
-    """The words of one table of all languages, with е for ё as in tokens: in order, and quick to look up."""
+    """Return the words of one table of all languages, with е for ё as in tokens: in order, and quick to
+    look up.
+    """
     tables = (getattr(language.memories, name) for language in languages("memories").values())
     return dict.fromkeys(" ".join(tables).replace("ё", "е").split())
 
@@ -231,7 +233,7 @@ def cut(text: str) -> Iterator[tuple[str, bool, bool]]:
 
 
 def _pieces(word: str) -> Iterator[str]:
-    """The numbers, addresses, words and Chinese characters in a run of letters and digits."""
+    """Yield the numbers, addresses, words and Chinese characters in a run of letters and digits."""
     if word.isascii() and word.isalpha():
         yield word
         return

@@ -128,7 +128,7 @@ class CompressDailyEvents(Request, frozen=True):
 
     @classmethod
     def named(cls, *ids: str, memory_ids: Sequence[str] = (), event_id: str | None = None) -> Self:
-        """The request of a list of arguments."""
+        """Return the request of a list of arguments."""
         return cls(one_by_one(ids), memory_ids=memory_ids, event_id=event_id)
 
 

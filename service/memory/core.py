@@ -56,7 +56,7 @@ def is_json(path: Path) -> bool:
 
 
 def contents(path: Path) -> bytes:
-    """The bytes of a file.
+    """Return the bytes of a file.
 
     Raises:
         BadInput: it cannot be read, or has more than 16 MiB.
@@ -75,7 +75,7 @@ def contents(path: Path) -> bytes:
 
 
 def sections_of_json(data: bytes, path: Path) -> CoreMemory:
-    """The core memory in a JSON file of the view's shape.
+    """Return the core memory in a JSON file of the view's shape.
 
     Raises:
         BadInput: it has another shape.
@@ -90,7 +90,7 @@ def sections_of_json(data: bytes, path: Path) -> CoreMemory:
 
 
 def sections_of_text(data: bytes, path: Path) -> tuple[CoreMemory, int]:
-    """The core memory in a Markdown or text file, and the number of lines that were not understood.
+    """Return the core memory in a Markdown or text file, and the number of lines that were not understood.
 
     Raises:
         BadInput: it is not UTF-8.
@@ -166,7 +166,7 @@ class CoreImportReport(msgspec.Struct, omit_defaults=True):
 
 
 def _as_stored(section: dict[str, str], key: str) -> str:
-    """The key of a section that is canonically equivalent to `key`, else `key`."""
+    """Return the key of a section that is canonically equivalent to `key`, else `key`."""
     return next((known for known in section if nfc(known) == nfc(key)), key)
 
 
@@ -196,7 +196,7 @@ class Core(OperationGroup):
 
         @operation(GetCoreMemory, effect="read", missing="core_key_not_found")
         def get(self, asked: GetCoreMemory) -> CoreMemory | dict[str, str] | str | None:
-            """Returns the core memory, the values of one section, or a value: None if its key is not set."""
+            """Return the core memory, the values of one section, or a value: None if its key is not set."""
             people = self._engine.read_model.people
             memory = self._read(lambda db: _shown(db, people, asked.chat))
             if asked.section is None:
@@ -216,7 +216,7 @@ class Core(OperationGroup):
 
     @operation(DeleteCoreValue, effect="append", missing="core_key_not_found")
     def delete(self, asked: DeleteCoreValue) -> Position | Literal[False]:
-        """Returns False if the key is not set."""
+        """Return False if the key is not set."""
         section = self._of_all(asked.section)
         key = _as_stored(section, asked.key)
         if key not in section:
@@ -282,7 +282,7 @@ class Core(OperationGroup):
         return done
 
     def _changes(self, said: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> CoreImportReport:
-        """The changes that make the core memory agree with a file.
+        """Return the changes that make the core memory agree with a file.
 
         base: the file before a change by hand; only differences from it count.
         """
@@ -319,7 +319,7 @@ def _updated(value: CoreValue, event_id: str | None = None) -> CoreMemoryUpdated
 
 
 def _once(name: str, value: CoreValue) -> str:
-    """The id of the event that sets a value of the text `name`."""
+    """Return the id of the event that sets a value of the text `name`."""
     said = "\0".join((name, value.section, value.key, value.value))
     return short_sha256(said.encode()).hexdigest()[:32]
 

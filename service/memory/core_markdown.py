@@ -327,7 +327,7 @@ def is_of_project(name: str) -> bool:
 
 
 def parse(text: str, *, of_project: bool = False) -> tuple[CoreMemory, int]:
-    """What `text` says, and how many of its lines say nothing that was understood.
+    """Return what `text` says, and how many of its lines say nothing that was understood.
 
     of_project: whether it says so only below headings about the user, and with `User name: …`.
     """
@@ -338,7 +338,7 @@ def parse(text: str, *, of_project: bool = False) -> tuple[CoreMemory, int]:
 
 
 def key_of(label: str) -> str:
-    """A label as a key: `User name` is `name`, `Projects` stays `projects`; '' without a letter."""
+    """Return a label as a key: `User name` is `name`, `Projects` stays `projects`; '' without a letter."""
     text = re.sub(r"['’]", "", nfkc(label).casefold())
     key = re.sub(r"[\W_]+", "_", text).strip("_")
     bare = re.sub(r"^(?:user|agent)s?_", "", key)
@@ -379,7 +379,7 @@ class _MarkdownReader:
             self._read_line(line.strip())
 
     def memory(self) -> CoreMemory:
-        """The core memory that was read. Repeated values count once."""
+        """Return the core memory that was read. Repeated values count once."""
         # Not `map`, which would join millions of lines without letting another thread run.
         values = {
             key: _JOINT.join(dict.fromkeys(" ".join(lines) for lines in said))
@@ -438,7 +438,7 @@ class _MarkdownReader:
 
 
 def _pair(text: str) -> tuple[str, str] | None:
-    """The key and the value of `key: value`; None where a text says neither."""
+    """Return the key and the value of `key: value`; None where a text says neither."""
     if bold := _BOLD_PAIR.match(text):
         key, value = key_of(bold[2]), bold[3].strip()
     elif plain := _PAIR.match(text):
@@ -449,7 +449,7 @@ def _pair(text: str) -> tuple[str, str] | None:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """The lines that can say something: none of a fenced block, a comment, a table, and no rule."""
+    """Yield the lines that can say something: none of a fenced block, a comment, a table, and no rule."""
     fence = ""
     plain = text.replace("\r\n", "\n").replace("\r", "\n")
     # Line by line: to split 16 million lines at once lets no other thread run for 0.3 s.
@@ -466,7 +466,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _without_comments(text: str) -> Iterator[str]:
-    """The parts of `text` outside `<!-- … -->`; a comment that does not end goes on to the end."""
+    """Yield the parts of `text` outside `<!-- … -->`; a comment that does not end goes on to the end."""
     start = 0
     while (opened := text.find("<!--", start)) >= 0:
         yield text[start:opened]

@@ -85,7 +85,7 @@ _SHORTEST_OTHER_LETTER = 7
 
 
 def similarity(older: Text, newer: Text) -> float | None:
-    """The similarity, above `ALIKE` to 1, if `newer` is a near duplicate of `older`; else None."""
+    """Return the similarity, above `ALIKE` to 1, if `newer` is a near duplicate of `older`; else None."""
     from rapidfuzz.distance import Levenshtein
 
     language = _common(older, newer)
@@ -110,7 +110,7 @@ def _common(one: Text, other: Text) -> str | None:
 def _orders(
     older: Sequence[Token], newer: Sequence[Token], language: str | None
 ) -> Iterator[Sequence[Token]]:
-    """The older text's words as they are, then with two clauses exchanged as in the newer text."""
+    """Yield the older text's words as they are, then with two clauses exchanged as in the newer text."""
     yield older
     if language is None:
         return
@@ -125,7 +125,7 @@ def _orders(
 
 
 def _exchanged(part: Sequence[Token], first: str, fixed: Container[str]) -> Iterator[Sequence[Token]]:
-    """Two clauses in the other order, adjacent or joined by "and", so that `first` begins them.
+    """Yield two clauses in the other order, adjacent or joined by "and", so that `first` begins them.
 
     fixed: the fixed words of the newer text. A capital at the beginning of one text makes no name.
     """
@@ -184,7 +184,9 @@ def _is_content(word: str, language: str) -> bool:
 def _differences(
     older: Sequence[Token], newer: Sequence[Token]
 ) -> Iterator[tuple[Token | None, list[Token], list[Token]]]:
-    """The parts that differ, between the words that both have in the same place, and the word before them."""
+    """Yield the parts that differ, between the words that both have in the same place, and the word before
+    them.
+    """
     from rapidfuzz.distance import Levenshtein
 
     steps = Levenshtein.opcodes([token.word for token in older], [token.word for token in newer])
@@ -202,7 +204,7 @@ def _differences(
 def _unmatched(
     before: Sequence[Token], after: Sequence[Token], language: str | None
 ) -> tuple[list[Token], list[Token]]:
-    """The words of each part without a match in the other part, in order."""
+    """Return the words of each part without a match in the other part, in order."""
     lost: list[Token] = []
     added: list[Token] = []
     rest = list(after)
@@ -248,7 +250,7 @@ def _is_form(one: str, other: str) -> bool:
 
 
 def _spelled(word: str) -> str:
-    """An English word in one spelling and number."""
+    """Return an English word in one spelling and number."""
     spelled = american(word).replace("is", "iz").replace("ys", "yz")
     # `https` is no plural.
     return spelled.removesuffix("s") if re.search("[aeiou].+s$", word) else spelled
@@ -299,7 +301,7 @@ def _is_doubled(one: str, other: str) -> bool:
 
 
 def _apart(one: Sequence[str], other: Sequence[str]) -> int:
-    """The first place at which two words, or two lists of words, differ."""
+    """Return the first place at which two words, or two lists of words, differ."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
@@ -377,7 +379,7 @@ def save_once(
 
 
 def decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> Decision:
-    """What becomes of `event`, by the memories that there are; see `save_once`."""
+    """Return what becomes of `event`, by the memories that there are; see `save_once`."""
     own_id = derived_memory_id(event.chat_id, event.content)
     before = _tried_before(db, log, event)
     if before is not None:
@@ -400,7 +402,7 @@ def decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> De
 
 
 def _of_others(db: Connection, event: MemorySaved, own: Memory | None, any_chat: bool) -> Decision | None:
-    """The decision by comparison with memories of similar length; None to save it.
+    """Return the decision by comparison with memories of similar length; None to save it.
 
     own: the memory with the id of this text, which may have another text by now.
     """
@@ -457,7 +459,7 @@ def _is_same(stored: str, content: str) -> bool:
 
 
 def _known(db: Connection, memory: Memory, event: MemorySaved, content: str | None = None) -> Decision:
-    """The decision about what a memory says. content: its text where it says more than `event`."""
+    """Return the decision about what a memory says. content: its text where it says more than `event`."""
     if _is_taken_over(db, memory, event):
         return Decision(memory.memory_id, SAVED, taken_over(memory, event, content or event.content))
     accessed = MemoryAccessed(id=event.id, ts=event.ts, memory_ids=[memory.memory_id], by="save")
@@ -497,7 +499,7 @@ def _tried_before(db: Connection, log: Path, event: MemorySaved) -> StoredEvent 
 
 
 def _again(before: StoredEvent, event: MemorySaved, own_id: str) -> Decision:
-    """The decision of the first try, with its line, which counts once.
+    """Return the decision of the first try, with its line, which counts once.
 
     Raises:
         BadInput: the stored event has another content.

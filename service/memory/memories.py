@@ -104,8 +104,8 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
 def _standing(
     db: Connection, log: Path, name: str, keep: Sequence[str]
 ) -> tuple[MemoryConflict | None, list[Memory | None], Container[str], list[str]]:
-    """The conflict, the memories that are to be kept, those that somebody worded, and the active ones of it:
-    what a proposal has been since it was made stays, so that taking the decision back restores it."""
+    """Return the conflict, the memories that are to be kept, those that somebody worded, and the active ones
+    of it: what a proposal has been since it was made stays, so that taking the decision back restores it."""
     found = next((each for each in conflicts(db, log) if each.id == name), None)
     ids, proposed = ([], []) if found is None else _members(found)
     active = [each for each in (*ids, *proposed) if _is_active(db, each)]
@@ -113,7 +113,7 @@ def _standing(
 
 
 def _members(found: MemoryConflict) -> tuple[list[str], list[str]]:
-    """The ids of the memories of a conflict, and of the proposed one, if any."""
+    """Return the ids of the memories of a conflict, and of the proposed one, if any."""
     proposed = [] if found.proposed is None else [found.proposed.memory_id]
     return [each.memory_id for each in found.memories], proposed
 
@@ -164,7 +164,7 @@ class Memories(OperationGroup):
 
     @operation(GetMemory, effect="read", missing="memory_not_found")
     def get(self, asked: GetMemory) -> Memory | None:
-        """Returns None if no memory has this id."""
+        """Return None if no memory has this id."""
         return self._query(memories.memory, asked)
 
     @operation(ShowHistory, effect="read", missing="memory_not_found")
@@ -208,7 +208,7 @@ class Memories(OperationGroup):
 
     @operation(DeleteMemory, effect="append", missing="memory_not_found")
     def delete(self, asked: DeleteMemory) -> Position | Literal[False]:
-        """Returns False if no memory has this id."""
+        """Return False if no memory has this id."""
         if self._unknown([asked.memory_id]):
             return False
         return self._append_one(MemoryDeleted(memory_id=asked.memory_id))

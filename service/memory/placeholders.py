@@ -442,7 +442,9 @@ def _denies(part: str) -> bool:
 
 
 def _parts(said: str) -> list[str]:
-    """The clauses of a folded text without what surrounds them; [] where it has no letter and no digit."""
+    """Return the clauses of a folded text without what surrounds them; [] where it has no letter and no
+    digit.
+    """
     whole = _bare(said)
     if _NOTHING.fullmatch(whole):  # n/a
         return [whole]
@@ -452,7 +454,7 @@ def _parts(said: str) -> list[str]:
 
 
 def _bare(said: str) -> str:
-    """A folded text without quotes, brackets, markup and a label in front."""
+    """Return a folded text without quotes, brackets, markup and a label in front."""
     start, end = 0, len(said)
     while start < end and not said[start].isalnum():
         start += 1

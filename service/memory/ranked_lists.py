@@ -51,7 +51,8 @@ _QUOTED_AFTER = (":", '"', "“", "«", "„", "'", ">")
 
 
 def ranked_list(text: str) -> tuple[str, list[str]]:
-    """The key of the topic, and the values from rank 1 on, of the list of its author's favourites in `text`.
+    """Return the key of the topic, and the values from rank 1 on, of the list of its author's favourites in
+    `text`.
 
     Raises:
         NoCertainList: the topic or the list is not certain.
@@ -85,7 +86,7 @@ def ranked_list(text: str) -> tuple[str, list[str]]:
 
 
 def cleaned(text: str) -> str:
-    """`text` without citation marks, fenced code, and the signs of Markdown."""
+    """Return `text` without citation marks, fenced code, and the signs of Markdown."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     for pattern, instead in _CLEANED:
         text = re.sub(pattern, instead, text)
@@ -112,7 +113,7 @@ def _key(language: str, match: re.Match[str]) -> str:
 
 
 def _values(body: str, language: str, topic: str) -> tuple[list[str], int]:
-    """The values of the list at the beginning of `body`, and the place where it ends."""
+    """Return the values of the list at the beginning of `body`, and the place where it ends."""
     on_lines = body.startswith("\n")
     start = len(body) - len(body.lstrip())
     region = body[start:] if on_lines else body[start:].split("\n\n")[0]
@@ -128,7 +129,7 @@ def _values(body: str, language: str, topic: str) -> tuple[list[str], int]:
 
 
 def _marks(region: str, language: str, topic: str, *, on_lines: bool) -> list[tuple[int, re.Match[str]]]:
-    """The ranks in a list, which begins with one, each with its place."""
+    """Return the ranks in a list, which begins with one, each with its place."""
     numbered = _NUMBERED_LINE if on_lines else _NUMBERED
     if re.match(numbered, region):
         return [(int(match[1]), match) for match in re.finditer(numbered, region)]
@@ -149,7 +150,7 @@ def _check_ranks(ranks: Sequence[int]) -> None:
 
 
 def _value(item: str, *, on_line: bool) -> str:
-    """A value of the list, without what joins it to the next one.
+    """Return a value of the list, without what joins it to the next one.
 
     on_line: whether it has a line of its own; then the whole line belongs to it.
     """
@@ -170,7 +171,7 @@ def _value(item: str, *, on_line: bool) -> str:
 
 
 def _without_joints(item: str) -> str:
-    """`item` without the commas and words at its end that join it to the next one."""
+    """Return `item` without the commas and words at its end that join it to the next one."""
     end = len(item)
     longest = max(map(len, _words("joints"))) + 1
     while joint := _last_joint().search(item, max(0, end - longest), end):
@@ -179,7 +180,7 @@ def _without_joints(item: str) -> str:
 
 
 def _line_ends(last: str) -> int:
-    """The end of the last line of a list. A line that follows at once may belong to it."""
+    """Return the end of the last line of a list. A line that follows at once may belong to it."""
     line, _, following = last.partition("\n")
     is_indented = following[:1].isspace() and following[0] != "\n"
     if is_indented or following[:1].islower():

@@ -180,7 +180,7 @@ class TouchMemories(Request, frozen=True):
 
     @classmethod
     def named(cls, *memory_ids: str) -> Self:
-        """The request of a list of arguments."""
+        """Return the request of a list of arguments."""
         return cls(one_by_one(memory_ids))
 
 
@@ -310,7 +310,7 @@ class SetFact(Scoped, frozen=True):
         chat: ChatName | None = None,
         source_message_id: str | None = None,
     ) -> Self:
-        """The request of a topic and its values as arguments."""
+        """Return the request of a topic and its values as arguments."""
         values = one_by_one(values)
         return cls(topic, values, single=single, ranks=ranks, chat=chat, source_message_id=source_message_id)
 

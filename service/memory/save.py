@@ -18,7 +18,7 @@ ALREADY_KNOWN = "already known"
 
 
 def merged_into(memory_id: str) -> str:
-    """The decision to merge the text into a memory."""
+    """Return the decision to merge the text into a memory."""
     return f"merged into {memory_id}"
 
 

@@ -51,7 +51,7 @@ class Reranker:
         self._left = provider.timeout
 
     def __call__(self, question: str, hits: list[Hit], silent: dict[str, str]) -> list[Hit]:
-        """`hits`, the best `top_n` of them in the order of the provider.
+        """Return `hits`, the best `top_n` of them in the order of the provider.
 
         The scores stay where they are, and the hits change places: a list falls by its scores. What is not
         sent to a provider keeps its place; so does all where the provider fails.
@@ -76,7 +76,7 @@ class Reranker:
         return ranked
 
     def order(self, question: str, texts: list[str], *, though_it_rests: bool = False) -> list[int]:
-        """The numbers of `texts`, best first. Scores are of any scale, and only compared.
+        """Return the numbers of `texts`, best first. Scores are of any scale, and only compared.
 
         Raises:
             ProviderError: the provider fails, or rests.

@@ -47,7 +47,7 @@ OFF = {"memory": "memory.enabled is false: nothing is searched"}
 
 
 def search_store(reads: ReadPool, asked: Search, *, reranks: bool = True) -> SearchResult:
-    """The result of a search. Providers are asked while no read model is in use: others go on reading.
+    """Return the result of a search. Providers are asked while no read model is in use: others go on reading.
 
     reranks: whether a provider that ranks hits anew is asked.
     """
@@ -139,14 +139,14 @@ class _AskedBefore:
                 self._failure = error
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":  # noqa: ARG002
-        """The vector of the question."""
+        """Return the vector of the question."""
         if self._vector is None:
             raise self._failure
         return self._vector
 
 
 def providers_of(read_model: ReadModel) -> "list[ProviderState]":
-    """How the providers do that searches ask."""
+    """Return how the providers do that searches ask."""
     known = [breaker.state() for breaker in read_model.model.providers]
     if read_model.rerank is not None:
         # Imported here: most stores have no provider.
@@ -159,7 +159,7 @@ def providers_of(read_model: ReadModel) -> "list[ProviderState]":
 def reranker_of(
     read_model: ReadModel, read: Callable[[Callable[[Connection], bool]], bool], *, has_key: bool
 ) -> "Reranker | None":
-    """What ranks the hits for one question anew; None where nobody does.
+    """Return what ranks the hits for one question anew; None where nobody does.
 
     read: reads the read model. has_key: whether the question holds what looks like a key.
     """
@@ -177,7 +177,7 @@ def reranker_of(
 def latest_for_search(
     read_model: ReadModel, asking: Asking, *, is_synced: bool
 ) -> tuple[Connection, bool, Models, dict[str, str]]:
-    """The read model, whether it has caught up, the models, and what is missing, with the reason."""
+    """Return the read model, whether it has caught up, the models, and what is missing, with the reason."""
     models, silent = asking.models, dict(asking.silent)
     first = models.first
     db, synced = read_model.latest(sync=is_synced, models=models, silent=silent)
@@ -198,7 +198,7 @@ _Made = tuple[Context, GivenContext | None]
 
 
 def context(reads: ReadPool, log: Log, asked: BuildContext) -> Context:
-    """The context for a message.
+    """Return the context for a message.
 
     log: where it is recorded what was given.
     """

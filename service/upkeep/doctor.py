@@ -133,7 +133,9 @@ def _unsealed(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Find
 
 
 def _days(segments: list[Segment]) -> Iterator[Finding]:
-    """A writer numbers its segments as it makes them, so a day that goes back comes from a wrong clock."""
+    """Yield a writer numbers its segments as it makes them, so a day that goes back comes from a wrong
+    clock.
+    """
     written = [made for (_, writer), made in by_writer(segments).items() if writer]
     for old, new in (pair for made in written for pair in pairwise(made)):
         if new.name.day < old.name.day:
@@ -150,7 +152,7 @@ def _name(segment: Segment) -> str:
 
 
 def notes(store: Path) -> list[Finding]:
-    """The notes beside an empty store; [] without any."""
+    """Return the notes beside an empty store; [] without any."""
     folder = notes_beside(store)
     if folder is None:
         return []
@@ -283,7 +285,7 @@ def _file_system(store: Path) -> Finding:
 
 
 def kind_of(folder: Path, mounts: str) -> str | None:
-    """The kind of file system (`ext4`) that `folder` is on; None where it cannot be told.
+    """Return the kind of file system (`ext4`) that `folder` is on; None where it cannot be told.
 
     mounts: the text of /proc/self/mountinfo.
     """

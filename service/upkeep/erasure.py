@@ -42,8 +42,8 @@ class SecretPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def secrets_in(log: Path) -> Iterator[SecretPlace]:
-    """Every line with a key, once for each kind, in log order: also lines that repeat an event, that hold
-    none, or that were forgotten and not yet overwritten."""
+    """Yield every line with a key, once for each kind, in log order: also lines that repeat an event, that
+    hold none, or that were forgotten and not yet overwritten."""
     for segment in segments_about(log):
         with reading(segment) as fd:
             for line in read_lines(fd, tail_is_a_line=True):
@@ -149,7 +149,9 @@ class _Forms(msgspec.Struct):
 
     @classmethod
     def of(cls, text: str) -> "_Forms":
-        """The text, its JSON strings, JSON strings of those, each in any canonical form, and its hashes."""
+        """Return the text, its JSON strings, JSON strings of those, each in any canonical form, and its
+        hashes.
+        """
         letters = [_forms_of(letter) for letter in _letters(text)]
         spelt = {tuple(_spelt(style, forms) for forms in letters) for style in _styles()}
         canonical = (text, *(normalize(form, text) for form in _FORMS))
@@ -164,7 +166,7 @@ class _Forms(msgspec.Struct):
 
 
 def _letters(text: str) -> list[str]:
-    """The characters of a text, composed, each with the marks that follow it."""
+    """Return the characters of a text, composed, each with the marks that follow it."""
     letters: list[str] = []
     for character in normalize("NFC", text):
         if letters and combining(character):
@@ -176,7 +178,9 @@ def _letters(text: str) -> list[str]:
 
 @cache
 def _others() -> dict[str, list[str]]:
-    """The characters that are the same as another one by definition, such as the sign of the kelvin."""
+    """Return the characters that are the same as another one by definition, such as the sign of the
+    kelvin.
+    """
     others: dict[str, list[str]] = {}
     for character in map(chr, (*range(0xD800), *range(0xE000, 0x10000))):
         if (composed := normalize("NFC", character)) != character:
@@ -185,7 +189,7 @@ def _others() -> dict[str, list[str]]:
 
 
 def _forms_of(letter: str) -> list[str]:
-    """A letter composed, decomposed and between."""
+    """Return a letter composed, decomposed and between."""
     parts = normalize("NFD", letter)
     between = (normalize("NFC", parts[:end]) + parts[end:] for end in range(1, len(parts)))
     return [*{letter, parts, *between, *_others().get(letter, ())}]
@@ -195,7 +199,7 @@ _Style = Callable[[str], str]
 
 
 def _styles() -> list[_Style]:
-    """How a text may be spelt: as it is, as JSON, and as JSON within JSON.
+    """Return how a text may be spelt: as it is, as JSON, and as JSON within JSON.
 
     One style spells a whole text: a mix of them would match a run of backslashes in exponentially many ways.
     """
@@ -224,7 +228,7 @@ def _spelt(style: _Style, forms: list[str]) -> tuple[bytes, ...]:
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Every path below a folder; no link in it is followed."""
+    """Yield every path below a folder; no link in it is followed."""
 
     def refuse(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
@@ -240,7 +244,9 @@ _Blocks = Iterator[tuple[int, bytes]]
 
 
 def _views(file: BinaryIO) -> Iterator[_Blocks]:
-    """The bytes of a file; of SQLite's also the pages without the numbers that may split a long text."""
+    """Yield the bytes of a file; of SQLite's also the pages without the numbers that may split a long
+    text.
+    """
     head = file.read(100)
     yield _blocks(file, 0, _BLOCK, 0)
     if head.startswith(_SQLITE):
@@ -310,6 +316,6 @@ class Erasure(OperationGroup):
 
     @operation(FindSecrets, effect="read")
     def secrets(self, _: FindSecrets) -> list[SecretPlace]:
-        """Reads the log alone."""
+        """Read the log alone."""
         check_store(self._engine.path)
         return list(secrets_in(self._engine.log_path))

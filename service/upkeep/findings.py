@@ -32,7 +32,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def or_ok(check: str, findings: Iterable[Finding], said: str) -> list[Finding]:
-    """The findings of a check; where it found nothing, that it is well, as `said`."""
+    """Return the findings of a check; where it found nothing, that it is well, as `said`."""
     return [*findings] or [Finding(check, "ok", said)]
 
 
@@ -47,7 +47,9 @@ _FEW, _PART = 5, 0.1
 
 
 def examine_models(read_model: ReadModel, language_model: LanguageModelProvider | None) -> list[Finding]:
-    """What is found of the embedding model, and of the provider that ranks and the language model, if any."""
+    """Return what is found of the embedding model, and of the provider that ranks and the language model,
+    if any.
+    """
     return [
         _model(read_model),
         *_multilingual(read_model),
@@ -94,7 +96,7 @@ def why_not_multilingual(embedder: Embedder) -> EmbeddingError | None:
 
 
 def _multilingual(read_model: ReadModel) -> list[Finding]:
-    """What is found of the multilingual model; [] where it is not needed."""
+    """Return what is found of the multilingual model; [] where it is not needed."""
     embedder = read_model.model.multilingual
     if embedder is not None:
         if problem := why_not_multilingual(embedder):

@@ -155,8 +155,8 @@ def forget(log: Log, read_model: ReadModel, asked: Forget) -> ForgetReport:
 
 @contextmanager
 def _searching(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
-    """A function that answers whether a pattern that memlog did not write matches within one of some texts,
-    as they are or composed (NFC): a search finds either.
+    """Yield a function that answers whether a pattern that memlog did not write matches within one of some
+    texts, as they are or composed (NFC): a search finds either.
 
     Some patterns, such as `(a+)+$`, take exponential time on some texts, and `re` lets no other thread run
     meanwhile. So a process with limits searches.
@@ -211,7 +211,7 @@ def _selected(db: Connection, log: Path, asked: Forget) -> _Selection:
 
 
 def _of_event(db: Connection, log: Path, event_id: str, stream: str | None) -> _Selection:
-    """Every line of its stream with the id of an event, including torn lines."""
+    """Return every line of its stream with the id of an event, including torn lines."""
     known = event_index.streams_of(db, event_id)
     streams = [each for each in known if stream in (None, each)]
     if len(streams) > 1:
@@ -232,7 +232,9 @@ def _of_event(db: Connection, log: Path, event_id: str, stream: str | None) -> _
 
 
 def _of_memory(db: Connection, log: Path, memory_id: str) -> _Selection:
-    """Every event that touched a memory or those that it was merged from, and what it gave the profile."""
+    """Return every event that touched a memory or those that it was merged from, and what it gave the
+    profile.
+    """
     names = event_index.merged_into(db, memory_id)
     names += event_index.proposed_for(db, names)
     events = event_index.events_of(db, names) | event_index.held_of(db, memory_id)
@@ -244,7 +246,7 @@ def _of_memory(db: Connection, log: Path, memory_id: str) -> _Selection:
 
 
 def _of_chat(db: Connection, log: Path, chat: tuple[str, str]) -> _Selection:
-    """A chat's streams, its facts, and the memories that were ever its own."""
+    """Return a chat's streams, its facts, and the memories that were ever its own."""
     own = segments_about(log, chat=chat)
     others = _segments(log, ("memory", "facts"))
     name = ":".join(chat)
@@ -268,7 +270,7 @@ def _is_of(event: object, chat: str) -> bool:
 
 
 def _of_profile(log: Path, memories: Collection[str]) -> set[Key]:
-    """What a language model has told of the user by some memories."""
+    """Return what a language model has told of the user by some memories."""
     entries = in_log_order(_segments(log, ("core",)))
     return {entry.key for entry in entries if not _sources(entry.event).isdisjoint(memories)}
 
@@ -319,8 +321,8 @@ def _found(db: Connection, log: Path, selection: _Selection) -> tuple[ForgetRepo
 
 
 def _shown_messages(db: Connection, stream: str) -> dict[str, list[DoomedLine]]:
-    """The messages of a stream in the caught-up read model, by segment. To decode their lines again would
-    take half as long as projecting them."""
+    """Return the messages of a stream in the caught-up read model, by segment. To decode their lines again
+    would take half as long as projecting them."""
     found: defaultdict[str, list[DoomedLine]] = defaultdict(list)
     for event_id, segment, offset, number, kind, content in event_index.messages_in(db, stream):
         line = DoomedLine(event_id, stream, segment, offset, number, kind, _beginning(content))
@@ -368,7 +370,7 @@ def _beginning(text: str) -> str:
 
 
 def texts_of(entry: LogEntry) -> Iterator[str]:
-    """Every text in a line, at any depth, except those that identify or classify it.
+    """Yield every text in a line, at any depth, except those that identify or classify it.
 
     For a line without an event, also the whole line; for one that was too long to be loaded, nothing.
     """
@@ -382,7 +384,7 @@ def texts_of(entry: LogEntry) -> Iterator[str]:
 
 
 def _members(entry: LogEntry) -> dict[str, Any]:
-    """The members of a line, including unknown ones; none if it is no object."""
+    """Return the members of a line, including unknown ones; none if it is no object."""
     try:
         members = msgspec.json.decode(without_bom(entry.line.data or b""))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -465,7 +467,7 @@ def scrub_store(read_model: ReadModel, lock_timeout: float, asked: Scrub) -> Scr
 
 @contextmanager
 def _followed(db: Connection, watermarks: Watermarks, segment: Segment, fd: int) -> Iterator[None]:
-    """A context in which bytes of an open segment are erased; watermarks and checkpoints follow."""
+    """Return a context in which bytes of an open segment are erased; watermarks and checkpoints follow."""
     with watermarks.erasing(segment, fd), checkpoints.following(db, segment, fd):
         yield
 

@@ -146,7 +146,7 @@ class SegmentLoss(SegmentRecord, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, loss: Seal | Loss | OpenLoss) -> Self:
-        """A loss; of an accepted one that was sealed, by its new seal."""
+        """Return a loss; of an accepted one that was sealed, by its new seal."""
         if isinstance(loss, Seal):
             lost = loss.lost or 0
             why = f"{loss.segment}: {lost} bytes lost, {loss.bytes} left"
@@ -225,7 +225,7 @@ def _count_unused(read_model: ReadModel) -> int:
 
 
 def _compared(read_model: ReadModel, progress: Progress | None) -> Verification:
-    """Compares the read model with a replay, as far as it has caught up; or says why it cannot."""
+    """Compare the read model with a replay, as far as it has caught up; or says why it cannot."""
     projector = read_model.projector
     if projector.generations.current() is None:
         if lexists(read_model.path / CURRENT):
@@ -262,7 +262,7 @@ _TOO_LONG = (
 
 
 def _counted(found: Verification, log: LogCheck) -> Verification:
-    """Takes the counts from the log, since no read model has them."""
+    """Take the counts from the log, since no read model has them."""
     return msgspec.structs.replace(
         found,
         events=log.lines.events,

@@ -201,7 +201,7 @@ def _counters(db: Connection, by_type: dict[str, int], store: Path) -> dict[str,
 
 
 def _bytes_below(folder: Path) -> int:
-    """The size of the files below a folder, without those that vanish meanwhile, as SQLite's do."""
+    """Return the size of the files below a folder, without those that vanish meanwhile, as SQLite's do."""
     total = 0
     for parent, _, files in os.walk(folder):
         for name in files:

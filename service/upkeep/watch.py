@@ -191,7 +191,7 @@ class _Watched:
         self.due = 0.0
 
     def look(self, store: Path, readers: Readers) -> int:
-        """Its present state."""
+        """Return its present state."""
         started = time.monotonic()
         self.folders = {self.root}
         state = _GONE
@@ -231,7 +231,7 @@ class Folders(Worker):
                 self._hear(hints.wait(sorted(folders), self._pause()))
 
     def _pause(self) -> float:
-        """Seconds until the next source is due, or may have been registered."""
+        """Return seconds until the next source is due, or may have been registered."""
         next_due = min((each.due for each in self._watched.values()), default=float("inf"))
         return max(0.0, min(SWEEP_SECONDS, next_due - time.monotonic()))
 
@@ -252,7 +252,7 @@ class Folders(Worker):
         return False
 
     def _refreshed_here(self) -> list[Registered]:
-        """The sources that this copy of the store refreshes; other sources are reported once."""
+        """Return the sources that this copy of the store refreshes; other sources are reported once."""
         registered = queries.registered(self._read_model.projector.live())
         others = [each for each in registered if self._documents.is_of_another_copy(each)]
         notes = [left_to_another_copy(each.source_id, each.writer) for each in others]
@@ -263,7 +263,7 @@ class Folders(Worker):
         return [each for each in registered if each not in others]
 
     def _new_links(self, reports: Iterable[IndexingReport]) -> list[str]:
-        """What is told of links that were none when their source was read last."""
+        """Return what is told of links that were none when their source was read last."""
         before, now = self._links, {each.source_id: links_of(each) for each in reports}
         self._links = before | now
         return [note for name, notes in now.items() for note in notes if note not in before.get(name, ())]
@@ -302,18 +302,18 @@ class Folders(Worker):
 
 
 def links_of(report: IndexingReport) -> list[str]:
-    """What is told of the links in a folder of notes."""
+    """Return what is told of the links in a folder of notes."""
     told = (each for each in report.skipped if each.reason == "link" and each.detail is not None)
     return [f"{report.source_id}/{each.file}: {each.detail}" for each in told]
 
 
 def problems_of(reports: Iterable[IndexingReport]) -> list[str]:
-    """Why sources were not refreshed, for people."""
+    """Return why sources were not refreshed, for people."""
     return [each.problem for each in reports if each.problem is not None]
 
 
 def _hash_of(root: Root, file: str) -> int:
-    """A number that changes when a file does; the same for all that are gone."""
+    """Return a number that changes when a file does; the same for all that are gone."""
     try:
         return hash((file, file_version(root.status(file))))
     except OSError:

@@ -44,7 +44,7 @@ _MEMORIES = "/api/sessions/{session:path}/memories"
 
 
 def seed_routes(stores: OpenStores) -> list[Route]:
-    """The routes, for an application."""
+    """Return the routes, for an application."""
     one = f"{_MEMORIES}/{{memory}}"
     return [
         *(
@@ -110,7 +110,7 @@ def application(
     version: str,
     mcp: Any = None,  # noqa: ANN401
 ) -> Callable[..., Any]:
-    """The application of a server.
+    """Return the application of a server.
 
     root, exports: the folders below which operations may read, and write, files; None for none.
     mcp: an `McpApplication`.

@@ -35,7 +35,7 @@ class Refused(Exception):
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
     def answer(self) -> Response:
-        """The answer."""
+        """Return the answer."""
         return answer_of(self.problem, self.status, **self.headers)
 
 
@@ -51,7 +51,7 @@ class Budget:
 
     @asynccontextmanager
     async def of(self, call: Call) -> AsyncIterator[None]:
-        """A context in which the body of a request is held."""
+        """Return a context in which the body of a request is held."""
         given = call.headers.get("content-length", "")
         most = EVENTS if call.url.path.endswith("/append") else _BODY
         # What comes in chunks may be as long as a body may be.
@@ -77,7 +77,7 @@ _IN_FLIGHT = Budget(EVENTS + _BODY)
 
 
 def answering(endpoint: Callable[[Call], Awaitable[Response]]) -> Callable[[Call], Awaitable[Response]]:
-    """An endpoint that answers refused and failed requests, too."""
+    """Return an endpoint that answers refused and failed requests, too."""
 
     async def answer(call: Call) -> Response:
         try:
@@ -95,12 +95,12 @@ def answering(endpoint: Callable[[Call], Awaitable[Response]]) -> Callable[[Call
 
 
 def answer_of(problem: Problem, status: int, **headers: str) -> Response:
-    """The answer that tells a problem."""
+    """Return the answer that tells a problem."""
     return Response(msgspec.json.encode(ProblemAnswer(problem)), status, headers, media_type=JSON)
 
 
 async def object_of(call: Call) -> dict[str, Any]:
-    """The fields in a body. Raises Refused if it is no object of JSON."""
+    """Return the fields in a body. Raises Refused if it is no object of JSON."""
     given = decoded(await body_of(call, _BODY, (JSON,)) or b"{}")
     if not isinstance(given, dict):
         raise Refused(422, "bad_request", "the body is no object", "send the fields of the request")
@@ -108,7 +108,7 @@ async def object_of(call: Call) -> dict[str, Any]:
 
 
 def decoded(data: bytes) -> Any:  # noqa: ANN401
-    """The value of a JSON text. Raises Refused if it is none."""
+    """Return the value of a JSON text. Raises Refused if it is none."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -116,7 +116,9 @@ def decoded(data: bytes) -> Any:  # noqa: ANN401
 
 
 async def body_of(call: Call, most: int, types: tuple[str, ...]) -> bytes:
-    """The bytes of a body. Raises Refused: it is of another type, longer than `most`, or comes too late."""
+    """Return the bytes of a body. Raises Refused: it is of another type, longer than `most`, or comes too
+    late.
+    """
     if (given := call.headers.get("content-length", "")).isdecimal() and int(given) > most:
         raise _too_large(most)
     data = bytearray()
@@ -138,7 +140,7 @@ def _too_large(most: int) -> Refused:
 
 
 def type_of(call: Call) -> str:
-    """The media type of a body."""
+    """Return the media type of a body."""
     return call.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 

@@ -49,6 +49,6 @@ class McpApplication:
 
     @asynccontextmanager
     async def running(self, _: object) -> AsyncIterator[None]:
-        """The context in which it answers."""
+        """Return the context in which it answers."""
         async with self._sessions.run():
             yield

@@ -53,11 +53,11 @@ class Runs(Protocol):
     """Calls a function with the store of a request, in the thread of the caller."""
 
     def __call__(self, ctx: Context, call: Callable[[Any], T], /) -> T:
-        """What it returns."""
+        """Return what it returns."""
 
 
 def mcp_server(run: Runs, version: str) -> Server[Any]:
-    """The server of stores. run: gives the store of each request."""
+    """Return the server of stores. run: gives the store of each request."""
     tools = {name.partition(".")[2]: _Tool(name, each) for name, each in tool_operations().items()}
 
     async def list_tools(_: Context, __: object) -> types.ListToolsResult:
@@ -149,7 +149,7 @@ class _Tool:
 
 
 def _of_uri(uri: str) -> tuple[str, dict[str, str]]:
-    """The operation that reads a resource, and the fields of its request.
+    """Return the operation that reads a resource, and the fields of its request.
 
     Raises:
         MCPError: there is no such resource.
@@ -173,7 +173,7 @@ def _failed(error: MemlogError) -> types.CallToolResult:
 
 
 def _text_of(error: MemlogError) -> str:
-    """An error as a model reads it: its hint names tools."""
+    """Return an error as a model reads it: its hint names tools."""
     if error.code == "store_not_found":
         return f"{error.code}: {error.message}. Hint: nothing is remembered yet; memory_save makes the store"
     problem = problem_of(error, lambda name: f"the tool {_TOOL_OF.get(name, 'memory_search')}")
@@ -212,7 +212,7 @@ class OneStore:
         self._store: Store | None = None
 
     def run(self, _: object, call: Callable[[Any], T]) -> T:
-        """What `call` returns for the store."""
+        """Return what `call` returns for the store."""
         # Looked up for each call: another program may have the port of a server that ended.
         remote = self._connect()
         if remote is not None:

@@ -62,33 +62,33 @@ class ForeignData(Protocol):
     project: str | None
 
     def files(self, *patterns: str) -> list[Path]:
-        """The files that match."""
+        """Return the files that match."""
 
     def name(self, path: Path) -> str:
-        """The name of a file for people."""
+        """Return the name of a file for people."""
 
     def text(self, path: Path) -> str | Unreadable:
-        """The text of a file."""
+        """Return the text of a file."""
 
     def notes(self, path: Path) -> str | Unreadable:
-        """The text of a Markdown file without its front matter."""
+        """Return the text of a Markdown file without its front matter."""
 
     def is_of_user(self, headings: Sequence[tuple[int, str]], key: str, value: str) -> bool:
         """Whether a value below headings is one of the user."""
 
     def document(self, path: Path) -> Any:  # noqa: ANN401 - whatever it holds
-        """The JSON of a file, or an `Unreadable`."""
+        """Return the JSON of a file, or an `Unreadable`."""
 
     def rows(
         self, path: Path, table: str, known: Collection[str], *, is_optional: bool = False
     ) -> Iterator[dict[str, Any] | Unreadable]:
-        """The rows of a table of SQLite."""
+        """Return the rows of a table of SQLite."""
 
     def changed(self, path: Path) -> str:
-        """When a file was changed last."""
+        """Return when a file was changed last."""
 
     def time(self, value: object) -> str | None:
-        """A time as another program wrote it."""
+        """Return a time as another program wrote it."""
 
 
 Record = Used | Skipped | Unreadable
@@ -120,7 +120,9 @@ def records(
     is_optional: bool = False,
     is_wanted: Callable[[dict[str, Any]], bool] = lambda _: True,
 ) -> Iterator[Record]:
-    """The record of each row that is wanted of a table. One that `make` cannot read becomes `Unreadable`."""
+    """Yield the record of each row that is wanted of a table. One that `make` cannot read becomes
+    `Unreadable`.
+    """
     for row in data.rows(path, table, columns, is_optional=is_optional):
         if isinstance(row, Unreadable):
             yield row
@@ -151,7 +153,7 @@ def accessed(
 
 
 def formats() -> list[str]:
-    """The names of the formats: memory-folder."""
+    """Return the names of the formats: memory-folder."""
     modules = (path.stem for path in Path(__file__).parent.glob("*.py"))
     return sorted(name.replace("_", "-") for name in modules if name != "__init__")
 
@@ -168,7 +170,7 @@ def _formats() -> frozenset[str]:
 
 
 def known_format(name: str) -> str:
-    """`name` itself.
+    """Return `name` itself.
 
     Raises:
         BadInput: there is no such format.
@@ -179,12 +181,12 @@ def known_format(name: str) -> str:
 
 
 def about(name: str) -> str:
-    """What a format is, in a sentence."""
+    """Return what a format is, in a sentence."""
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
     return str(module.__doc__).partition("\n\n")[0].strip()
 
 
 def importer(name: str) -> Importer:
-    """What reads a format of `formats`."""
+    """Return what reads a format of `formats`."""
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
     return Importer(module.read, getattr(module, "SOURCES", ()), getattr(module, "projects", None))

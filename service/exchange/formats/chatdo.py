@@ -30,8 +30,8 @@ _WITHOUT = "default"
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """The facts of `tracking.sqlite`, the messages of each `index.sqlite`. Its sources are folders of another
-    machine, whose files are indexed anew: they are counted as structure."""
+    """Yield the facts of `tracking.sqlite`, the messages of each `index.sqlite`. Its sources are folders of
+    another machine, whose files are indexed anew: they are counted as structure."""
     for path in source.files(*_FILES):
         is_wanted = partial(_is_wanted, source.project, path)
         if path.name != "index.sqlite":
@@ -53,7 +53,7 @@ def projects(source: ForeignData) -> Iterator[str]:
 
 
 def _project(path: Path, row: Row) -> str:
-    """The project of a row. A database of one project alone is in a folder that names it."""
+    """Return the project of a row. A database of one project alone is in a folder that names it."""
     folder = path.parent.name
     of_folder = folder.removeprefix(_OF_PROJECT) if folder.startswith(_OF_PROJECT) else ""
     return str(row["project_id"] or of_folder or _WITHOUT)

@@ -11,7 +11,7 @@ _SECTIONS: dict[str, Literal["user", "agent"]] = {"user": "user", "agent": "agen
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """The values of `core_memory.json`, by section and key."""
+    """Yield the values of `core_memory.json`, by section and key."""
     for path in source.files("core_memory.json"):
         document = source.document(path)
         if isinstance(document, Unreadable):

@@ -16,7 +16,7 @@ _SOURCE = "mcp-memory"
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """The entities and relations of `memory.json` or `memory.jsonl`, a line each."""
+    """Yield the entities and relations of `memory.json` or `memory.jsonl`, a line each."""
     for path in source.files(*SOURCES):
         text = source.text(path)
         if isinstance(text, Unreadable):

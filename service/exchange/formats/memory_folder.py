@@ -20,7 +20,7 @@ _END = "# "
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """Each item, with what is below it, and each paragraph is a memory, with its heading as topic;
+    """Yield each item, with what is below it, and each paragraph is a memory, with its heading as topic;
     `key: value` below a heading about the user is core memory. In `2026-02-24.md` it is a daily event.
     """
     for path in source.files("**/*.md"):
@@ -64,8 +64,8 @@ def _memories(source: ForeignData, text: str, file: str, ts: str) -> Iterator[Re
 
 
 def _blocks(text: str) -> Iterator[tuple[list[tuple[int, str]], str]]:
-    """Each item with what is indented below it, and each paragraph; with the headings above it by level, the
-    nearest last. Fenced code stays unchanged, and belongs to the lines directly above it."""
+    """Yield each item with what is indented below it, and each paragraph; with the headings above it by
+    level, the nearest last. Fenced code stays unchanged, and belongs to the lines directly above it."""
     headings: list[tuple[int, str]] = []
     fence, is_item = "", False
     block: list[str] = []

@@ -17,7 +17,7 @@ SOURCES = ("**/index.db",)
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """The table `memories`, each row with its file: below the folder of the database."""
+    """Yield the table `memories`, each row with its file: below the folder of the database."""
     for path in source.files(*SOURCES):
         yield from records(source, path, "memories", _COLUMNS, partial(_memory, path.parent))
 
@@ -52,7 +52,7 @@ def _memory(folder: Path, source: ForeignData, row: dict[str, Any]) -> Record:
 
 
 def _content(source: ForeignData, folder: Path, row: dict[str, Any]) -> str | Unreadable:
-    """The text of a memory's file, which is below the folder of the database.
+    """Return the text of a memory's file, which is below the folder of the database.
 
     Its path is relative to a folder above that one: `data/memory/context/a1.md`. The whole may have moved
     since, so that the path is known by its end.

@@ -85,7 +85,7 @@ def report_of(
     answer: ModelAnswer,
     completions: list[Completion],
 ) -> ExtractionReport:
-    """A new report, with the number of messages and the tokens of the request."""
+    """Return a new report, with the number of messages and the tokens of the request."""
     return ExtractionReport(
         chat=chat,
         date=date,
@@ -178,7 +178,7 @@ class Extractor:
         return self._decide(partial(self._sendable, chat=chat))
 
     def _sendable(self, db: Connection, chat: Chat | None) -> list[Buffer]:
-        """The buffers, with the messages that may be sent."""
+        """Return the buffers, with the messages that may be sent."""
         found = list(buffers(db, chat))
         for buffer in found:
             channel = Chat.of(buffer.chat).channel
@@ -302,7 +302,7 @@ class Extractor:
         return is_of_before or is_quiet or self._size(waiting) >= self._rules.tokens
 
     def _parts(self, messages: list[BufferedMessage]) -> Iterator[list[BufferedMessage]]:
-        """The messages of each request: within the tokens, and of one day, as its summary is."""
+        """Yield the messages of each request: within the tokens, and of one day, as its summary is."""
         for _, of_day in groupby(messages, key=lambda message: self._day(message.ts)):
             part: list[BufferedMessage] = []
             room = self._rules.tokens - FRAME
@@ -318,7 +318,7 @@ class Extractor:
     def _distil(
         self, chat: str, messages: list[BufferedMessage], mode: str | None
     ) -> ExtractionReport | None:
-        """What became of messages; None if some were forgotten or distilled meanwhile."""
+        """Return what became of messages; None if some were forgotten or distilled meanwhile."""
         used, of = prompt(EXTRACT), Chat.of(chat)
         answer, completions = self._answered(self._system(mode), *self._shown(of, messages))
         ids = [message.id for message in messages]
@@ -361,7 +361,7 @@ class Extractor:
         return report
 
     def _answered(self, system: str, *asked: str) -> tuple[ModelAnswer, list[Completion]]:
-        """The usable parts of the answers to all questions."""
+        """Return the usable parts of the answers to all questions."""
         completions: list[Completion] = []
         whole = ModelAnswer([])
         for user in asked:
@@ -375,8 +375,8 @@ class Extractor:
         return whole, completions
 
     def _shown(self, chat: Chat, messages: list[BufferedMessage]) -> list[str]:
-        """The messages as the model is given them: as data, without keys. A message that is longer than a
-        request may be is given in parts."""
+        """Return the messages as the model is given them: as data, without keys. A message that is longer
+        than a request may be is given in parts."""
         contents = self._decide(lambda db: masked_messages(db, chat, messages))
         entries = (self._entry(each, content) for each, content in zip(messages, contents, strict=True))
         return [*map(_encoded, packed(entries, "content", self._rules.tokens))]
@@ -389,7 +389,7 @@ class Extractor:
         return text if mode is None else f"{text}\nThe conversation is of the mode: {mode}\n"
 
     def _day(self, ts: str) -> str:
-        """The day of a time, where the user is."""
+        """Return the day of a time, where the user is."""
         return str(timestamps.in_zone(ts, self._zone).date())
 
     def _entry(self, message: BufferedMessage, content: str) -> dict[str, Any]:
@@ -409,7 +409,7 @@ class Extractor:
         origin: Extraction,
         report: ExtractionReport,
     ) -> list[MemorySaved | MemoryUpdated]:
-        """The events of an answer. ts: when that happened which it is about: the latest holds."""
+        """Return the events of an answer. ts: when that happened which it is about: the latest holds."""
         before = 0 if chat is None else count_of_session(db, Chat.of(chat), SOURCE, ts)
         room = max(0, self._rules.max_per_session - before)
         events: list[MemorySaved | MemoryUpdated] = []
@@ -465,7 +465,9 @@ class Extractor:
 
 
 def _chat_of(event: DailyEvent) -> str | None:
-    """The chat that a daily event is of; one with a channel and a sender is no business of others, either."""
+    """Return the chat that a daily event is of; one with a channel and a sender is no business of others,
+    either.
+    """
     told_by = f"{event.channel}:{event.sender_id}" if event.channel and event.sender_id else None
     return event.chat or told_by
 

@@ -101,7 +101,7 @@ def _kind_of(words: Iterable[str]) -> str:
 
 
 def _language_of(text: str) -> _Joining:
-    """The language of a text; one without words where memlog does not know them."""
+    """Return the language of a text; one without words where memlog does not know them."""
     name = (Text(text).language or _probable(text)) if len(text) <= LONGEST else None
     if name is None:
         return _Joining()
@@ -118,7 +118,9 @@ def _language_of(text: str) -> _Joining:
 
 
 def _probable(text: str) -> str | None:
-    """The language of a text that is too short for certainty; English if the dictionary has all its words."""
+    """Return the language of a text that is too short for certainty; English if the dictionary has all its
+    words.
+    """
     found = stemming.language_of(text)
     if found not in understood() or not is_certain(text.lower(), found):
         return None
@@ -127,7 +129,8 @@ def _probable(text: str) -> str | None:
 
 
 def _words(text: str, language: _Joining) -> list[str]:
-    """The words and marks of a text: a word with all that sticks to it, and one mark between two words.
+    """Return the words and marks of a text: a word with all that sticks to it, and one mark between two
+    words.
 
     A word that begins a sentence is in lower case, unless it has capitals in it.
     """
@@ -158,7 +161,7 @@ def _pieces(text: str, *, is_cut: bool) -> Iterator[str]:
 
 
 def _parts(text: Sequence[str], told: Sequence[list[str]], language: _Joining) -> list[list[str]]:
-    """The sources of which a text is put together; none where it is not."""
+    """Return the sources of which a text is put together; none where it is not."""
     found: list[list[str]] = []
     at = 0
     while at < len(text):
@@ -188,7 +191,7 @@ def _ends(text: Sequence[str], at: int) -> bool:
 
 
 def _joined(sentence: Sequence[str], told: Sequence[list[str]], language: _Joining) -> list[list[str]]:
-    """The sources that a sentence joins, with one beginning or each with its own."""
+    """Return the sources that a sentence joins, with one beginning or each with its own."""
     if not language.keeps_apart(sentence):
         return []
     single = [each for each in told if _END not in each and _QUESTION not in each]

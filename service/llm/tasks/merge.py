@@ -89,7 +89,7 @@ def shown_memory(number: int, memory: Memory, text: str) -> dict[str, Any]:
 
 
 def read_groups(text: str) -> Listed[MergeGroup] | None:
-    """What is usable of an answer; None where it has no such JSON."""
+    """Return what is usable of an answer; None where it has no such JSON."""
     return listed(text, member="groups", kind=MergeGroup)
 
 
@@ -153,7 +153,7 @@ def _made(
     *,
     has_room: bool,
 ) -> tuple[list[Made], MergeDecision] | str:
-    """The events that a group gives, and the decision; or why it is refused."""
+    """Return the events that a group gives, and the decision; or why it is refused."""
     origin = replace(origin, memory_ids=[memory.memory_id for memory in members])
     content = usable_text(group.content)
     if content is not None and kinds_in(content):  # the model was given none, and may make one up
@@ -194,7 +194,9 @@ def _standing(
     origin: Extraction,
     own: Container[str],
 ) -> tuple[str | None, list[Made]]:
-    """The memory that stands for all, with what makes it; None where one that somebody saved would change."""
+    """Return the memory that stands for all, with what makes it; None where one that somebody saved would
+    change.
+    """
     said = [memory for memory in members if memory.memory_id in own]
     if relation == "contradiction":
         if content is None or any(memory is not members[-1] for memory in said):
@@ -217,7 +219,7 @@ def _standing(
 
 
 def _naming(members: list[Memory], content: str) -> str | None:
-    """The id of the memory that has this text."""
+    """Return the id of the memory that has this text."""
     said = folded(with_quantities(content))
     same = (memory.memory_id for memory in members if folded(with_quantities(memory.content)) == said)
     return next(same, None)
@@ -235,7 +237,7 @@ def _merged(
     chat: str | None,
     origin: Extraction,
 ) -> MemorySaved:
-    """A memory in the place of `members`. ts: of the newest one, which it replaces; None for now."""
+    """Return a memory in the place of `members`. ts: of the newest one, which it replaces; None for now."""
     weightiest = max(members, key=lambda memory: memory.importance)
     return MemorySaved(
         id=name,
@@ -254,15 +256,15 @@ def _merged(
 
 
 def tags_of(members: Sequence[Memory]) -> list[str]:
-    """The tags of all."""
+    """Return the tags of all."""
     return [*dict.fromkeys(tag for memory in members for tag in memory.tags)]
 
 
 def decision_of(
     relation: Relation, members: Sequence[Memory], kept: str | None, proposal: str | None = None
 ) -> MergeDecision:
-    """The decision about some memories. kept: the one that stands for all; None: a person is to decide.
-    proposal: of the memory with the text that the model proposes.
+    """Return the decision about some memories. kept: the one that stands for all; None: a person is to
+    decide. proposal: of the memory with the text that the model proposes.
     """
     ids = [memory.memory_id for memory in members]
     return MergeDecision(relation, ids, [memory.event_id for memory in members], kept, proposal)
@@ -408,8 +410,8 @@ class Merger:
         return self._sizes[memory.event_id]
 
     def _batch(self, waiting: list[Memory]) -> list[Memory]:
-        """The first memories, with room in the request for those that are compared with them. One that leaves
-        no such room is compared with none."""
+        """Return the first memories, with room in the request for those that are compared with them. One that
+        leaves no such room is compared with none."""
         room = self._room // 2
         batch: list[Memory] = []
         for memory in waiting:
@@ -422,7 +424,7 @@ class Merger:
         return batch
 
     def _shown(self, batch: list[Memory], found: list[Memory]) -> list[Memory]:
-        """`batch` and the memories that are compared with it, the oldest first."""
+        """Return `batch` and the memories that are compared with it, the oldest first."""
         room = self._room - sum(self._size(memory) for memory in batch)
         chosen = {memory.memory_id for memory in batch}
         others = [memory for memory in found if memory.memory_id not in chosen]

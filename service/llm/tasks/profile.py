@@ -182,8 +182,8 @@ class Profile:
         return _ProfileState(shown, values, known, stale, self._kept(db, values))
 
     def _chosen(self, db: Connection, group: ChatGroup, values: dict[str, CoreValueSource]) -> list[Memory]:
-        """The most relevant memories that fit into a request, those that changed last at the end; none of a
-        conflict that waits for a person."""
+        """Return the most relevant memories that fit into a request, those that changed last at the end; none
+        of a conflict that waits for a person."""
         room = self._room - size_of(
             {"profile": {key: each.value for key, each in values.items()}, "memories": []}
         )
@@ -231,7 +231,7 @@ class Profile:
         stale: set[str],
         origin: Extraction,
     ) -> tuple[list[_Change], int]:
-        """The values to set and to remove, and how many entries are refused."""
+        """Return the values to set and to remove, and how many entries are refused."""
         # Read now: a person may have set one while the model worked.
         values, rejected = self._engine.decide(
             lambda db: (
