@@ -116,7 +116,7 @@ _READ = 200
 LEAST_WORDS = 4
 """Words that make a text worth a look; three Chinese characters count as two words."""
 
-_LEAST_ASKED = 2
+_LEAST_REQUESTED = 2
 """Words that a question mark makes a question; `really?` is a reaction."""
 
 _BEHIND_AN_OPENING = 6
@@ -170,7 +170,7 @@ def should_retrieve(text: str) -> Gate:
     if memory := _first(clause.memory for clause in left):
         return Gate(retrieve=True, reason="memory", words=memory)
     asks = _first(clause.asks for clause in left)
-    if asks or ("?" in text and weight >= _LEAST_ASKED * _WEIGHT):
+    if asks or ("?" in text and weight >= _LEAST_REQUESTED * _WEIGHT):
         return Gate(retrieve=True, reason="question", words=asks)
     if weight >= LEAST_WORDS * _WEIGHT:
         return Gate(retrieve=True, reason="prose")

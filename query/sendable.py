@@ -22,7 +22,7 @@ from memlog.query.search.hits import Hit, document_text
 _BY_ID = "channel = ? AND chat_id = ? AND id = ?"
 
 
-class _SaidMessage(Protocol):
+class _SourceMessage(Protocol):
     @property
     def id(self) -> str: ...
     @property
@@ -33,7 +33,7 @@ class _SaidMessage(Protocol):
     def content(self) -> str: ...
 
 
-def masked_messages(db: Connection, chat: Chat, messages: Sequence[_SaidMessage]) -> list[str]:
+def masked_messages(db: Connection, chat: Chat, messages: Sequence[_SourceMessage]) -> list[str]:
     """Return the contents of messages in a row, without keys, also those that go on beside them."""
     before, _ = beside(db, _BY_ID, [*chat, messages[0].id])
     _, behind = beside(db, _BY_ID, [*chat, messages[-1].id])

@@ -74,12 +74,14 @@ def answer(
     check_names("memlog", [name], known)
     group, _, method = name.rpartition(".")
     target = getattr(owner, group) if group and not isinstance(owner, Projects) else owner
-    request: type[Request] = known[name].request
-    of_paths = [each.name for each in fields_of(request) if each.reads and each.reads.form == "path"]
-    asked = request.of(given)
+    kind: type[Request] = known[name].request
+    of_paths = [each.name for each in fields_of(kind) if each.reads and each.reads.form == "path"]
+    request = kind.of(given)
     with reading_below(exports if known[name].writes_paths else root):
-        below = {field: _readable(getattr(asked, field)) for field in of_paths}
-        return required(getattr(target, method), msgspec.structs.replace(asked, **below) if below else asked)
+        below = {field: _readable(getattr(request, field)) for field in of_paths}
+        return required(
+            getattr(target, method), msgspec.structs.replace(request, **below) if below else request
+        )
 
 
 def _readable(given: Any) -> Any:  # noqa: ANN401 - a path, several, or None

@@ -155,23 +155,23 @@ class Projects:
         return sorted(filter(None, found + left), key=lambda project: (project.name, project.folder))
 
     @operation(GetProject, effect="read", missing="project_not_found")
-    def get(self, asked: GetProject) -> Project | None:
+    def get(self, request: GetProject) -> Project | None:
         """Return None if the project has no store."""
-        path = self.path(asked.name)
+        path = self.path(request.name)
         with _naming(path):
-            return _project(path, asked.name) if _is_store(path) else None
+            return _project(path, request.name) if _is_store(path) else None
 
     @operation(RemoveProject, effect="erase")
-    def remove(self, asked: RemoveProject) -> ProjectRemoval:
-        name, path = asked.name, self.path(asked.name)
+    def remove(self, request: RemoveProject) -> ProjectRemoval:
+        name, path = request.name, self.path(request.name)
         with _naming(path):
             left = [*self._left()]
             is_standing = self._is_standing(path, name, left)
             found = _survey(path, name) if is_standing else ProjectRemoval(name=name, folder=shown(path))
-            if asked.dry_run:
+            if request.dry_run:
                 return found
             if is_standing:
-                left.append((self._put_aside(path, asked.lock_timeout), name))
+                left.append((self._put_aside(path, request.lock_timeout), name))
             for folder, _ in left:
                 _delete(folder)
         found.finished = [other for _, other in left[: len(left) - is_standing]]

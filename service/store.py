@@ -207,8 +207,8 @@ class Store:
         self._engine.close()
 
     @operation(AppendEvents, effect="append")
-    def append(self, asked: AppendEvents) -> list[Position]:
-        return self._engine.append(asked.events)  # type: ignore[arg-type] # `AppendEvents` makes a list
+    def append(self, request: AppendEvents) -> list[Position]:
+        return self._engine.append(request.events)  # type: ignore[arg-type] # `AppendEvents` makes a list
 
     def append_lines(
         self, lines: Sequence[tuple[int, bytes | None]]
@@ -230,37 +230,37 @@ class Store:
         return self._engine.exists
 
     @operation(Search, effect="read")
-    def search(self, asked: Search) -> "SearchResult":
+    def search(self, request: Search) -> "SearchResult":
         from memlog.service.retrieval.search import search_store
 
         started = time.perf_counter()
-        result = search_store(self._engine.reads, asked)
+        result = search_store(self._engine.reads, request)
         result.took_ms = round((time.perf_counter() - started) * 1000, 3)
         return result
 
     @operation(BuildContext, effect="append")
-    def context(self, asked: BuildContext) -> "Context":
+    def context(self, request: BuildContext) -> "Context":
         from memlog.service.retrieval.search import context
 
         rules = self._engine.job_rules
-        if asked.timezone is None and rules is not None:
-            asked = replace(asked, timezone=rules.timezone)
-        return context(self._engine.reads, self._engine.hurried_log, asked)
+        if request.timezone is None and rules is not None:
+            request = replace(request, timezone=rules.timezone)
+        return context(self._engine.reads, self._engine.nonblocking_log, request)
 
     @operation(AnswerOrContext, effect="append")
-    def pre_route(self, asked: AnswerOrContext) -> "PreRoute":
+    def pre_route(self, request: AnswerOrContext) -> "PreRoute":
         from memlog.service.retrieval.search import pre_route
 
-        return pre_route(self.facts.ask, self.context, asked)
+        return pre_route(self.facts.ask, self.context, request)
 
     @operation(GetEvent, effect="read", missing="event_not_found")
-    def get(self, asked: GetEvent) -> "StoredEvent | None":
+    def get(self, request: GetEvent) -> "StoredEvent | None":
         """Return None if nothing has this id."""
         from memlog.query import provenance
 
         return self._engine.read(
             lambda db: provenance.stored(
-                db, self._engine.log_path, asked.id, asked.stream, neighbours=asked.around
+                db, self._engine.log_path, request.id, request.stream, neighbours=request.around
             )
         )
 

@@ -26,17 +26,17 @@ from memlog.service.retrieval.requests import BuildContext
     opens_store=False,
 )
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json: one JSON document.")
-def context(ctx: click.Context, asked: BuildContext, *, as_json: bool) -> None:
+def context(ctx: click.Context, request: BuildContext, *, as_json: bool) -> None:
     form = ctx.get_parameter_source("form")
-    if as_json and asked.form != "json" and form is click.core.ParameterSource.COMMANDLINE:
-        raise click.UsageError(f"json and {asked.form}: the output can have one format only")
+    if as_json and request.form != "json" and form is click.core.ParameterSource.COMMANDLINE:
+        raise click.UsageError(f"json and {request.form}: the output can have one format only")
     with open_store(ctx) as store:
-        given = store.context(replace(asked, form="json") if as_json else asked)
+        given = store.context(replace(request, form="json") if as_json else request)
     STORED.acknowledged()  # nobody waits to hear that the access was recorded
     click.echo(given.text.encode(), nl=False)
     for said in _notes(given):
         note(said)
-    if asked.explain:
+    if request.explain:
         _explain(given)
 
 

@@ -12,7 +12,7 @@ from memlog.cli.output.turns import lines_around, set_in, turn
 from memlog.service.memory.conversation_requests import ListSessions, ListSummaries, ReadSession, ReadWindow
 from memlog.service.retrieval.requests import GetEvent
 
-_NOTHING_SAID = "nothing said yet in this session"
+_NOTHING_TOLD = "nothing said yet in this session"
 
 
 @click.group(cls=Group)
@@ -31,14 +31,14 @@ class _Conversation(TextAnswer, frozen=True):
 @request_command(
     ReadSession, group=session, arguments=["chat"], adds="On a terminal control characters are escaped."
 )
-def content(store: Store, asked: ReadSession) -> TextAnswer:
-    found = store.conversations.session_content(asked)
-    text, notes = ([found.content], []) if found.messages else ([], [_NOTHING_SAID])
+def content(store: Store, request: ReadSession) -> TextAnswer:
+    found = store.conversations.session_content(request)
+    text, notes = ([found.content], []) if found.messages else ([], [_NOTHING_TOLD])
     return _Conversation(found, text=text, notes=notes)
 
 
 @request_command(ListSessions)
-def sessions(store: Store, asked: ListSessions) -> Answer:
+def sessions(store: Store, request: ListSessions) -> Answer:
     columns: Columns = {
         "chat": "chat",
         "began": lambda session: minute(session.created_at),
@@ -46,15 +46,15 @@ def sessions(store: Store, asked: ListSessions) -> Answer:
         "model": "model",
         "first message": "session_start",
     }
-    return list_answer("sessions", store.conversations.sessions(asked), columns, if_empty="no session yet")
+    return list_answer("sessions", store.conversations.sessions(request), columns, if_empty="no session yet")
 
 
 @request_command(GetEvent, arguments=["id"])
-def show(store: Store, asked: GetEvent) -> Answer:
+def show(store: Store, request: GetEvent) -> Answer:
     # Imported here: a window, which is read often, misses nothing.
     from memlog.service.engine.operation import required
 
-    found = required(store.get, asked)
+    found = required(store.get, request)
     position = f"{found.position} (byte {found.position.offset})"
     members = {"id": found.id, "type": found.type, "ts": found.ts, "at": found.at}
     members |= {"position": position, "raw": found.raw}
@@ -63,13 +63,13 @@ def show(store: Store, asked: GetEvent) -> Answer:
         document=found,
         table=named_values(members | ({"around": "\n".join(around)} if around else {})),
         text=[dim(printable(position)), printable(found.raw), *around],
-        notes=[f"{found.type}: only a message has neighbours"] if asked.around and not around else [],
+        notes=[f"{found.type}: only a message has neighbours"] if request.around and not around else [],
     )
 
 
 @request_command(ListSummaries)
-def summaries(store: Store, asked: ListSummaries) -> Answer:
-    found = store.conversations.summaries(asked)
+def summaries(store: Store, request: ListSummaries) -> Answer:
+    found = store.conversations.summaries(request)
     columns: Columns = {
         "time": lambda summary: minute(summary.created_at),
         "chat": "chat",
@@ -98,8 +98,8 @@ def _position(summary: "memlog.Summary") -> str:
 
 
 @request_command(ReadWindow)
-def window(store: Store, asked: ReadWindow) -> Answer:
-    found = store.conversations.window(asked)
+def window(store: Store, request: ReadWindow) -> Answer:
+    found = store.conversations.window(request)
     columns: Columns = {
         "time": lambda message: minute(message.ts),
         "who": "speaker",
@@ -111,5 +111,5 @@ def window(store: Store, asked: ReadWindow) -> Answer:
         found.messages,
         columns,
         text=map(turn, found.messages),
-        notes=[] if found.messages else [_NOTHING_SAID],
+        notes=[] if found.messages else [_NOTHING_TOLD],
     )

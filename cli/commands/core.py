@@ -25,29 +25,29 @@ def core() -> None:
 
 
 @request_command(GetCoreMemory, group=core, arguments=["section", "key"])
-def get(store: Store, asked: GetCoreMemory) -> Answer:
-    found = required(store.core.get, asked)
+def get(store: Store, request: GetCoreMemory) -> Answer:
+    found = required(store.core.get, request)
     if isinstance(found, str):
-        record = {"section": asked.section, "key": asked.key, "value": found}
+        record = {"section": request.section, "key": request.key, "value": found}
         return Answer(record, named_values(record), text=[printable(found)])
-    sections = asdict(found) if asked.section is None else {asked.section: found}
+    sections = asdict(found) if request.section is None else {request.section: found}
     rows = [(section, key, value) for section, values in sections.items() for key, value in values.items()]
     return rows_answer(sections, ("section", "key", "value"), rows, [] if rows else ["nothing is set"])
 
 
 @request_command(SetCoreValue, group=core, arguments=["section", "key", "value"])
-def set_(store: Store, asked: SetCoreValue) -> Done:
-    return Done(store.core.set(asked), f"Set {asked.key} of {asked.section}.")
+def set_(store: Store, request: SetCoreValue) -> Done:
+    return Done(store.core.set(request), f"Set {request.key} of {request.section}.")
 
 
 @request_command(DeleteCoreValue, group=core, arguments=["section", "key"])
-def delete(store: Store, asked: DeleteCoreValue) -> Done:
-    return Done(required(store.core.delete, asked), f"Deleted {asked.key} of {asked.section}.")
+def delete(store: Store, request: DeleteCoreValue) -> Done:
+    return Done(required(store.core.delete, request), f"Deleted {request.key} of {request.section}.")
 
 
 @request_command(ImportCoreMemory, group=core, name="import", arguments=["path"])
-def import_(store: Store, asked: ImportCoreMemory) -> Answer:
-    done = store.core.import_file(asked)
+def import_(store: Store, request: ImportCoreMemory) -> Answer:
+    done = store.core.import_file(request)
     rows = [
         (change, each.section, each.key, each.value)
         for change, values in (("set", done.set), ("deleted", done.deleted), ("kept", done.kept))
@@ -82,21 +82,21 @@ def daily() -> None:
 
 
 @request_command(RecordDailyEvent, group=daily, types={"summary": STDIN})
-def record(store: Store, asked: RecordDailyEvent) -> Done:
-    position = store.daily.record(asked)
+def record(store: Store, request: RecordDailyEvent) -> Done:
+    position = store.daily.record(request)
     return Done(position, f"Recorded the daily event {position.id}.")
 
 
 @request_command(ListDailyEvents, group=daily)
-def list_(store: Store, asked: ListDailyEvents) -> Answer:
-    return list_answer("daily_events", store.daily.list(asked), _COLUMNS)
+def list_(store: Store, request: ListDailyEvents) -> Answer:
+    return list_answer("daily_events", store.daily.list(request), _COLUMNS)
 
 
 @request_command(DistilDays, group=daily)
-def distil(store: Store, asked: DistilDays) -> Answer:
-    return extractions(store.extraction.days(asked))
+def distil(store: Store, request: DistilDays) -> Answer:
+    return extractions(store.extraction.days(request))
 
 
 @request_command(CompressDailyEvents, group=daily, arguments=["ids"])
-def compress(store: Store, asked: CompressDailyEvents) -> Done:
-    return Done(store.daily.compress(asked), f"Marked as distilled: {', '.join(asked.ids)}.")
+def compress(store: Store, request: CompressDailyEvents) -> Done:
+    return Done(store.daily.compress(request), f"Marked as distilled: {', '.join(request.ids)}.")

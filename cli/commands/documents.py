@@ -86,34 +86,34 @@ def docs() -> None:
 
 
 @request_command(AddSources, group=docs, arguments=["paths"], without=["kind"])
-def add(store: Store, asked: AddSources) -> Answer:
-    return _answer_of_reports(store.documents.add_all(asked))
+def add(store: Store, request: AddSources) -> Answer:
+    return _answer_of_reports(store.documents.add_all(request))
 
 
 @request_command(RefreshDocuments, group=docs, arguments=["source"])
-def refresh(store: Store, asked: RefreshDocuments) -> Answer:
-    refreshed = store.documents.refresh(asked)
+def refresh(store: Store, request: RefreshDocuments) -> Answer:
+    refreshed = store.documents.refresh(request)
     code = IO_FAILED if any(each.error for each in refreshed) else 0
     return replace(_answer_of_reports(refreshed), exit_code=code)
 
 
 @request_command(ListDocuments, group=docs, arguments=["source"])
-def list_(store: Store, asked: ListDocuments) -> Answer:
-    if asked.source is None:
+def list_(store: Store, request: ListDocuments) -> Answer:
+    if request.source is None:
         return list_answer("sources", store.documents.list(), _SOURCES)
-    return list_answer("documents", store.documents.list(asked.source), _DOCUMENTS)
+    return list_answer("documents", store.documents.list(request.source), _DOCUMENTS)
 
 
 @request_command(GetDocument, group=docs, arguments=["name"])
-def show(store: Store, asked: GetDocument) -> Answer:
-    found = required(store.documents.get, asked)
+def show(store: Store, request: GetDocument) -> Answer:
+    found = required(store.documents.get, request)
     text = printable(found.content).splitlines() if isinstance(found, DocumentText) else None
     return Answer(found, named_values(asdict(found)), text=text)
 
 
 @request_command(ShowDocumentTree, group=docs, arguments=["source"])
-def tree(store: Store, asked: ShowDocumentTree) -> Answer:
-    folders = store.documents.tree(asked)
+def tree(store: Store, request: ShowDocumentTree) -> Answer:
+    folders = store.documents.tree(request)
     rows = [(path, each.passages, each.bytes) for folder in folders for path, each in _files_in(folder)]
     return Answer(
         document={"sources": folders},
@@ -125,18 +125,18 @@ def tree(store: Store, asked: ShowDocumentTree) -> Answer:
 
 
 @request_command(ShowSourceStatus, group=docs, arguments=["source"])
-def status(store: Store, asked: ShowSourceStatus) -> Answer:
-    return list_answer("sources", store.documents.status(asked), _columns_of(SourceStatus))
+def status(store: Store, request: ShowSourceStatus) -> Answer:
+    return list_answer("sources", store.documents.status(request), _columns_of(SourceStatus))
 
 
 @request_command(ListIndexingJobs, group=docs)
-def jobs(store: Store, asked: ListIndexingJobs) -> Answer:
-    return list_answer("jobs", store.documents.jobs(asked), _columns_of(IndexingJob))
+def jobs(store: Store, request: ListIndexingJobs) -> Answer:
+    return list_answer("jobs", store.documents.jobs(request), _columns_of(IndexingJob))
 
 
 @request_command(RemoveDocuments, group=docs, arguments=["name"])
-def remove(store: Store, asked: RemoveDocuments) -> Done:
-    return Done(required(store.documents.remove, asked), f"Removed {asked.name}.")
+def remove(store: Store, request: RemoveDocuments) -> Done:
+    return Done(required(store.documents.remove, request), f"Removed {request.name}.")
 
 
 @click.group(cls=Group)
@@ -145,18 +145,18 @@ def workspace() -> None:
 
 
 @request_command(AddWorkspace, group=workspace, name="add", arguments=["path"])
-def add_workspace(store: Store, asked: AddWorkspace) -> Answer:
-    return _answer_of_reports([store.workspaces.add(asked)])
+def add_workspace(store: Store, request: AddWorkspace) -> Answer:
+    return _answer_of_reports([store.workspaces.add(request)])
 
 
 @request_command(ListWorkspaces, group=workspace, name="list")
-def list_workspaces(store: Store, asked: ListWorkspaces) -> Answer:
-    return list_answer("workspaces", store.workspaces.list(asked), _SOURCES)
+def list_workspaces(store: Store, request: ListWorkspaces) -> Answer:
+    return list_answer("workspaces", store.workspaces.list(request), _SOURCES)
 
 
 @request_command(RemoveWorkspace, group=workspace, name="remove", arguments=["name"])
-def remove_workspace(store: Store, asked: RemoveWorkspace) -> Done:
-    return Done(required(store.workspaces.remove, asked), f"Removed {asked.name}.")
+def remove_workspace(store: Store, request: RemoveWorkspace) -> Done:
+    return Done(required(store.workspaces.remove, request), f"Removed {request.name}.")
 
 
 def _columns_of(record: type[msgspec.Struct]) -> Columns:

@@ -25,14 +25,14 @@ _PLACES: Columns = {"file": "file", "offset": "offset"}
 
 @request_command(Forget, arguments=["event_id"])
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def forget(store: Store, asked: Forget, *, yes: bool) -> Answer:
+def forget(store: Store, request: Forget, *, yes: bool) -> Answer:
     def agreed(found: "memlog.ForgetReport") -> bool:
         lines = [f"{_position(line)}  {line.id}  {line.words}" for line in found.lines]
         return not lines or agrees(f"Forget {counted(len(lines), 'line')}?", lines)
 
-    done = confirmed(store.erasure.forget, asked, agreed, is_yes=yes)
+    done = confirmed(store.erasure.forget, request, agreed, is_yes=yes)
     # A person who answers no has not requested a dry run.
-    done.dry_run = asked.dry_run
+    done.dry_run = request.dry_run
     return records_answer(done, done.lines, _FORGOTTEN, notes=[*_notes_of_forget(done)])
 
 
@@ -62,7 +62,7 @@ def _notes_of_forget(done: "memlog.ForgetReport") -> Iterator[str]:
     help="Overwrite nothing: search every byte of the store for TEXT, as it is and as JSON may spell it;"
     " - reads it from stdin. Exit 1 where it is found, or a file could not be read.",
 )
-def scrub(store: Store, asked: Scrub, *, yes: bool, prove: str | None) -> Answer:
+def scrub(store: Store, request: Scrub, *, yes: bool, prove: str | None) -> Answer:
     if prove is not None:
         if yes:
             raise click.UsageError("--prove overwrites nothing: there is nothing to say --yes to")
@@ -74,7 +74,7 @@ def scrub(store: Store, asked: Scrub, *, yes: bool, prove: str | None) -> Answer
         what = f"{counted(found.lines, 'line')} in {counted(found.segments, 'segment')}"
         return agrees(f"Overwrite {what} for ever, and build a new read model?")
 
-    done = confirmed(store.erasure.scrub, asked, agreed, is_yes=yes)
+    done = confirmed(store.erasure.scrub, request, agreed, is_yes=yes)
     values = {name: getattr(done, name) for name in ("lines", "bytes", "segments", "generation", "vectors")}
     values["result"] = "done" if done.done else "nothing was done"
     return Answer(done, named_values(values), notes=done.notes)
@@ -94,6 +94,6 @@ def _notes_of_proof(proof: "memlog.Proof") -> Iterator[str]:
 
 
 @request_command(FindSecrets)
-def secrets(store: Store, asked: FindSecrets) -> Answer:
-    found = store.erasure.secrets(asked)
+def secrets(store: Store, request: FindSecrets) -> Answer:
+    found = store.erasure.secrets(request)
     return list_answer("secrets", found, _SECRETS, if_empty="none that memlog knows the shape of")

@@ -46,18 +46,18 @@ class _Account(TextAnswer, frozen=True):
     " of the project of its name.\n\nEnds with 65 where something could not be read or stored; the rest"
     " is in.",
 )
-def import_(store: Store, asked: ImportData) -> _Account:
+def import_(store: Store, request: ImportData) -> _Account:
     ctx = click.get_current_context()
     settings = ctx.ensure_object(Settings)
     project, origin = settings.find("project", of_store=False)
     projects: Sequence[str] = ()
-    if importer(asked.format).projects is not None:
+    if importer(request.format).projects is not None:
         if origin != "default":
-            asked = replace(asked, project=asked.project or project)
+            request = replace(request, project=request.project or project)
         elif not settings.names_store:
-            projects = projects_of(asked) if asked.project is None else [asked.project]
+            projects = projects_of(request) if request.project is None else [request.project]
     if not projects:
-        done = store.exchange.import_from(asked)
+        done = store.exchange.import_from(request)
         return _Account(done, text=[*_told(done)], reports=[done])
     known = Projects(projects_folder())
     reports, nameless = [], []
@@ -68,7 +68,7 @@ def import_(store: Store, asked: ImportData) -> _Account:
             nameless.append(f"left out: {error.message}")
             continue
         with open_store(ctx) as own:
-            reports.append(own.exchange.import_from(replace(asked, project=name)))
+            reports.append(own.exchange.import_from(replace(request, project=name)))
     lines = [line for done in reports for line in (f"project  {printable(str(done.project))}", *_told(done))]
     document = {"projects": reports, "left_out": nameless} if nameless else {"projects": reports}
     return _Account(document, text=lines, notes=nameless, reports=reports, nameless=nameless)
@@ -102,7 +102,7 @@ def export() -> None:
 
 
 @request_command(ExportDatabase, group=export, name="sqlite", arguments=["path"])
-def export_sqlite(store: Store, asked: ExportDatabase) -> Done:
-    done = store.exchange.export_sqlite(asked)
+def export_sqlite(store: Store, request: ExportDatabase) -> Done:
+    done = store.exchange.export_sqlite(request)
     rows = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in done.tables.items())
     return Done(done, f"Wrote {rows} to {done.path}.")

@@ -34,17 +34,17 @@ PLAN: Columns = {name: EXTRACTIONS[name] for name in ("chat", "messages", "reque
 
 
 @request_command(DistilMessages, names={"unbounded": "--yes"})
-def extract(store: Store, asked: DistilMessages) -> Answer:
-    yes = asked.unbounded
+def extract(store: Store, request: DistilMessages) -> Answer:
+    yes = request.unbounded
     is_first = sys.stdin is not None and sys.stdin.isatty() and store.jobs.list()[0].last is None
-    if asked.dry_run or (is_first and not yes):
-        plan = [each for each in store.extraction.run(replace(asked, dry_run=True)) if not each.set_aside]
+    if request.dry_run or (is_first and not yes):
+        plan = [each for each in store.extraction.run(replace(request, dry_run=True)) if not each.set_aside]
         is_history = sum(each.requests for each in plan) > 1
-        if asked.dry_run or (is_history and not agrees(f"Send {_sum_of(plan)}?")):
-            note(_sum_of(plan) if asked.dry_run else "nothing was sent")
+        if request.dry_run or (is_history and not agrees(f"Send {_sum_of(plan)}?")):
+            note(_sum_of(plan) if request.dry_run else "nothing was sent")
             return list_answer("extractions", plan, PLAN, if_empty="nothing to distil")
         yes = is_history
-    return extractions(store.extraction.run(replace(asked, unbounded=yes)))
+    return extractions(store.extraction.run(replace(request, unbounded=yes)))
 
 
 def extractions(reports: "Sequence[memlog.ExtractionReport]") -> Answer:
@@ -66,7 +66,7 @@ def _sum_of(plan: "list[memlog.ExtractionReport]") -> str:
 
 
 @request_command(ListBuffers)
-def buffer(store: Store, asked: ListBuffers) -> Answer:
+def buffer(store: Store, request: ListBuffers) -> Answer:
     columns: Columns = {
         "chat": "chat",
         "messages": lambda each: len(each.messages),
@@ -74,7 +74,7 @@ def buffer(store: Store, asked: ListBuffers) -> Answer:
         "until": lambda each: each.messages[-1].ts,
     }
     return list_answer(
-        "buffers", store.extraction.buffer(asked), columns, if_empty="every message is distilled"
+        "buffers", store.extraction.buffer(request), columns, if_empty="every message is distilled"
     )
 
 
@@ -84,6 +84,6 @@ def prompts() -> None:
 
 
 @request_command(ShowPrompt, group=prompts, arguments=["name"])
-def show(store: Store, asked: ShowPrompt) -> TextAnswer:
-    found = store.extraction.prompt(asked)
+def show(store: Store, request: ShowPrompt) -> TextAnswer:
+    found = store.extraction.prompt(request)
     return TextAnswer(found, text=[f"# {found.id}", "", printable(found.text)])

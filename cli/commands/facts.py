@@ -24,8 +24,8 @@ _COLUMNS: Columns = {
 
 
 @request_command(AskFacts, joined="question", may_be_blank=True)
-def ask(store: Store, asked: AskFacts) -> Answer:
-    return _answer_of(store.facts.ask(asked))
+def ask(store: Store, request: AskFacts) -> Answer:
+    return _answer_of(store.facts.ask(request))
 
 
 @click.group(cls=Group)
@@ -34,8 +34,8 @@ def fact() -> None:
 
 
 @request_command(SetFact, group=fact, arguments=["topic", "values"])
-def set_(store: Store, asked: SetFact) -> Done:
-    done = store.facts.set(asked)
+def set_(store: Store, request: SetFact) -> Done:
+    done = store.facts.set(request)
     values = (
         f"{rank}. {value}" if rank else value for rank, value in zip(done.ranks, done.values, strict=True)
     )
@@ -45,8 +45,8 @@ def set_(store: Store, asked: SetFact) -> Done:
 @request_command(
     GetFact, group=fact, arguments=["topic"], adds="\nThe exit code is 1 if nothing is stored under KEY."
 )
-def get(store: Store, asked: GetFact) -> Answer:
-    found = store.facts.get(asked)
+def get(store: Store, request: GetFact) -> Answer:
+    found = store.facts.get(request)
     if not (found.found or asks_for_json(click.get_current_context())):
         # Not for what is found.
         from memlog.service.memory.facts import unknown_fact
@@ -56,8 +56,8 @@ def get(store: Store, asked: GetFact) -> Answer:
 
 
 @request_command(ListFacts, group=fact)
-def list_(store: Store, asked: ListFacts) -> Answer:
-    return list_answer("facts", store.facts.list(asked), _COLUMNS)
+def list_(store: Store, request: ListFacts) -> Answer:
+    return list_answer("facts", store.facts.list(request), _COLUMNS)
 
 
 @request_command(
@@ -68,17 +68,17 @@ def list_(store: Store, asked: ListFacts) -> Answer:
     may_be_blank=True,
     adds="\nWithout TEXT, or with -, the text is read from stdin. stderr tells why nothing was stored.",
 )
-def extract(store: Store, asked: ExtractFacts) -> Answer:
-    done = store.facts.extract(asked)
+def extract(store: Store, request: ExtractFacts) -> Answer:
+    done = store.facts.extract(request)
     rows = [(done.topic_key, rank, value) for rank, value in enumerate(done.values, 1)]
     notes = [] if done.stored else [f"nothing was stored: {printable(done.why or 'a dry run')}"]
     return rows_answer(done, ("topic", "rank", "value"), rows, notes)
 
 
 @request_command(RemoveFact, group=fact, arguments=["topic"])
-def remove(store: Store, asked: RemoveFact) -> Done:
-    removed = store.facts.remove(asked)
-    what = asked.topic if asked.rank is None else f"rank {asked.rank} of {asked.topic}"
+def remove(store: Store, request: RemoveFact) -> Done:
+    removed = store.facts.remove(request)
+    what = request.topic if request.rank is None else f"rank {request.rank} of {request.topic}"
     return Done({"removed": removed}, f"Removed {what}.")
 
 

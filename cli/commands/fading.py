@@ -15,8 +15,8 @@ _COLUMNS: Columns = {
 
 
 @request_command(DecayMemories)
-def decay(store: Store, asked: DecayMemories) -> Done:
-    done = store.memories.decay(asked)
+def decay(store: Store, request: DecayMemories) -> Done:
+    done = store.memories.decay(request)
     is_repeated = done.position is None
     return Done(done, "Memories were faded today already." if is_repeated else "Faded memories by one day.")
 
@@ -27,8 +27,8 @@ def decay(store: Store, asked: DecayMemories) -> Done:
     settings={"threshold": "archive_threshold"},
     adds="\nIt does not ask: memlog memory list --archived shows them.",
 )
-def prune(store: Store, asked: PruneMemories) -> Answer:
-    done = store.memories.prune(asked)
+def prune(store: Store, request: PruneMemories) -> Answer:
+    done = store.memories.prune(request)
     return records_answer(done, done.memories, _COLUMNS, notes=[_note(done)])
 
 

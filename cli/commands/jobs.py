@@ -91,18 +91,18 @@ def jobs() -> None:
 
 
 @request_command(ListJobs, group=jobs)
-def list_(store: Store, asked: ListJobs) -> Answer:
-    return list_answer("jobs", store.jobs.list(asked), _JOBS)
+def list_(store: Store, request: ListJobs) -> Answer:
+    return list_answer("jobs", store.jobs.list(request), _JOBS)
 
 
 @request_command(RunJobs, group=jobs, arguments=["job"])
-def run(store: Store, asked: RunJobs) -> Answer:
-    return list_answer("reports", store.jobs.run(asked), _REPORTS, if_empty="nothing is due")
+def run(store: Store, request: RunJobs) -> Answer:
+    return list_answer("reports", store.jobs.run(request), _REPORTS, if_empty="nothing is due")
 
 
 @request_command(ListJobRuns, group=jobs)
-def log(store: Store, asked: ListJobRuns) -> Answer:
-    return list_answer("runs", store.jobs.log(asked), _RUNS, if_empty="no such run yet")
+def log(store: Store, request: ListJobRuns) -> Answer:
+    return list_answer("runs", store.jobs.log(request), _RUNS, if_empty="no such run yet")
 
 
 @jobs.command(cls=Command)

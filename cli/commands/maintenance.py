@@ -38,20 +38,20 @@ _SHOWN = 20
 
 
 @request_command(Digest)
-def digest(store: Store, asked: Digest) -> Answer:
-    found = store.maintenance.digest(asked)
-    record = {"digest": found, "content": asked.content}
+def digest(store: Store, request: Digest) -> Answer:
+    found = store.maintenance.digest(request)
+    record = {"digest": found, "content": request.content}
     return Answer(record, named_values(record), text=[found])
 
 
 @request_command(Examine, adds="Exit 1 where there is a problem. `verify` reads every byte of the log.")
-def doctor(store: Store, asked: Examine) -> Answer:
+def doctor(store: Store, request: Examine) -> Answer:
     # Imported here: the other commands do not examine the machine.
     from memlog.service.upkeep.doctor import is_well
 
     findings = [
         replace(each, finding=calls_in_commands(each.finding), remedy=in_commands(each.remedy))
-        for each in store.maintenance.examine(asked)
+        for each in store.maintenance.examine(request)
     ]
     columns = {"check": "check", "state": "state", "finding": "finding", "remedy": "remedy"}
     document = {"ok": is_well(findings), "findings": findings}
@@ -59,8 +59,8 @@ def doctor(store: Store, asked: Examine) -> Answer:
 
 
 @request_command(Embed)
-def embed(store: Store, asked: Embed) -> TextAnswer:
-    report = store.maintenance.embed(asked)
+def embed(store: Store, request: Embed) -> TextAnswer:
+    report = store.maintenance.embed(request)
     counts = _vectors(report.computed, report.cached, report.pending)
     counts += f", {report.withheld} without one" if report.withheld else ""
     text = [f"vectors      {counts}"]
@@ -75,8 +75,8 @@ def _some_of(names: list[str]) -> str:
 
 
 @request_command(Replay)
-def project(store: Store, asked: Replay) -> Answer:
-    report = store.maintenance.project(asked)
+def project(store: Store, request: Replay) -> Answer:
+    report = store.maintenance.project(request)
     values: dict[str, object] = {"rebuilt": report.rebuilt} if report.rebuilt else {}
     values |= {
         "events": f"{report.events} read, {report.rows} in the read model",
@@ -95,7 +95,7 @@ def _vectors(computed: int, cached: int, pending: int) -> str:
 
 
 @request_command(ListQuarantine)
-def quarantine(store: Store, asked: ListQuarantine) -> Answer:
+def quarantine(store: Store, request: ListQuarantine) -> Answer:
     columns: Columns = {
         "segment": lambda line: f"{line.stream}/{line.segment}",
         "offset": "offset",
@@ -103,7 +103,7 @@ def quarantine(store: Store, asked: ListQuarantine) -> Answer:
         "reason": "reason",
         "explanation": lambda line: calls_in_commands(store.maintenance.explain(line)),
     }
-    lines = store.maintenance.quarantine(asked)
+    lines = store.maintenance.quarantine(request)
     return list_answer("lines", lines, columns, if_empty="no line is quarantined")
 
 
@@ -113,11 +113,11 @@ def quarantine(store: Store, asked: ListQuarantine) -> Answer:
     " seal are gone or changed, until they are put back or the loss is accepted.",
     opens_store=False,
 )
-def seal(ctx: click.Context, asked: SealLog) -> TextAnswer:
+def seal(ctx: click.Context, request: SealLog) -> TextAnswer:
     # Imported here: the other commands do not seal.
     from memlog.service.upkeep.maintenance import seal as seal_log
 
-    done = seal_log(open_log(ctx), accept_loss=asked.accept_loss)
+    done = seal_log(open_log(ctx), accept_loss=request.accept_loss)
     for loss in done.lost:
         note(f"{loss.stream}/{loss.why}")
     return TextAnswer(done, text=_seal_lines(done), exit_code=LOSS if done.lost else 0)
@@ -133,8 +133,8 @@ def _seal_lines(report: "memlog.SealReport") -> Iterator[str]:
 
 
 @request_command(CountStats)
-def stats(store: Store, asked: CountStats) -> Answer:
-    found = store.maintenance.stats(asked)
+def stats(store: Store, request: CountStats) -> Answer:
+    found = store.maintenance.stats(request)
     return Answer(found, named_values(dict(_counts(found))))
 
 
@@ -149,8 +149,8 @@ def _counts(found: "memlog.Stats") -> Iterator[tuple[str, object]]:
 
 
 @request_command(ShowStatus)
-def status(store: Store, asked: ShowStatus) -> Answer:
-    found = store.maintenance.status(asked)
+def status(store: Store, request: ShowStatus) -> Answer:
+    found = store.maintenance.status(request)
     return Answer(found, named_values(status_values(found)), notes=silence(found.silent))
 
 
@@ -198,8 +198,8 @@ def _provider(state: "memlog.ProviderState") -> tuple[str, str]:
     is_flag=True,
     help="Exit 1 also where lines are quarantined, doubled, in conflict or among NUL bytes.",
 )
-def verify(store: Store, asked: Verify, *, strict: bool) -> Answer:
-    found = store.maintenance.verify(asked)
+def verify(store: Store, request: Verify, *, strict: bool) -> Answer:
+    found = store.maintenance.verify(request)
     for name in ("notes", "problems", "tampered"):
         setattr(found, name, [*map(calls_in_commands, getattr(found, name))])
     unused = f" ({found.unused_vectors} of texts that no passage has)" if found.unused_vectors else ""

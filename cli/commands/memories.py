@@ -76,13 +76,13 @@ def memory() -> None:
 
 
 @request_command(SaveMemory, group=memory, types=_TYPES, opens_store=False)
-def save(ctx: click.Context, asked: SaveMemory) -> Done:
-    if asked.looks_for_duplicates:
+def save(ctx: click.Context, request: SaveMemory) -> Done:
+    if request.looks_for_duplicates:
         with open_store(ctx) as store:
-            done = store.memories.save(asked)
+            done = store.memories.save(request)
     else:
         # The store stays closed, and the command starts fast.
-        done = save_memory(open_log(ctx).append, event_of(MemorySaved, asked))
+        done = save_memory(open_log(ctx).append, event_of(MemorySaved, request))
     sentence = _SAVED.get(done.decision, "The memory {id} almost said this, and now does.")
     return Done(done, sentence.format(id=done.memory_id))
 
@@ -94,15 +94,15 @@ _SAVED = {
 
 
 @request_command(ListMemories, group=memory)
-def list_(store: Store, asked: ListMemories) -> Answer:
-    return list_answer("memories", store.memories.list(asked), COLUMNS)
+def list_(store: Store, request: ListMemories) -> Answer:
+    return list_answer("memories", store.memories.list(request), COLUMNS)
 
 
 @request_command(
     GetMemory, group=memory, arguments=["memory_id"], adds="\n`memlog memory get` does the same."
 )
-def show(store: Store, asked: GetMemory) -> Answer:
-    found = _required(store.memories.get, asked)
+def show(store: Store, request: GetMemory) -> Answer:
+    found = _required(store.memories.get, request)
     members = _members(found)
     heads = [
         f"{name.replace('_', ' '):<13}  {one_line(str(value))}"
@@ -119,8 +119,8 @@ def show(store: Store, asked: GetMemory) -> Answer:
 
 
 @request_command(ShowHistory, group=memory, arguments=["memory_id"])
-def history(store: Store, asked: ShowHistory) -> Answer:
-    events = _required(store.memories.history, asked)
+def history(store: Store, request: ShowHistory) -> Answer:
+    events = _required(store.memories.history, request)
     columns: Columns = {
         "time": lambda event: minute(event.ts),
         "type": "type",
@@ -128,7 +128,7 @@ def history(store: Store, asked: ShowHistory) -> Answer:
         "position": "position",
         "raw": "raw",
     }
-    document = {"memory_id": asked.memory_id, "events": events}
+    document = {"memory_id": request.memory_id, "events": events}
     text = [line for event in events for line in _event_lines(event)]
     return records_answer(document, events, columns, text=text)
 
@@ -143,11 +143,11 @@ def history(store: Store, asked: ShowHistory) -> Answer:
     multiple=True,
     help="A memory that holds, or what is proposed; the others are archived.",
 )
-def conflicts(store: Store, asked: ListConflicts, *, resolve: str | None, keep: tuple[str, ...]) -> Answer:
+def conflicts(store: Store, request: ListConflicts, *, resolve: str | None, keep: tuple[str, ...]) -> Answer:
     if (resolve is None) != (not keep):
         raise click.UsageError("--resolve and --keep go together: which conflict, and what holds")
     if resolve is None:
-        found = store.memories.conflicts(asked)
+        found = store.memories.conflicts(request)
     else:
         found = [store.memories.resolve(resolve, keep=list(keep))]
     return list_answer("conflicts", found, _CONFLICTS, if_empty="no memories are in conflict")
@@ -155,32 +155,32 @@ def conflicts(store: Store, asked: ListConflicts, *, resolve: str | None, keep: 
 
 @request_command(UpdateMemory, group=memory, arguments=["memory_id"], types=_TYPES)
 @click.option("--no-tags", is_flag=True, help="Remove all tags.")
-def update(store: Store, asked: UpdateMemory, *, no_tags: bool) -> Done:
-    if no_tags and asked.tags:
+def update(store: Store, request: UpdateMemory, *, no_tags: bool) -> Done:
+    if no_tags and request.tags:
         raise click.UsageError("--tag and --no-tags: a memory has tags, or none")
     if no_tags:
-        asked = replace(asked, tags=[])
-    return Done(store.memories.update(asked), f"Changed the memory {asked.memory_id}.")
+        request = replace(request, tags=[])
+    return Done(store.memories.update(request), f"Changed the memory {request.memory_id}.")
 
 
 @request_command(ArchiveMemory, group=memory, arguments=["memory_id"])
-def archive(store: Store, asked: ArchiveMemory) -> Done:
-    return Done(store.memories.archive(asked), f"Archived the memory {asked.memory_id}.")
+def archive(store: Store, request: ArchiveMemory) -> Done:
+    return Done(store.memories.archive(request), f"Archived the memory {request.memory_id}.")
 
 
 @request_command(UnmergeMemory, group=memory, arguments=["memory_id"])
-def unmerge(store: Store, asked: UnmergeMemory) -> Answer:
-    return list_answer("memories", store.memories.unmerge(asked), COLUMNS)
+def unmerge(store: Store, request: UnmergeMemory) -> Answer:
+    return list_answer("memories", store.memories.unmerge(request), COLUMNS)
 
 
 @request_command(DeleteMemory, group=memory, arguments=["memory_id"])
-def delete(store: Store, asked: DeleteMemory) -> Done:
-    return Done(_required(store.memories.delete, asked), f"Deleted the memory {asked.memory_id}.")
+def delete(store: Store, request: DeleteMemory) -> Done:
+    return Done(_required(store.memories.delete, request), f"Deleted the memory {request.memory_id}.")
 
 
 @request_command(TouchMemories, group=memory, arguments=["memory_ids"])
-def touch(store: Store, asked: TouchMemories) -> Done:
-    return Done(store.memories.touch(asked), f"Counted an access to {', '.join(asked.memory_ids)}.")
+def touch(store: Store, request: TouchMemories) -> Done:
+    return Done(store.memories.touch(request), f"Counted an access to {', '.join(request.memory_ids)}.")
 
 
 def _members(memory: "memlog.Memory") -> dict[str, object]:

@@ -36,8 +36,8 @@ def projects(ctx: click.Context) -> None:
 
 
 @request_command(ListProjects, group=projects, name="list", opens_store=False)
-def list_(_: click.Context, asked: ListProjects) -> Answer:
-    found = Projects(projects_folder()).list(asked)
+def list_(_: click.Context, request: ListProjects) -> Answer:
+    found = Projects(projects_folder()).list(request)
     return list_answer("projects", found, _COLUMNS, notes=[*_left(found)])
 
 
@@ -50,10 +50,10 @@ def list_(_: click.Context, asked: ListProjects) -> Answer:
     " names another store.",
     opens_store=False,
 )
-def show(ctx: click.Context, asked: GetProject) -> Answer:
+def show(ctx: click.Context, request: GetProject) -> Answer:
     known = Projects(projects_folder())
-    found = required(known.get, asked)
-    ctx.obj = ctx.ensure_object(Settings).at(known.path(asked.name))
+    found = required(known.get, request)
+    ctx.obj = ctx.ensure_object(Settings).at(known.path(request.name))
     with open_store(ctx) as store:
         status = store.maintenance.status()
     (row,) = table_of([found], _COLUMNS).rows
@@ -71,14 +71,14 @@ def show(ctx: click.Context, asked: GetProject) -> Answer:
     opens_store=False,
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def remove(ctx: click.Context, asked: RemoveProject, *, yes: bool) -> Answer:
+def remove(ctx: click.Context, request: RemoveProject, *, yes: bool) -> Answer:
     def agreed(found: ProjectRemoval) -> bool:
         others = [f"{other} is not memlog's, and goes with it" for other in found.others]
-        return agrees(f"Remove the project {printable(asked.name)} for ever: {_told(found)}?", others)
+        return agrees(f"Remove the project {printable(request.name)} for ever: {_told(found)}?", others)
 
     known = Projects(projects_folder())
-    lock_timeout = ctx.ensure_object(Settings).at(known.path(asked.name)).value("lock_timeout")
-    done = confirmed(known.remove, replace(asked, lock_timeout=lock_timeout), agreed, is_yes=yes)
+    lock_timeout = ctx.ensure_object(Settings).at(known.path(request.name)).value("lock_timeout")
+    done = confirmed(known.remove, replace(request, lock_timeout=lock_timeout), agreed, is_yes=yes)
     values = {
         "project": done.name,
         "folder": done.folder,

@@ -32,8 +32,8 @@ class _Kinds(click.Choice):  # type: ignore[type-arg] # generic from click 8.4 o
     types={"kinds": _Kinds(list(_KINDS))},
     settings={"k": "search_limit", "mode": "search_mode", "fusion": "search_fusion", "depth": "search_depth"},
 )
-def query(store: Store, asked: Search) -> Answer:
-    result, matched = store.search(asked), highlighter(asked)
+def query(store: Store, request: Search) -> Answer:
+    result, matched = store.search(request), highlighter(request)
     notes = [] if result.hits else ["nothing found"]
     if result.hits and result.certain is False:
         notes.append("nothing certain")

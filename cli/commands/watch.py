@@ -25,12 +25,12 @@ from memlog.service.upkeep.worker import WatchStep
     opens_store=False,
 )
 @with_options(JSON_OPTION)
-def watch(ctx: click.Context, asked: Watch) -> None:
+def watch(ctx: click.Context, request: Watch) -> None:
     with progress_line() as line:
-        output = _WatchOutput(line, as_json=asks_for_json(ctx), once=asked.once)
-        with open_store(ctx, notify=output.note) as store, _set_on_sigterm(once=asked.once) as stop:
+        output = _WatchOutput(line, as_json=asks_for_json(ctx), once=request.once)
+        with open_store(ctx, notify=output.note) as store, _set_on_sigterm(once=request.once) as stop:
             progress = line.show if line else None
-            store.maintenance.watch(replace(asked, stop=stop, tell=output.tell, progress=progress))
+            store.maintenance.watch(replace(request, stop=stop, tell=output.tell, progress=progress))
 
 
 class _WatchOutput:

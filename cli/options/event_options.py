@@ -124,5 +124,5 @@ def members_of_options(kind: type[Event], given: dict[str, Any]) -> dict[str, An
 def _option(field: Field) -> click.Option:
     is_needed = field.default is msgspec.NODEFAULT or field.name in _NEEDED
     # The event has its defaults without the command.
-    asked = msgspec.structs.replace(field, default=msgspec.NODEFAULT if is_needed else None)
-    return option_of(asked, _OPTIONS.get(field.name), help=_HELP[field.name])
+    request = msgspec.structs.replace(field, default=msgspec.NODEFAULT if is_needed else None)
+    return option_of(request, _OPTIONS.get(field.name), help=_HELP[field.name])

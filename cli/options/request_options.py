@@ -49,26 +49,26 @@ class RequestCommand(Command):
 
     def _run(self, **given: Any) -> int:  # noqa: ANN401
         ctx = click.get_current_context()
-        asked = self._spelling.made(self.request, ctx, given)
+        request = self._spelling.made(self.request, ctx, given)
         if self._spelling.opens_store:
-            with open_store(ctx) as store, _showing_progress(asked) as request:
-                answer = self._function(store, request, **given)
+            with open_store(ctx) as store, _showing_progress(request) as shown:
+                answer = self._function(store, shown, **given)
         else:
-            answer = self._function(ctx, asked, **given)
+            answer = self._function(ctx, request, **given)
         return 0 if answer is None else answer.print(ctx)
 
 
 @contextmanager
-def _showing_progress(asked: Request) -> Iterator[Request]:
+def _showing_progress(request: Request) -> Iterator[Request]:
     """Yield the request, with what shows the progress of long work if it asks for that."""
-    if "progress" not in asked.__struct_fields__:
-        yield asked
+    if "progress" not in request.__struct_fields__:
+        yield request
         return
     # Imported here: most commands are short.
     from memlog.cli.output.progress import progress_line
 
     with progress_line() as line:
-        yield msgspec.structs.replace(asked, progress=line.show if line else None)
+        yield msgspec.structs.replace(request, progress=line.show if line else None)
 
 
 class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a decorator

@@ -161,9 +161,11 @@ def _people(text: str) -> dict[str, list[str]]:
         raise ValueError(f"{text!r} is no JSON of chats by person") from error
 
 
-def _of_provider(section: str, asked: str, timeout: Limit[float]) -> tuple[Setting, ...]:
+def _of_provider(section: str, request: str, timeout: Limit[float]) -> tuple[Setting, ...]:
     return (
-        Setting(f"{section}.base_url", None, TEXT, "URL", f"Where {asked}; with the version: https://…/v1."),
+        Setting(
+            f"{section}.base_url", None, TEXT, "URL", f"Where {request}; with the version: https://…/v1."
+        ),
         Setting(f"{section}.model", None, TEXT, "name", "The name of the model at the provider."),
         Setting(
             *_number(f"{section}.timeout", timeout),

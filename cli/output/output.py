@@ -52,10 +52,10 @@ def choose_format(ctx: click.Context, option: click.Parameter, value: Any) -> An
     # Behind a group's options stand the words of its command.
     RUN.context = None if isinstance(ctx.command, click.Group) else ctx
     if value:
-        asked = value if isinstance(value, str) else option.opts[0].removeprefix("--")
-        if ctx.meta.setdefault(_FORMAT, asked) != asked:
+        request = value if isinstance(value, str) else option.opts[0].removeprefix("--")
+        if ctx.meta.setdefault(_FORMAT, request) != request:
             raise click.UsageError(
-                f"{asked} and {ctx.meta[_FORMAT]}: the output can have one format only", ctx
+                f"{request} and {ctx.meta[_FORMAT]}: the output can have one format only", ctx
             )
     return value
 
@@ -71,8 +71,8 @@ def wants_json(error: BaseException, words: Sequence[str]) -> bool:
     is_read = not isinstance(error, click.UsageError) or error.ctx in (None, RUN.context)
     if RUN.context is not None and is_read:
         return asks_for_json(RUN.context)
-    asked = {*words, *map("=".join, pairwise(words))}
-    return not asked.isdisjoint(("--json", "--jsonl", "--format=json", "--format=jsonl"))
+    request = {*words, *map("=".join, pairwise(words))}
+    return not request.isdisjoint(("--json", "--jsonl", "--format=json", "--format=jsonl"))
 
 
 def format_option(*names: str, **about: Any) -> click.Option:  # noqa: ANN401 - whatever click.Option takes

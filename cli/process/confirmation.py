@@ -14,21 +14,21 @@ T = TypeVar("T")
 Q = TypeVar("Q", bound=Tried)
 
 
-def confirmed(operation: Callable[[Q], T], asked: Q, agreed: Callable[[T], bool], *, is_yes: bool) -> T:
+def confirmed(operation: Callable[[Q], T], request: Q, agreed: Callable[[T], bool], *, is_yes: bool) -> T:
     """Return what an operation answers, done once a person has agreed to what a dry run of it answers.
 
     Raises:
         UsageError: nobody can be asked, since stdin is no terminal.
     """
-    if asked.dry_run or is_yes:
-        return operation(asked)
+    if request.dry_run or is_yes:
+        return operation(request)
     if sys.stdin is None or not sys.stdin.isatty():
         command = click.get_current_context().info_name
         raise click.UsageError(
             f"{command} needs a confirmation, and stdin is not a terminal: pass --yes to go on without one"
         )
-    found = operation(replace(asked, dry_run=True))
-    return operation(asked) if agreed(found) else found
+    found = operation(replace(request, dry_run=True))
+    return operation(request) if agreed(found) else found
 
 
 def agrees(question: str, about: Iterable[str] = ()) -> bool:

@@ -255,7 +255,7 @@ def _refused_below(path: Path) -> Iterator[PermissionError]:
             yield from _refused_below(path / name)
 
 
-def making_way(store: Path, work: Callable[[], Answer], notify: Callable[[str], None]) -> Answer:
+def as_store_owner(store: Path, work: Callable[[], Answer], notify: Callable[[str], None]) -> Answer:
     """Do `work`, again after each disposable file that another user has made unreadable was removed.
 
     notify: called with what was removed.

@@ -47,14 +47,14 @@ def as_json(value: Any) -> str:  # noqa: ANN401 - whatever an event can hold
     return _json.encode(value).decode()
 
 
-def bury(db: Connection, thing: str, placed: Placed) -> None:
+def write_tombstone(db: Connection, thing: str, placed: Placed) -> None:
     """Leave a tombstone: no event older than `placed` sets anything of `thing` any more."""
     source = getattr(placed.event, "source", None)
     row = {"stream": placed.stream, "thing": thing, "source": source, "precedence": placed.precedence}
     upsert(db, "tombstones", ("stream", "thing"), row, newer_by="precedence")
 
 
-def buried(db: Connection, stream: str, *things: str) -> str:
+def tombstone_version(db: Connection, stream: str, *things: str) -> str:
     """Return the greatest precedence of a tombstone of any of `things`; "", below all others, without one."""
     marks = ", ".join("?" * len(things))
     (newest,) = db.execute(

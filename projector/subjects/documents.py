@@ -13,7 +13,7 @@ from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import Whole
 from memlog.projector.sqlite import Connection, delete, required_row, update, upsert
-from memlog.projector.subjects.accepted import Placed, as_json, buried, bury
+from memlog.projector.subjects.accepted import Placed, as_json, tombstone_version, write_tombstone
 
 _FENCE = re.compile(
     r"\ufeff?(?P<fence>---|\+\+\+)[ \t]*\r?\n(?P<lines>.*?)^(?P=fence)[ \t]*\r?$", re.M | re.S
@@ -80,7 +80,7 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
                 _index(db, placed, placed.event, sizes)
             case DocumentRemoved():
                 thing = document_id(placed.event.source_id, placed.event.file)
-                bury(db, thing, placed)
+                write_tombstone(db, thing, placed)
                 _remove_documents(db, placed, "document_id = ?", thing)
 
 
@@ -90,7 +90,7 @@ def document_id(source_id: str, file: str) -> str:
 
 
 def _register(db: Connection, placed: Placed, said: SourceRegistered, sizes: ChunkSizes) -> None:
-    if placed.precedence < buried(db, placed.stream, said.source_id):
+    if placed.precedence < tombstone_version(db, placed.stream, said.source_id):
         return
     patterns = {"include": as_json(said.include), "exclude": as_json(said.exclude)}
     of_event = ("source_id", "kind", "root")
@@ -100,7 +100,7 @@ def _register(db: Connection, placed: Placed, said: SourceRegistered, sizes: Chu
 
 
 def _remove_source(db: Connection, placed: Placed, said: SourceRemoved, sizes: ChunkSizes) -> None:
-    bury(db, said.source_id, placed)
+    write_tombstone(db, said.source_id, placed)
     delete(db, "sources", "source_id = ? AND precedence < ?", (said.source_id, placed.precedence))
     _remove_documents(db, placed, "source_id = ?", said.source_id)
     # Documents that were indexed after a late removal stay, though their source is not registered.
@@ -110,7 +110,9 @@ def _remove_source(db: Connection, placed: Placed, said: SourceRemoved, sizes: C
 def _index(db: Connection, placed: Placed, said: DocumentIndexed, sizes: ChunkSizes) -> None:
     thing = document_id(said.source_id, said.file)
     before = db.execute("SELECT precedence FROM documents WHERE document_id = ?", (thing,)).fetchone()
-    if placed.precedence < max(buried(db, placed.stream, said.source_id, thing), *(before or ("",))):
+    if placed.precedence < max(
+        tombstone_version(db, placed.stream, said.source_id, thing), *(before or ("",))
+    ):
         return
     if before:
         _remove_passages(db, thing)

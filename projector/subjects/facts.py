@@ -10,7 +10,7 @@ from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import Whole
 from memlog.projector.sqlite import Connection, Row, delete, insert, required_row, upsert
-from memlog.projector.subjects.accepted import Placed, as_json, buried, bury
+from memlog.projector.subjects.accepted import Placed, as_json, tombstone_version, write_tombstone
 
 _KEY = ("chat_id", "topic_key", "kind", "rank")
 
@@ -36,7 +36,7 @@ def _store(db: Connection, placed: Placed, said: FactStored, sizes: ChunkSizes) 
     precedence = placed.precedence
     for rank, value in enumerate(values, said.rank):
         removals = product([chat], [said.topic_key], [said.kind, None], [rank, None])
-        if precedence < buried(db, placed.stream, *(as_json(key) for key in removals)):
+        if precedence < tombstone_version(db, placed.stream, *(as_json(key) for key in removals)):
             continue
         of_event = ("topic_key", "kind", "source_message_id")
         row = placed.row(*of_event, chat_id=chat, rank=rank, value=value, updated_at=placed.ts)
@@ -61,7 +61,7 @@ def _put(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool) -> None
 def _clear(db: Connection, placed: Placed, said: FactRemoved) -> None:
     """Remove the facts that `said` names and that are older than `placed`."""
     chat = said.chat_id or ""
-    bury(db, as_json([chat, said.topic_key, said.kind, said.rank]), placed)
+    write_tombstone(db, as_json([chat, said.topic_key, said.kind, said.rank]), placed)
     older = (
         "chat_id = ? AND topic_key = ? AND kind = coalesce(?, kind)"
         " AND rank = coalesce(?, rank) AND precedence < ?"
@@ -85,12 +85,12 @@ def fold_core_memory(db: Connection, events: Sequence[Placed], sizes: ChunkSizes
         of_all = as_json([said.section, said.key])
         own = as_json([said.section, said.key, PROFILE, chat]) if is_profile else of_all
         if isinstance(said, CoreMemoryDeleted):
-            bury(db, own, placed)
+            write_tombstone(db, own, placed)
             older = (said.section, said.key, placed.precedence)
             # A profile removes its own value alone.
             rest, values = (" AND is_profile AND chat_id = ?", (chat,)) if is_profile else ("", ())
             delete(db, "core_values", f"section = ? AND key = ? AND precedence < ?{rest}", (*older, *values))
-        elif placed.precedence > buried(db, placed.stream, of_all, own):
+        elif placed.precedence > tombstone_version(db, placed.stream, of_all, own):
             origin = said.extraction
             row = placed.row(
                 *("section", "key", "value", "source"),

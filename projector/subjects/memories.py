@@ -19,7 +19,7 @@ from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import Whole
 from memlog.projector.sqlite import Connection, Row, as_list, delete, insert, required_row, update, upsert
-from memlog.projector.subjects.accepted import Placed, as_json, buried, bury
+from memlog.projector.subjects.accepted import Placed, as_json, tombstone_version, write_tombstone
 from memlog.projector.text.analyzer import memory_label
 from memlog.projector.text.phrases import holds
 
@@ -77,7 +77,7 @@ def _record(db: Connection, placed: Placed) -> Iterable[str]:
             _set(db, event.memory_id, placed, archived=True)
         case ev.MemoryDeleted():
             memory_ids = [event.memory_id]
-            bury(db, event.memory_id, placed)
+            write_tombstone(db, event.memory_id, placed)
             older = (placed.stream, event.memory_id, placed.precedence)
             delete(db, "versions", "stream = ? AND memory_id = ? AND precedence < ?", older)
         case ev.MemoryAccessed():
@@ -128,7 +128,7 @@ def _said(event: ev.MemorySaved | ev.MemoryUpdated) -> dict[str, Any]:
 
 def _set(db: Connection, memory_id: str, placed: Placed, **fields: Any) -> None:  # noqa: ANN401
     """Keep the fields that an event sets, unless a newer one deleted the memory."""
-    if placed.precedence < buried(db, placed.stream, memory_id):
+    if placed.precedence < tombstone_version(db, placed.stream, memory_id):
         return
     of_event = (placed.stream, memory_id, placed.id, placed.ts, placed.precedence)
     rows = [(*of_event, field, as_json(value)) for field, value in fields.items()]
@@ -217,7 +217,7 @@ def _row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: 
     newer = {name: version for name, version in versions.items() if version.precedence > saved.precedence}
     changes = {name: newer[name] for name in _FIELDS if name in newer}
     said: Row = saved.value | {name: version.value for name, version in changes.items()}
-    since = buried(db, STREAM, memory_id)
+    since = tombstone_version(db, STREAM, memory_id)
     saves = db.execute(
         f"SELECT e.ts, t.precedence {_TOUCHES} ORDER BY t.precedence LIMIT 1",
         (memory_id, since, "memory_saved"),

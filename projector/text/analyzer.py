@@ -224,8 +224,8 @@ def question_words(text: str) -> list[Word]:
     between = _words(lower if lower.isascii() else spaceless().sub(" ", lower))
     spoken = stemming.languages(filter(stemming.is_latin, between), by_letters=False)
     stop_words = stemming.stop_words_in(spoken or (ENGLISH,))
-    asked = _asked(between, spoken)
-    found = {plain(word): _word(word, spoken, asked, stop_words) for word in dict.fromkeys(between)}
+    request = _asked(between, spoken)
+    found = {plain(word): _word(word, spoken, request, stop_words) for word in dict.fromkeys(between)}
     words = {word: found.get(word) or Word(word) for word in written_words(text)}
     # A name is no word of a language: it and its parts have no stems.
     bare = [*filter(_inner_parts, _words(text)), *_telling_parts(names)]
@@ -277,9 +277,9 @@ def _asked(words: Sequence[str], spoken: Sequence[str]) -> Sequence[str]:
     return [name for name in found if name != ENGLISH]
 
 
-def _word(word: str, spoken: Sequence[str], asked: Sequence[str], stop_words: Collection[str]) -> Word:
+def _word(word: str, spoken: Sequence[str], request: Sequence[str], stop_words: Collection[str]) -> Word:
     # A word with a letter that English has not is not English, whatever the others are.
-    in_latin = asked if asked or word.isascii() else latin()
+    in_latin = request if request or word.isascii() else latin()
     stems = list(dict.fromkeys(plain(stem) for _, stem in stemming.stems([word], in_latin)))
     is_one = len(stems) == 1 and plain(word).startswith(stems[0])
     stem = stems[0] if is_one and len(stems[0]) >= _least_stem(word, spoken) else None

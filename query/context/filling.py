@@ -297,8 +297,8 @@ class EligibleEntries:
         if not self._by_fact:
             return
         own = [] if self._is_of_all and self._request.chat is None else self._own
-        asked = [*((chat, False) for chat in own), *([(None, True)] if self._is_of_all else [])]
-        answers = [ask(self._db, self._request.text, chat=chat, any_chat=every) for chat, every in asked]
+        request = [*((chat, False) for chat in own), *([(None, True)] if self._is_of_all else [])]
+        answers = [ask(self._db, self._request.text, chat=chat, any_chat=every) for chat, every in request]
         ids = dict.fromkeys(fact.fact_id for answer in answers for fact in answer.facts)
         for name in ids:
             topic = self._by_fact.get(name)

@@ -155,8 +155,8 @@ class _JsonPrinter(Printer):
 class _MessagesPrinter(Printer):
     def __init__(self, request: BuildContext, lines: LinePrinter) -> None:
         self._lines = lines
-        asked = request.text if request.part != "stable" else ""
-        self._current = [as_json({"role": "user", "content": asked})] if asked else []
+        message = request.text if request.part != "stable" else ""
+        self._current = [as_json({"role": "user", "content": message})] if message else []
 
     def frame(self) -> str:
         return self._around([self._system([])])

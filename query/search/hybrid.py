@@ -345,13 +345,13 @@ def core_hits(db: Connection, question: FtsQuery) -> list[Hit]:
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    asked = question.words
+    request = question.words
     found = []
     for row in core_rows(db, None).shown:
         known = parse(f"{row.section} {row.key.replace('_', ' ')} {row.value}").words
-        had = sum(any(are_forms(word, other) for other in known) for word in asked)
-        share = had / max(1, len(asked))
-        if share * len(asked) ** 0.5 >= _LEAST_OF_CORE:
+        had = sum(any(are_forms(word, other) for other in known) for word in request)
+        share = had / max(1, len(request))
+        if share * len(request) ** 0.5 >= _LEAST_OF_CORE:
             found.append(
                 Hit(
                     kind="memory",

@@ -99,25 +99,25 @@ def _name_of(chat: str | None) -> str | None:
     return None if chat is None else chat.removeprefix(f"{_CHANNEL}:")
 
 
-def index_message(store: Store, asked: IndexChatMessage) -> dict[str, Any]:
+def index_message(store: Store, request: IndexChatMessage) -> dict[str, Any]:
     """Append a message; the next search finds it. A ranked list that a user states is stored once.
 
     `indexed` is false where the id belongs to another message, or the message was forgotten: `warnings` says.
     """
-    chat = chat_of(asked.chat_id)
+    chat = chat_of(request.chat_id)
     channel, chat_id = Chat.of(chat)
     said = Message(
-        channel=channel, chat_id=chat_id, id=asked.message_id, role=asked.role, content=asked.content
+        channel=channel, chat_id=chat_id, id=request.message_id, role=request.role, content=request.content
     )
     if store.exists:
         store.core.get()  # a read catches up: the append then knows the ids of what was appended before
     (stored,) = store.append(said)
     is_hidden = stored.conflict is not None or any(each.code == "forgotten" for each in stored.warnings)
     facts = None
-    if asked.role == "user" and not (is_hidden or stored.duplicate):
-        facts = store.facts.extract(asked.content, chat=chat, source_message_id=asked.message_id)
+    if request.role == "user" and not (is_hidden or stored.duplicate):
+        facts = store.facts.extract(request.content, chat=chat, source_message_id=request.message_id)
     return {
-        "message_id": asked.message_id,
+        "message_id": request.message_id,
         "indexed": not is_hidden,
         "duplicate": stored.duplicate,
         "facts": facts,
@@ -138,11 +138,11 @@ def route(store: Store, given: dict[str, Any]) -> Any:  # noqa: ANN401
     return PreRoute(route="facts", answer=NOT_STORED) if asks_for_fact else PreRoute(route="none")
 
 
-def search(store: Store, asked: SearchProject) -> dict[str, Any]:
+def search(store: Store, request: SearchProject) -> dict[str, Any]:
     """Return the hits, each with its citation; none where nothing is stored yet."""
     if not store.exists:
         return {"results": [], "silent": {}}
-    found = store.search(asked.query, k=asked.limit)
+    found = store.search(request.query, k=request.limit)
     results = [
         {
             "citation": f"[M{number}]",
@@ -158,46 +158,46 @@ def search(store: Store, asked: SearchProject) -> dict[str, Any]:
     return {"results": results, "silent": found.silent}
 
 
-def store_fact(store: Store, asked: StoreFact) -> dict[str, Any]:
+def store_fact(store: Store, request: StoreFact) -> dict[str, Any]:
     """Store a value; a later one of its rank replaces it."""
-    is_single = asked.kind == "single"
-    chat = None if asked.chat_id is None else chat_of(asked.chat_id)
+    is_single = request.kind == "single"
+    chat = None if request.chat_id is None else chat_of(request.chat_id)
     done = store.facts.set(
-        asked.topic_key,
-        asked.value,
+        request.topic_key,
+        request.value,
         single=is_single,
-        ranks=None if is_single else [asked.rank or 1],
+        ranks=None if is_single else [request.rank or 1],
         chat=chat,
-        source_message_id=asked.source_message_id,
+        source_message_id=request.source_message_id,
     )
     return {
-        **{"project_id": asked.project_id, "chat_id": asked.chat_id, "topic_key": done.topic_key},
-        **{"kind": asked.kind, "rank": None if is_single else done.ranks[0], "value": done.values[0]},
-        "source_message_id": asked.source_message_id,
+        **{"project_id": request.project_id, "chat_id": request.chat_id, "topic_key": done.topic_key},
+        **{"kind": request.kind, "rank": None if is_single else done.ranks[0], "value": done.values[0]},
+        "source_message_id": request.source_message_id,
         "warnings": [each.message for each in done.warnings],
     }
 
 
-def get_facts(store: Store, asked: GetFacts) -> dict[str, Any]:
+def get_facts(store: Store, request: GetFacts) -> dict[str, Any]:
     """Return the values of a topic by rank; without a chat those of every one. None where it is not
     stored.
     """
     if not store.exists:
         return {"facts": []}
-    if asked.chat_id is not None:
+    if request.chat_id is not None:
         of_chats = (
-            store.facts.get(asked.topic_key, rank=asked.rank, chat=chat).facts
-            for chat in _chats_of(asked.chat_id)
+            store.facts.get(request.topic_key, rank=request.rank, chat=chat).facts
+            for chat in _chats_of(request.chat_id)
         )
         found = next(filter(None, of_chats), [])
     else:
-        key = compared(key_of(asked.topic_key))
+        key = compared(key_of(request.topic_key))
         of_topic = [each for each in store.facts.list() if compared(each.topic_key) == key]
         ranked = sorted(of_topic, key=lambda fact: fact.rank)
-        found = [each for each in ranked if asked.rank in (None, each.rank)]
+        found = [each for each in ranked if request.rank in (None, each.rank)]
     facts = [
         {
-            **{"project_id": asked.project_id, "chat_id": _name_of(fact.chat), "topic_key": fact.topic_key},
+            **{"project_id": request.project_id, "chat_id": _name_of(fact.chat), "topic_key": fact.topic_key},
             **{"kind": fact.kind, "rank": fact.rank or None, "value": fact.value},
             "source_message_id": fact.source_message_id,
         }
@@ -216,10 +216,10 @@ def list_memories(store: Store, session: str) -> list[dict[str, Any]]:
     return [_memory(each, session) for each in store.memories.list(chat=chat_of(session))]
 
 
-def create_memory(store: Store, session: str, asked: CreateMemory) -> dict[str, Any]:
+def create_memory(store: Store, session: str, request: CreateMemory) -> dict[str, Any]:
     """Save a memory; it makes its session."""
     chat, is_new = chat_of(session), not _is_session(store, session)
-    done = store.memories.save(asked.content, kind=asked.type, importance=asked.importance, chat=chat)
+    done = store.memories.save(request.content, kind=request.type, importance=request.importance, chat=chat)
     if is_new:
         channel, chat_id = Chat.of(chat)
         store.append(SessionBreak(channel=channel, chat_id=chat_id))

@@ -29,8 +29,8 @@ class MemoryServiceClient(Connected):
         """Return the hits, best first, each with its citation and its score; none of a project without
         data.
         """
-        asked = SearchProject(project_id=project_id, query=query, limit=limit)
-        return self._ask("/search", asked)["results"]  # type: ignore[no-any-return]
+        request = SearchProject(project_id=project_id, query=query, limit=limit)
+        return self._ask("/search", request)["results"]  # type: ignore[no-any-return]
 
     def index_chat_message(
         self, project_id: str, chat_id: str | int, message_id: str, role: Role, content: str
@@ -71,15 +71,15 @@ class MemoryServiceClient(Connected):
         """Return the values of a topic by rank, of every chat where none is named; none where it is not
         stored.
         """
-        asked = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key)
-        return self._ask("/facts/get", asked)["facts"]  # type: ignore[no-any-return]
+        request = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key)
+        return self._ask("/facts/get", request)["facts"]  # type: ignore[no-any-return]
 
     def get_fact_by_rank(
         self, project_id: str, chat_id: str | int | None, topic_key: str, rank: int
     ) -> dict[str, Any] | None:
         """Return the value at a place of a topic; None where it has none."""
-        asked = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key, rank=rank)
-        return next(iter(self._ask("/facts/get", asked)["facts"]), None)
+        request = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key, rank=rank)
+        return next(iter(self._ask("/facts/get", request)["facts"]), None)
 
     def _ask(self, path: str, request: Request) -> dict[str, Any]:
         answer: dict[str, Any] = msgspec.json.decode(self._connection.post(path, request))

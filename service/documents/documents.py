@@ -69,13 +69,13 @@ class FolderRequest(NamedTuple):
     given: Patterns
 
 
-def folder_requests(paths: Iterable[str | Path], asked: AddSource | AddSources) -> list[FolderRequest]:
+def folder_requests(paths: Iterable[str | Path], request: AddSource | AddSources) -> list[FolderRequest]:
     """Return the folders to register: each folder among `paths`, and each folder with files among them.
 
     Raises:
         BadInput: a path, the name or a pattern cannot be used.
     """
-    given = checked_patterns(asked.include, asked.exclude)
+    given = checked_patterns(request.include, request.exclude)
     names: dict[tuple[Path, bool], list[str]] = {}
     for path in map(checked_path, paths):
         is_folder = path.is_dir()
@@ -86,8 +86,8 @@ def folder_requests(paths: Iterable[str | Path], asked: AddSource | AddSources) 
         FolderRequest(
             root,
             None if is_folder else tuple(named),
-            checked_name(root.name if asked.source is None else asked.source),
-            asked.kind,
+            checked_name(root.name if request.source is None else request.source),
+            request.kind,
             given,
         )
         for (root, is_folder), named in names.items()
@@ -262,16 +262,16 @@ class Documents(OperationGroup):
         self._tools.readers.close()
 
     @operation(AddSource, effect="append", reads_paths=True)
-    def add(self, asked: AddSource) -> IndexingReport:
-        (report,) = self._add_all([asked.path], asked)
+    def add(self, request: AddSource) -> IndexingReport:
+        (report,) = self._add_all([request.path], request)
         return report
 
     @operation(AddSources, effect="append", reads_paths=True)
-    def add_all(self, asked: AddSources) -> list[IndexingReport]:
-        return self._add_all(asked.paths, asked)
+    def add_all(self, request: AddSources) -> list[IndexingReport]:
+        return self._add_all(request.paths, request)
 
-    def _add_all(self, paths: Iterable[str | Path], asked: AddSource | AddSources) -> list[IndexingReport]:
-        requests = folder_requests(paths, asked)
+    def _add_all(self, paths: Iterable[str | Path], request: AddSource | AddSources) -> list[IndexingReport]:
+        requests = folder_requests(paths, request)
         for each in requests:
             if each.root.resolve().is_relative_to(self._tools.store.resolve()):
                 raise BadInput(
@@ -281,15 +281,15 @@ class Documents(OperationGroup):
                 check_without_keys([each.source_id, str(each.root), *each.given.include, *each.given.exclude])
         # First, since locking the records makes their folder: it is memlog's error if there can be no store.
         self._decide(queries.registered, creates=True)
-        is_named = asked.source is not None
-        return [self._added(each, asked.progress, claims=is_named) for each in requests]
+        is_named = request.source is not None
+        return [self._added(each, request.progress, claims=is_named) for each in requests]
 
     @operation(RefreshDocuments, effect="append")
-    def refresh(self, asked: RefreshDocuments) -> list[IndexingReport]:
-        found = self._decide(lambda db: queries.registered(db, asked.source))
+    def refresh(self, request: RefreshDocuments) -> list[IndexingReport]:
+        found = self._decide(lambda db: queries.registered(db, request.source))
         if not found:
-            self._sources(asked.source)  # raises NotFound for an unknown name
-        return [self._refreshed(each, asked.progress) for each in found]
+            self._sources(request.source)  # raises NotFound for an unknown name
+        return [self._refreshed(each, request.progress) for each in found]
 
     if TYPE_CHECKING:
         list: ListOperation[_Sources, _Documents]
@@ -307,21 +307,23 @@ class Documents(OperationGroup):
             return documents
 
     @operation(GetDocument, effect="read", missing="document_not_found")
-    def get(self, asked: GetDocument) -> DocumentText | Source | None:
+    def get(self, request: GetDocument) -> DocumentText | Source | None:
         """Return None if no source or document has this name."""
-        if "/" in asked.name:
-            return self._read(lambda db: queries.text(db, asked.name))
-        return self._read(lambda db: queries.source(db, asked.name))
+        if "/" in request.name:
+            return self._read(lambda db: queries.text(db, request.name))
+        return self._read(lambda db: queries.source(db, request.name))
 
     @operation(ShowDocumentTree, effect="read")
-    def tree(self, asked: ShowDocumentTree) -> _Folders:
-        names = [each.source_id for each in self._sources(asked.source)]
+    def tree(self, request: ShowDocumentTree) -> _Folders:
+        names = [each.source_id for each in self._sources(request.source)]
         found = self._read(lambda db: [(name, queries.documents(db, name)) for name in names])
         return [tree(name, documents) for name, documents in found]
 
     @operation(ShowSourceStatus, effect="read")
-    def status(self, asked: ShowSourceStatus) -> _Statuses:
-        return [status_of(each, self._records(each.source_id).job()) for each in self._sources(asked.source)]
+    def status(self, request: ShowSourceStatus) -> _Statuses:
+        return [
+            status_of(each, self._records(each.source_id).job()) for each in self._sources(request.source)
+        ]
 
     @operation(ListIndexingJobs, effect="read")
     def jobs(self, _: ListIndexingJobs) -> _Jobs:
@@ -335,9 +337,9 @@ class Documents(OperationGroup):
         return found
 
     @operation(RemoveDocuments, effect="append", missing="document_not_found")
-    def remove(self, asked: RemoveDocuments) -> Position | Literal[False]:
+    def remove(self, request: RemoveDocuments) -> Position | Literal[False]:
         """Return False if no source or document has this name."""
-        source_id, is_document, file = asked.name.partition("/")
+        source_id, is_document, file = request.name.partition("/")
         # First, since locking the records makes their folder: a missing store stays missing.
         self._decide(queries.registered)
         with self._records(source_id).held(self._lock_timeout):

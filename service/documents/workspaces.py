@@ -27,8 +27,8 @@ class Workspaces(OperationGroup):
         self._documents = Documents(engine)
 
     @operation(AddWorkspace, effect="append", reads_paths=True)
-    def add(self, asked: AddWorkspace) -> IndexingReport:
-        name = Path(asked.path).absolute().name if asked.source is None else asked.source
+    def add(self, request: AddWorkspace) -> IndexingReport:
+        name = Path(request.path).absolute().name if request.source is None else request.source
         if name in self._sources_of_documents():
             raise BadInput(
                 f"the source {name!r} has documents, and is no workspace",
@@ -36,7 +36,7 @@ class Workspaces(OperationGroup):
                 " name",
             )
         return self._documents.add(
-            asked.path, source=asked.source, include=FILES, kind="memory", progress=asked.progress
+            request.path, source=request.source, include=FILES, kind="memory", progress=request.progress
         )
 
     def _sources_of_documents(self) -> set[str]:
@@ -50,8 +50,8 @@ class Workspaces(OperationGroup):
         return [each for each in self._documents.list() if each.kind == "memory"]
 
     @operation(RemoveWorkspace, effect="append", missing="source_not_found")
-    def remove(self, asked: RemoveWorkspace) -> Position | Literal[False]:
+    def remove(self, request: RemoveWorkspace) -> Position | Literal[False]:
         """Return False if no workspace has this name."""
-        if not any(each.source_id == asked.name for each in self.list()):
+        if not any(each.source_id == request.name for each in self.list()):
             return False
-        return self._documents.remove(asked.name)
+        return self._documents.remove(request.name)

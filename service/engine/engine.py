@@ -153,7 +153,7 @@ class Engine:
         return self._log(self.lock_timeout, find_stream=self._find_stream, look_up=self.known_ids)
 
     @cached_property
-    def hurried_log(self) -> "Log":
+    def nonblocking_log(self) -> "Log":
         """The log for reads, which do not wait for writers."""
         return self._log(min(self.lock_timeout, _READS_WAIT))
 
@@ -182,7 +182,7 @@ class Engine:
 
     def record_sizes(self) -> None:
         """See `Log.record_sizes`."""
-        for name in vars(self).keys() & {"log", "hurried_log"}:
+        for name in vars(self).keys() & {"log", "nonblocking_log"}:
             getattr(self, name).record_sizes()
 
     def close(self) -> None:
@@ -205,9 +205,9 @@ class OperationGroup:
         self._decide = engine.decide
         self._append = engine.append
 
-    def _query(self, query: Callable[..., Answer], asked: Request) -> Answer:
+    def _query(self, query: Callable[..., Answer], request: Request) -> Answer:
         """Return what a function of the query layer returns that takes the fields of a request."""
-        return self._read(partial(query, **asdict(asked)))
+        return self._read(partial(query, **asdict(request)))
 
     def _append_one(self, event: Event) -> Position:
         (position,) = self._append([event])

@@ -366,11 +366,11 @@ class RemoteEmbedder:
             try:
                 answers = self._asked([prefix + text for text in texts], self._seconds())
             except ProviderError as error:
-                wait, asked_for = next(waits, None), error.retry_after or 0.0
+                wait, requested = next(waits, None), error.retry_after or 0.0
                 is_worth_it = (error.is_away and not is_part) or error.status in (429, 503)
-                if wait is None or not is_worth_it or asked_for > _LONGEST_WAIT:
+                if wait is None or not is_worth_it or requested > _LONGEST_WAIT:
                     raise
-                time.sleep(max(wait, asked_for))
+                time.sleep(max(wait, requested))
             else:
                 checked = [self._checked(vector) for vector in answers]
                 if any(not isinstance(each, ProviderError) for each in checked):

@@ -15,7 +15,7 @@ import msgspec
 from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError
 from memlog.eventlog.files.folders import check_store, is_kept_read_only, make_path, unwritable_folder
 from memlog.eventlog.files.forks import ForkMutex, SplitByFork
-from memlog.eventlog.files.locks import making_way
+from memlog.eventlog.files.locks import as_store_owner
 from memlog.eventlog.log.layout import CACHE, LOG
 from memlog.eventlog.log.reader import FileState, changed_streams, state_of
 from memlog.eventlog.log.streams import shown
@@ -283,13 +283,13 @@ class ReadModel(SplitByFork):
             DatabaseError: the read model cannot be written.
         """
 
-        def asked() -> Answer:
+        def read() -> Answer:
             if creates:
                 self.make_store()
             self.check_writable()
             return ask(self._up_to_date())
 
-        return self.healed(asked)
+        return self.healed(read)
 
     def _up_to_date(self) -> Connection:
         """Return the live generation, with everything that was acknowledged before this call."""
@@ -313,7 +313,7 @@ class ReadModel(SplitByFork):
         with self.mutex:
             try:
                 with wrapped("the read model"), _wrapping_decode_errors():
-                    return making_way(self.path, work, self.notify)
+                    return as_store_owner(self.path, work, self.notify)
             except DatabaseError as error:
                 if error.code != DAMAGED or self.is_read_only:
                     raise

@@ -84,9 +84,9 @@ class AcrossChats(Scoped, frozen=True, kw_only=True):
             Chat.of(self.chat)
 
 
-def event_of(kind: type[E], asked: Request) -> E:
+def event_of(kind: type[E], request: Request) -> E:
     """Return the event whose members are the fields of a request; the log omits its defaults."""
-    fields = msgspec.structs.asdict(asked)
+    fields = msgspec.structs.asdict(request)
     members = {_MEMBERS.get(name, name): value for name, value in fields.items()}
     defaults = {field.name: field.default for field in msgspec.structs.fields(kind)}
     return kind(

@@ -29,28 +29,28 @@ class DataExchange(OperationGroup):
     """Imports of what other programs keep, and exports for them: `store.exchange`."""
 
     @operation(ImportData, effect="append", reads_paths=True)
-    def import_from(self, asked: ImportData) -> "ImportReport":
+    def import_from(self, request: ImportData) -> "ImportReport":
         # Imported here: most programs import nothing.
         from memlog.service.exchange.formats import importer
         from memlog.service.exchange.importing import Importing, ImportReport
         from memlog.service.exchange.source import ForeignFiles, Tables
 
-        read, patterns, _ = importer(asked.format)
-        paths = [*map(Path, asked.paths)]
-        _check_project(asked.project, projects_of(asked), asked.format)
-        report = ImportReport(format=asked.format, dry_run=asked.dry_run, project=asked.project)
-        if not asked.dry_run:
+        read, patterns, _ = importer(request.format)
+        paths = [*map(Path, request.paths)]
+        _check_project(request.project, projects_of(request), request.format)
+        report = ImportReport(format=request.format, dry_run=request.dry_run, project=request.project)
+        if not request.dry_run:
             make_path(self._engine.path)  # the first import makes the store, and waits for none beside it
         lock = locked(self._engine.path / IMPORT_LOCK, "the import", self._engine.lock_timeout)
-        with Tables(lambda: None) as tables, nullcontext() if asked.dry_run else lock:
+        with Tables(lambda: None) as tables, nullcontext() if request.dry_run else lock:
             importing = Importing(
                 report,
                 self._engine.draft,
                 self._engine.log.append_drafts,
                 self._decide,
                 self._engine.log_path,
-                cache(partial(_key, self._engine.path, makes=not asked.dry_run)),
-                asked.progress,
+                cache(partial(_key, self._engine.path, makes=not request.dry_run)),
+                request.progress,
                 tables,
                 redacts=self._engine.redact,
             )
@@ -59,20 +59,20 @@ class DataExchange(OperationGroup):
                     importing.take(read, source)
         if not report.found:
             raise BadInput(
-                f"nothing of the format {asked.format} is in {', '.join(map(shown, paths))}",
+                f"nothing of the format {request.format} is in {', '.join(map(shown, paths))}",
                 hint="docs/importing.md says which files each format has",
             )
         return report
 
     @operation(ExportDatabase, effect="read", writes_paths=True)
-    def export_sqlite(self, asked: ExportDatabase) -> "ExportReport":
-        if asked.replace and is_bounded():
+    def export_sqlite(self, request: ExportDatabase) -> "ExportReport":
+        if request.replace and is_bounded():
             raise BadInput("an export of a server replaces no file", hint="name a file that does not exist")
 
-        return self._read(lambda db: write_tables(db, Path(asked.path), replace=asked.replace))
+        return self._read(lambda db: write_tables(db, Path(request.path), replace=request.replace))
 
 
-def projects_of(asked: ImportData) -> list[str]:
+def projects_of(request: ImportData) -> list[str]:
     """Return the names of the projects in what is to be imported.
 
     Raises:
@@ -81,10 +81,10 @@ def projects_of(asked: ImportData) -> list[str]:
     from memlog.service.exchange.formats import importer
     from memlog.service.exchange.source import projects_in
 
-    paths = [*map(Path, asked.paths)]
+    paths = [*map(Path, request.paths)]
     if missing := [path for path in paths if not (path.is_file() or path.is_dir())]:
         raise BadInput(f"{shown(missing[0])} does not exist, or is no file", hint="name a file or a folder")
-    return projects_in(importer(asked.format), paths)
+    return projects_in(importer(request.format), paths)
 
 
 def _check_project(chosen: str | None, projects: list[str], name: str) -> None:

@@ -67,7 +67,7 @@ class Holding:
         return bool(archivings) and isinstance(archivings[-1].event, MemoryArchived)
 
     @property
-    def said_at(self) -> str:
+    def described_at(self) -> str:
         """Return when its source changed it last, as far as the log knows."""
         base = [] if self.base is None else [self.base]
         return max((each.claimed for each in (*base, *self.changes) if each.aspect in DATED), default="")
@@ -88,7 +88,7 @@ class Holding:
                 found.append(change)
         return found
 
-    def has_said(self, text: str) -> bool:
+    def has_told(self, text: str) -> bool:
         """Whether the record's text is or was `text`, which may be masked in the log."""
         return not {text, masked(text)}.isdisjoint(text_of(each.event) for each in self.of("updated"))
 
@@ -180,11 +180,11 @@ def verdict(record: Used, event: Event, holding: Holding) -> Verdict | None:
         if not is_core or str(base.event.ts) < record.created:
             return "other_time"
     texts = [text_of(each) or "" for each in record.events if each is event or record.group is not None]
-    if any(holding.has_said(text) for text in texts):
+    if any(holding.has_told(text) for text in texts):
         return "same"
     if not is_dated:
         return "other_text"
-    return "edited" if said_at(record) == holding.said_at else "updated"
+    return "edited" if described_at(record) == holding.described_at else "updated"
 
 
 def may_change(record: Used) -> bool:
@@ -192,7 +192,7 @@ def may_change(record: Used) -> bool:
     return bool(record.changes or record.resets) or isinstance(record.events[0], CoreMemoryUpdated)
 
 
-def said_at(record: Used) -> str:
+def described_at(record: Used) -> str:
     """Return when the source changed a record last; "" if no time tells."""
     name = str(record.events[0].id)
     changes = (each for each in record.changes if aspect_of(str(each.id), name)[0] in DATED)

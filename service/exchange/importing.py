@@ -39,10 +39,10 @@ from memlog.service.exchange.holdings import (
     Holding,
     StoredChange,
     aspect_of,
+    described_at,
     holdings,
     may_change,
     recognised,
-    said_at,
     text_field,
     text_of,
     verdict,
@@ -400,7 +400,7 @@ class Importing:
         if verdict(record, event, holding) == "other_time":
             self._note(name, "another record had this id: it was created at another time")
             return "refused"
-        is_older = record.created is not None and said_at(record) < holding.said_at
+        is_older = record.created is not None and described_at(record) < holding.described_at
         if is_older or not self._says_else(record, event, holding, now):
             return "known"
         self._note(name, "it says something else than what was imported under this id")
@@ -414,7 +414,7 @@ class Importing:
         base, field = holding.base.event, text_field(event)
         if type(base) is not type(event):
             return True
-        is_told = holding.has_said(getattr(event, field)) or any(
+        is_told = holding.has_told(getattr(event, field)) or any(
             aspect_of(str(change.id), str(event.id))[0] == "updated"
             and state_of(change, str(event.id), holding, now) == "new"
             for change in record.changes

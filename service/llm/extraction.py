@@ -61,32 +61,32 @@ class Extractions(OperationGroup):
         self._background = _Background(self._distil)
 
     @operation(DistilMessages, effect="append")
-    def run(self, asked: DistilMessages) -> "list[ExtractionReport]":
+    def run(self, request: DistilMessages) -> "list[ExtractionReport]":
         extractor = extractor_of(
-            self._engine, is_patient=True, retry=asked.retry, is_bounded=not asked.unbounded
+            self._engine, is_patient=True, retry=request.retry, is_bounded=not request.unbounded
         )
-        chat = None if asked.chat is None else Chat.of(asked.chat)
-        if asked.dry_run:
-            return [*extractor.plan(chat, asked.mode), *extractor.kept_here(chat)]
+        chat = None if request.chat is None else Chat.of(request.chat)
+        if request.dry_run:
+            return [*extractor.plan(chat, request.mode), *extractor.kept_here(chat)]
         waiting = self._decide(lambda db: sum(len(buffer.messages) for buffer in buffers(db, chat)))
         timeout = self._engine.lock_timeout
-        reports = extractor.run(chat, asked.mode, lock_timeout=timeout, is_asked=True)
-        done = _told(reports, "messages distilled", waiting, asked.progress)
+        reports = extractor.run(chat, request.mode, lock_timeout=timeout, is_requested=True)
+        done = _told(reports, "messages distilled", waiting, request.progress)
         return [*done, *extractor.kept_here(chat)]
 
     @operation(DistilDays, effect="append")
-    def days(self, asked: DistilDays) -> "list[ExtractionReport]":
-        extractor = extractor_of(self._engine, is_patient=True, retry=asked.retry)
-        until = str(asked.until) if asked.until else yesterday(self._engine)
+    def days(self, request: DistilDays) -> "list[ExtractionReport]":
+        extractor = extractor_of(self._engine, is_patient=True, retry=request.retry)
+        until = str(request.until) if request.until else yesterday(self._engine)
         found = self._decide(lambda db: len(daily_events(db, until=until, uncompressed=True)))
         reports = extractor.run_days(until, lock_timeout=self._engine.lock_timeout)
-        return _told(reports, "daily events distilled", found, asked.progress)
+        return _told(reports, "daily events distilled", found, request.progress)
 
     @operation(DistilExchange, effect="append")
-    def extract(self, asked: DistilExchange) -> DistilRequest:
+    def extract(self, request: DistilExchange) -> DistilRequest:
         extractor_of(self._engine)  # refuses where nobody is configured
-        chat = Chat.of(asked.session)
-        given = [("user", asked.user), ("assistant", asked.assistant)]
+        chat = Chat.of(request.session)
+        given = [("user", request.user), ("assistant", request.assistant)]
         known = self._decide(lambda db: _recent(db, chat), creates=True)
         missing = [
             Message(channel=chat.channel, chat_id=chat.chat_id, role=role, content=text)  # type: ignore[arg-type]
@@ -95,26 +95,26 @@ class Extractions(OperationGroup):
         ]
         told = warnings_of(self._append(missing))
         (waiting,) = self._decide(lambda db: list(buffers(db, chat))) or [Buffer(str(chat), [])]
-        self._background.add(chat, asked.mode)
+        self._background.add(chat, request.mode)
         return DistilRequest(
             session=str(chat), appended=len(missing), waiting=len(waiting.messages), warnings=told
         )
 
     @operation(ListBuffers, effect="read")
-    def buffer(self, asked: ListBuffers) -> list[Buffer]:
-        chat = None if asked.chat is None else Chat.of(asked.chat)
+    def buffer(self, request: ListBuffers) -> list[Buffer]:
+        chat = None if request.chat is None else Chat.of(request.chat)
         return self._read(lambda db: list(buffers(db, chat)))
 
     @operation(ShowPrompt, effect="read")
-    def prompt(self, asked: ShowPrompt) -> Prompt:
-        return prompts.prompt(asked.name)
+    def prompt(self, request: ShowPrompt) -> Prompt:
+        return prompts.prompt(request.name)
 
     def _distil(self, chat: Chat, mode: str | None, calls: int) -> None:
         questions = questions_of(self._engine)
         extractor = _extractor(self._engine, questions)
         missed = 0
         try:
-            done = [*extractor.run(chat, mode, lock_timeout=self._engine.lock_timeout, is_asked=True)]
+            done = [*extractor.run(chat, mode, lock_timeout=self._engine.lock_timeout, is_requested=True)]
             is_set_aside = bool(done) and all(report.set_aside is not None for report in done)
             missed = calls if is_set_aside else 0
         except ProviderError as error:

@@ -180,13 +180,13 @@ class LanguageModel:
                 completion = self._asked(system, user, schema)
             except ProviderError as error:
                 error.is_of_answer = error.is_of_answer or error.status in _OF_CONTENT
-                wait, asked_for = next(waits, None), error.retry_after or 0.0
+                wait, requested = next(waits, None), error.retry_after or 0.0
                 is_away = error.is_away and not error.is_cut
                 is_worth_it = is_away or error.status == 429 or (error.status or 0) in _RETRIED
-                if wait is None or not is_worth_it or asked_for > _LONGEST_WAIT:
+                if wait is None or not is_worth_it or requested > _LONGEST_WAIT:
                     self._breaker.failed(error, rests=not error.is_of_answer)
                     raise
-                time.sleep(max(wait, asked_for))
+                time.sleep(max(wait, requested))
             else:
                 return completion
 

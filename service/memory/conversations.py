@@ -11,17 +11,17 @@ class Conversations(OperationGroup):
     """The conversations of a store."""
 
     @operation(ReadWindow, effect="read")
-    def window(self, asked: ReadWindow) -> Window:
-        return self._query(window, asked)
+    def window(self, request: ReadWindow) -> Window:
+        return self._query(window, request)
 
     @operation(ReadSession, effect="read")
-    def session_content(self, asked: ReadSession) -> SessionContent:
-        return self._query(session_content, asked)
+    def session_content(self, request: ReadSession) -> SessionContent:
+        return self._query(session_content, request)
 
     @operation(ListSessions, effect="read")
-    def sessions(self, asked: ListSessions) -> list[Session]:
-        return self._read(lambda db: sessions(db, asked.conversation, is_all=asked.all))
+    def sessions(self, request: ListSessions) -> list[Session]:
+        return self._read(lambda db: sessions(db, request.conversation, is_all=request.all))
 
     @operation(ListSummaries, effect="read")
-    def summaries(self, asked: ListSummaries) -> list[Summary]:
-        return self._query(summaries, asked)
+    def summaries(self, request: ListSummaries) -> list[Summary]:
+        return self._query(summaries, request)

@@ -205,23 +205,23 @@ class Core(OperationGroup):
             return section if asked.key is None else section.get(_as_stored(section, asked.key))
 
     @operation(SetCoreValue, effect="append")
-    def set(self, asked: SetCoreValue) -> Position:
+    def set(self, request: SetCoreValue) -> Position:
         # A key of ASCII has one form: it needs no read.
         key = (
-            asked.key
-            if asked.key.isascii()
-            else _as_stored(self._of_all(asked.section, creates=True), asked.key)
+            request.key
+            if request.key.isascii()
+            else _as_stored(self._of_all(request.section, creates=True), request.key)
         )
-        return self._append_one(CoreMemoryUpdated(section=asked.section, key=key, value=asked.value))
+        return self._append_one(CoreMemoryUpdated(section=request.section, key=key, value=request.value))
 
     @operation(DeleteCoreValue, effect="append", missing="core_key_not_found")
-    def delete(self, asked: DeleteCoreValue) -> Position | Literal[False]:
+    def delete(self, request: DeleteCoreValue) -> Position | Literal[False]:
         """Return False if the key is not set."""
-        section = self._of_all(asked.section)
-        key = _as_stored(section, asked.key)
+        section = self._of_all(request.section)
+        key = _as_stored(section, request.key)
         if key not in section:
             return False
-        return self._append_one(CoreMemoryDeleted(section=asked.section, key=key))
+        return self._append_one(CoreMemoryDeleted(section=request.section, key=key))
 
     def _of_all(self, section: Section, *, creates: bool = False) -> dict[str, str]:
         """Return the values of a section, also those that some chats alone are shown.
@@ -232,15 +232,15 @@ class Core(OperationGroup):
         return {row.key: row.value for row in rows if row.section == section}
 
     @operation(ImportCoreMemory, effect="append", reads_paths=True)
-    def import_file(self, asked: ImportCoreMemory) -> CoreImportReport:
-        path = Path(asked.path)
+    def import_file(self, request: ImportCoreMemory) -> CoreImportReport:
+        path = Path(request.path)
         if self._is_view(path) and (shown := self._view.read()) is not None:
             return self._import_view(path, shown.view, shown.base)
         data = contents(path)
         if is_json(path):
             return self._import(sections_of_json(data, path), force=True)
         said, skipped = sections_of_text(data, path)
-        done = self._import(said, force=asked.force)
+        done = self._import(said, force=request.force)
         done.skipped = skipped
         return done
 

@@ -410,8 +410,8 @@ class _MarkdownReader:
     def _read_line(self, text: str) -> None:
         pair = _pair(text)
         if pair is None:
-            is_said = self._label is self._heading and self._heading.key in _KNOWN
-            self._add(self._heading.key if is_said else "", text)
+            is_told = self._label is self._heading and self._heading.key in _KNOWN
+            self._add(self._heading.key if is_told else "", text)
         elif pair[1]:
             self._label = self._heading
             self._add(*pair)

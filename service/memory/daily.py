@@ -21,22 +21,22 @@ class DailyEvents(OperationGroup):
     """What happened on which day, and what of it was distilled into memories. Every change is an event."""
 
     @operation(RecordDailyEvent, effect="append")
-    def record(self, asked: RecordDailyEvent) -> Position:
-        if not asked.summary.strip():
+    def record(self, request: RecordDailyEvent) -> Position:
+        if not request.summary.strip():
             raise BadInput("the summary is blank", hint="give what happened")
-        return self._append_one(event_of(DailyEventRecorded, asked))
+        return self._append_one(event_of(DailyEventRecorded, request))
 
     @operation(ListDailyEvents, effect="read")
-    def list(self, asked: ListDailyEvents) -> _DailyEvents:
-        return self._query(records.daily_events, asked)
+    def list(self, request: ListDailyEvents) -> _DailyEvents:
+        return self._query(records.daily_events, request)
 
     @operation(CompressDailyEvents.named, effect="append")
-    def compress(self, asked: CompressDailyEvents) -> Position:
-        if not asked.ids:
+    def compress(self, request: CompressDailyEvents) -> Position:
+        if not request.ids:
             raise BadInput("no daily event is named", hint="store.daily.list(uncompressed=True) gives ids")
-        self._decide(lambda db: _check_known(db, asked.ids, asked.memory_ids))
-        ids, memory_ids = [*dict.fromkeys(asked.ids)], [*dict.fromkeys(asked.memory_ids)]
-        return self._append_one(DailyEventsCompressed(id=asked.event_id, ids=ids, memory_ids=memory_ids))
+        self._decide(lambda db: _check_known(db, request.ids, request.memory_ids))
+        ids, memory_ids = [*dict.fromkeys(request.ids)], [*dict.fromkeys(request.memory_ids)]
+        return self._append_one(DailyEventsCompressed(id=request.event_id, ids=ids, memory_ids=memory_ids))
 
 
 def _check_known(db: Connection, ids: Sequence[str], memory_ids: Sequence[str]) -> None:

@@ -75,20 +75,20 @@ class Facts(OperationGroup):
     """The facts of a store, by topic: ranked lists, such as favourite colours, or single values."""
 
     @operation(SetFact.of_values, effect="append")
-    def set(self, asked: SetFact) -> FactUpdate:
-        key, values, ranks = key_of(asked.topic), asked.values, asked.ranks
+    def set(self, request: SetFact) -> FactUpdate:
+        key, values, ranks = key_of(request.topic), request.values, request.ranks
         _check_values(values)
         fact = FactStored(
-            topic_key=key, value=values[0], chat_id=asked.scope, source_message_id=asked.source_message_id
+            topic_key=key, value=values[0], chat_id=request.scope, source_message_id=request.source_message_id
         )
-        if asked.single:
+        if request.single:
             if len(values) > 1:
                 raise BadInput(f"{len(values)} values of a single fact", hint="quote a value that has spaces")
             events = [fact]
         elif ranks is None:
             events = [replace(fact, kind="ranked", rank=1, rest=[*values[1:]])]
         else:
-            self._check_ranks(key, asked.scope, values, ranks)
+            self._check_ranks(key, request.scope, values, ranks)
             pairs = zip(ranks, values, strict=True)
             events = [replace(fact, kind="ranked", rank=rank, value=value) for rank, value in pairs]
         positions = self._append([*events])
@@ -99,50 +99,50 @@ class Facts(OperationGroup):
         return FactUpdate(
             topic_key=key,
             kind=events[0].kind,
-            ranks=[0] if asked.single else [*(ranks or range(1, len(values) + 1))],
+            ranks=[0] if request.single else [*(ranks or range(1, len(values) + 1))],
             values=[value for event in stored for value in (event.value, *(event.rest or ()))],
-            chat=asked.scope,
+            chat=request.scope,
             positions=positions,
             warnings=warnings_of(positions),
         )
 
     @operation(GetFact, effect="read")
-    def get(self, asked: GetFact) -> FactAnswer:
-        key = key_of(asked.topic)
+    def get(self, request: GetFact) -> FactAnswer:
+        key = key_of(request.topic)
         return self._read(
-            lambda db: by_key(db, key, rank=asked.rank, chat=asked.scope, any_chat=asked.any_chat)
+            lambda db: by_key(db, key, rank=request.rank, chat=request.scope, any_chat=request.any_chat)
         )
 
     @operation(AskFacts, effect="read")
-    def ask(self, asked: AskFacts) -> FactAnswer:
-        return self._read(lambda db: ask(db, asked.question, chat=asked.scope, any_chat=asked.any_chat))
+    def ask(self, request: AskFacts) -> FactAnswer:
+        return self._read(lambda db: ask(db, request.question, chat=request.scope, any_chat=request.any_chat))
 
     @operation(ExtractFacts, effect="append")
-    def extract(self, asked: ExtractFacts) -> FactExtraction:
+    def extract(self, request: ExtractFacts) -> FactExtraction:
         try:
-            key, values = ranked_list(asked.text)
+            key, values = ranked_list(request.text)
         except NoCertainList as doubt:
-            return FactExtraction(chat=asked.scope, why=str(doubt))
-        found = FactExtraction(topic_key=key, values=values, chat=asked.scope)
-        if asked.dry_run:
+            return FactExtraction(chat=request.scope, why=str(doubt))
+        found = FactExtraction(topic_key=key, values=values, chat=request.scope)
+        if request.dry_run:
             return found
-        done = self.set(key, *values, chat=asked.scope, source_message_id=asked.source_message_id)
+        done = self.set(key, *values, chat=request.scope, source_message_id=request.source_message_id)
         return replace(found, stored=True, values=done.values, position=done.positions[0])
 
     @operation(RemoveFact, effect="append")
-    def remove(self, asked: RemoveFact) -> list[Position]:
-        key = key_of(asked.topic)
-        standing = self._decide(lambda db: exactly(topics(db, asked.scope), [key]))
+    def remove(self, request: RemoveFact) -> list[Position]:
+        key = key_of(request.topic)
+        standing = self._decide(lambda db: exactly(topics(db, request.scope), [key]))
         if standing is None:
-            raise unknown_fact(f"no topic {key} {where(asked.scope, any_chat=False)}")
-        if asked.rank is not None and standing.at(asked.rank) is None:
-            raise unknown_fact(no_rank(standing, asked.rank))
-        return self._append(_removals(standing, asked.rank))
+            raise unknown_fact(f"no topic {key} {where(request.scope, any_chat=False)}")
+        if request.rank is not None and standing.at(request.rank) is None:
+            raise unknown_fact(no_rank(standing, request.rank))
+        return self._append(_removals(standing, request.rank))
 
     @operation(ListFacts, effect="read")
-    def list(self, asked: ListFacts) -> _Facts:
-        found = self._read(lambda db: all_topics(db) if asked.scope is None else topics(db, asked.scope))
-        asked.check_found(found)
+    def list(self, request: ListFacts) -> _Facts:
+        found = self._read(lambda db: all_topics(db) if request.scope is None else topics(db, request.scope))
+        request.check_found(found)
         return [fact for topic in found for fact in topic.facts]
 
     def _check_ranks(self, key: str, chat: str | None, values: Sequence[str], ranks: Sequence[int]) -> None:

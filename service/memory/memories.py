@@ -154,83 +154,85 @@ class Memories(OperationGroup):
     """The memories of a store. Every change is an event; the log loses nothing."""
 
     @operation(SaveMemory, effect="append")
-    def save(self, asked: SaveMemory) -> SaveReport:
-        event = event_of(MemorySaved, asked)
-        if asked.looks_for_duplicates:
+    def save(self, request: SaveMemory) -> SaveReport:
+        event = event_of(MemorySaved, request)
+        if request.looks_for_duplicates:
             return save_once(
-                self._append, self._decide, self._engine.log_path, event, any_chat=asked.any_chat
+                self._append, self._decide, self._engine.log_path, event, any_chat=request.any_chat
             )
         return save(self._append, event)
 
     @operation(GetMemory, effect="read", missing="memory_not_found")
-    def get(self, asked: GetMemory) -> Memory | None:
+    def get(self, request: GetMemory) -> Memory | None:
         """Return None if no memory has this id."""
-        return self._query(memories.memory, asked)
+        return self._query(memories.memory, request)
 
     @operation(ShowHistory, effect="read", missing="memory_not_found")
-    def history(self, asked: ShowHistory) -> list[StoredEvent]:
-        return self._read(lambda db: memories.history(db, self._engine.log_path, asked.memory_id))
+    def history(self, request: ShowHistory) -> list[StoredEvent]:
+        return self._read(lambda db: memories.history(db, self._engine.log_path, request.memory_id))
 
     @operation(ListConflicts, effect="read")
     def conflicts(self, _: ListConflicts) -> _Conflicts:
         return self._read(lambda db: conflicts(db, self._engine.log_path))
 
     @operation(ResolveConflict, effect="append")
-    def resolve(self, asked: ResolveConflict) -> MemoryConflict:
-        return resolve(self._append, self._decide, self._engine.log_path, asked.conflict, [*asked.keep])
+    def resolve(self, request: ResolveConflict) -> MemoryConflict:
+        return resolve(self._append, self._decide, self._engine.log_path, request.conflict, [*request.keep])
 
     @operation(UnmergeMemory, effect="append")
-    def unmerge(self, asked: UnmergeMemory) -> _Memories:
-        return unmerge(self._append, self._decide, asked.memory_id)
+    def unmerge(self, request: UnmergeMemory) -> _Memories:
+        return unmerge(self._append, self._decide, request.memory_id)
 
     @operation(UpdateMemory, effect="append")
-    def update(self, asked: UpdateMemory) -> Position:
-        if asked.is_empty:
+    def update(self, request: UpdateMemory) -> Position:
+        if request.is_empty:
             raise BadInput("nothing is to be changed", hint="give a field of the memory, such as content")
-        return self._change([asked.memory_id], event_of(MemoryUpdated, asked))
+        return self._change([request.memory_id], event_of(MemoryUpdated, request))
 
     @operation(ArchiveMemory, effect="append")
-    def archive(self, asked: ArchiveMemory) -> Position:
-        return self._change([asked.memory_id], MemoryArchived(memory_id=asked.memory_id))
+    def archive(self, request: ArchiveMemory) -> Position:
+        return self._change([request.memory_id], MemoryArchived(memory_id=request.memory_id))
 
     @operation(ArchiveMemories, effect="append")
-    def archive_all(self, asked: ArchiveMemories) -> _Memories:
-        memory_ids = [*dict.fromkeys(asked.memory_ids)]
+    def archive_all(self, request: ArchiveMemories) -> _Memories:
+        memory_ids = [*dict.fromkeys(request.memory_ids)]
         if not memory_ids:
             raise BadInput("no memory is named", hint="give memory_ids")
         found = self._decide(lambda db: [memories.memory(db, each) for each in memory_ids])
         if unknown := [name for name, memory in zip(memory_ids, found, strict=True) if memory is None]:
             raise not_found("memory_not_found", *unknown)
         active = [memory for memory in found if memory is not None and memory.archived_at is None]
-        if not asked.dry_run:
+        if not request.dry_run:
             self._append(MemoryArchived(memory_id=memory.memory_id) for memory in active)
         return active
 
     @operation(DeleteMemory, effect="append", missing="memory_not_found")
-    def delete(self, asked: DeleteMemory) -> Position | Literal[False]:
+    def delete(self, request: DeleteMemory) -> Position | Literal[False]:
         """Return False if no memory has this id."""
-        if self._unknown([asked.memory_id]):
+        if self._unknown([request.memory_id]):
             return False
-        return self._append_one(MemoryDeleted(memory_id=asked.memory_id))
+        return self._append_one(MemoryDeleted(memory_id=request.memory_id))
 
     @operation(TouchMemories.named, effect="append")
-    def touch(self, asked: TouchMemories) -> Position:
-        return self._change(asked.memory_ids, MemoryAccessed(memory_ids=[*dict.fromkeys(asked.memory_ids)]))
+    def touch(self, request: TouchMemories) -> Position:
+        return self._change(
+            request.memory_ids, MemoryAccessed(memory_ids=[*dict.fromkeys(request.memory_ids)])
+        )
 
     @operation(ListMemories, effect="read")
-    def list(self, asked: ListMemories) -> _Memories:
-        found = self._query(memories.memories, asked)
-        asked.check_found(found)
+    def list(self, request: ListMemories) -> _Memories:
+        found = self._query(memories.memories, request)
+        request.check_found(found)
         return found
 
     @operation(DecayMemories, effect="append")
-    def decay(self, asked: DecayMemories) -> DecayReport:
-        return fading.decay(self._append, self._decide, asked.rates)
+    def decay(self, request: DecayMemories) -> DecayReport:
+        return fading.decay(self._append, self._decide, request.rates)
 
     @operation(PruneMemories, effect="append")
-    def prune(self, asked: PruneMemories) -> PruneReport:
+    def prune(self, request: PruneMemories) -> PruneReport:
         return fading.prune(
-            self._append, self._decide, asked.categories, asked.threshold, dry_run=asked.dry_run
+            self._append, self._decide, request.categories, request.threshold, dry_run=request.dry_run
         )
 
     def _change(self, memory_ids: Sequence[str], event: Event) -> Position:

@@ -64,7 +64,7 @@ def ranked_list(text: str) -> tuple[str, list[str]]:
     statements = [
         (language, match)
         for language in _lists()
-        for pattern in _said_patterns(language)
+        for pattern in _given_patterns(language)
         for match in pattern.finditer(said)
     ]
     if len(statements) != 1:
@@ -225,7 +225,7 @@ def _last_joint() -> re.Pattern[str]:
 
 
 @cache
-def _said_patterns(language: str) -> tuple[re.Pattern[str], ...]:
+def _given_patterns(language: str) -> tuple[re.Pattern[str], ...]:
     said = _lists()[language]
     numbers = fact_words()[language].numbers.cardinals.split()[2:]
     words = {

@@ -46,37 +46,37 @@ if TYPE_CHECKING:
 OFF = {"memory": "memory.enabled is false: nothing is searched"}
 
 
-def search_store(reads: ReadPool, asked: Search, *, reranks: bool = True) -> SearchResult:
+def search_store(reads: ReadPool, request: Search, *, reranks: bool = True) -> SearchResult:
     """Return the result of a search. Providers are asked while no read model is in use: others go on reading.
 
     reranks: whether a provider that ranks hits anew is asked.
     """
     if reads.first.is_off:
-        return SearchResult(hits=[], mode=asked.mode, synced=True, silent=dict(OFF), took_ms=0.0)
-    asking = Asking(reads, asked.text, embeds=asked.mode != "text")
+        return SearchResult(hits=[], mode=request.mode, synced=True, silent=dict(OFF), took_ms=0.0)
+    asking = Asking(reads, request.text, embeds=request.mode != "text")
     rerank = reranker_of(reads.first, reads.read, has_key=asking.has_key) if reranks else None
-    most = asked.k if reads.first.rerank is None else max(asked.k, reads.first.rerank.top_n)
-    wanted = replace(asked, k=most)
+    most = request.k if reads.first.rerank is None else max(request.k, reads.first.rerank.top_n)
+    wanted = replace(request, k=most)
     result = reads.healed(lambda read_model: _searched(read_model, wanted, asking))
     if rerank is not None:
-        result.hits = swapped(rerank(asked.text, result.hits, result.silent)[: asked.k])
-    if not asking.models.loaded and asked.mode == "vector":
+        result.hits = swapped(rerank(request.text, result.hits, result.silent)[: request.k])
+    if not asking.models.loaded and request.mode == "vector":
         result.silent.setdefault("vector", NO_MODEL)
     return result
 
 
-def _searched(read_model: ReadModel, asked: Search, asking: "Asking") -> SearchResult:
-    db, synced, models, silent = latest_for_search(read_model, asking, is_synced=asked.sync)
+def _searched(read_model: ReadModel, request: Search, asking: "Asking") -> SearchResult:
+    db, synced, models, silent = latest_for_search(read_model, asking, is_synced=request.sync)
     result = search(
         db,
-        asked,
+        request,
         models,
         read_model.held_vectors,
-        lambda found: rate(db, asked, models, read_model.sample, found),
+        lambda found: rate(db, request, models, read_model.sample, found),
     )
-    if asked.where == Filters() or asked.where == Filters(kinds=frozenset(["memory"])):
-        of_core = [] if asked.is_raw else core_hits(db, asked.question)
-        result.hits = [*of_core, *result.hits][: asked.k]
+    if request.where == Filters() or request.where == Filters(kinds=frozenset(["memory"])):
+        of_core = [] if request.is_raw else core_hits(db, request.question)
+        result.hits = [*of_core, *result.hits][: request.k]
         result.certain = result.certain or bool(of_core)
     result.synced = synced
     result.silent |= silent
@@ -119,11 +119,11 @@ class Asking:
         questions = reads.first.questions
         self.models = Models(*(each and questions.of(each) for each in self.models))
         if (embedder := self.models.first) is not None and is_remote:
-            before = _AskedBefore(embedder, None if self.has_key else embedded_part(text, embedder))
+            before = _EmbeddedBefore(embedder, None if self.has_key else embedded_part(text, embedder))
             self.models = self.models._replace(first=before)
 
 
-class _AskedBefore:
+class _EmbeddedBefore:
     """A remote embedder that has embedded a question, or failed to. text: None where it holds a key."""
 
     is_remote = True
@@ -197,7 +197,7 @@ _Made = tuple[Context, GivenContext | None]
 """A context, and what is to be recorded of it."""
 
 
-def context(reads: ReadPool, log: Log, asked: BuildContext) -> Context:
+def context(reads: ReadPool, log: Log, request: BuildContext) -> Context:
     """Return the context for a message.
 
     log: where it is recorded what was given.
@@ -206,9 +206,9 @@ def context(reads: ReadPool, log: Log, asked: BuildContext) -> Context:
     if reads.first.is_off:
         return Context(
             text="",
-            form=asked.form,
-            counter=asked.counter,
-            max_tokens=asked.max_tokens,
+            form=request.form,
+            counter=request.counter,
+            max_tokens=request.max_tokens,
             tokens=0,
             frame=0,
             entries=[],
@@ -217,13 +217,13 @@ def context(reads: ReadPool, log: Log, asked: BuildContext) -> Context:
             synced=True,
         )
     try:
-        if asked.part == "stable":
-            return reads.healed(lambda read_model: _composed(read_model, asked, ContextHits()))[0]
-        asking = Asking(reads, asked.text, chat=asked.conversation, is_synced=asked.sync)
-        given, said = reads.healed(lambda read_model: _context_of(read_model, asked, asking))
+        if request.part == "stable":
+            return reads.healed(lambda read_model: _composed(read_model, request, ContextHits()))[0]
+        asking = Asking(reads, request.text, chat=request.conversation, is_synced=request.sync)
+        given, said = reads.healed(lambda read_model: _context_of(read_model, request, asking))
     except (DatabaseError, EmbeddingError) as error:
         found = ContextHits(silent={"search": error.message})
-        given, said = reads.healed(lambda read_model: _composed(read_model, asked, found))
+        given, said = reads.healed(lambda read_model: _composed(read_model, request, found))
     if said is not None:
         try:
             _record(log, given.memory_ids, said)
@@ -240,39 +240,39 @@ def _record(log: Log, memory_ids: list[str], said: GivenContext) -> None:
     log.append([*([MemoryAccessed(memory_ids=memory_ids)] if memory_ids else []), given])
 
 
-def _context_of(read_model: ReadModel, asked: BuildContext, question: Asking) -> _Made:
-    db, synced, models, silent = latest_for_search(read_model, question, is_synced=asked.sync)
+def _context_of(read_model: ReadModel, request: BuildContext, question: Asking) -> _Made:
+    db, synced, models, silent = latest_for_search(read_model, question, is_synced=request.sync)
 
-    def found(asked: BuildContext, asking: Key | None) -> ContextHits:
+    def found(request: BuildContext, asking: Key | None) -> ContextHits:
         rerank = reranker_of(read_model, lambda ask: ask(db), has_key=question.has_key)
-        hits = find(db, asked, models, asking, read_model.sample, rerank)
+        hits = find(db, request, models, asking, read_model.sample, rerank)
         hits.silent.update(silent)
         return hits
 
-    return _made(read_model, db, asked, found, synced=synced)
+    return _made(read_model, db, request, found, synced=synced)
 
 
-def _composed(read_model: ReadModel, asked: BuildContext, found: ContextHits) -> _Made:
-    db, synced = read_model.latest(sync=asked.sync)
-    return _made(read_model, db, asked, lambda _, asking: replace(found, asking=asking), synced=synced)
+def _composed(read_model: ReadModel, request: BuildContext, found: ContextHits) -> _Made:
+    db, synced = read_model.latest(sync=request.sync)
+    return _made(read_model, db, request, lambda _, asking: replace(found, asking=asking), synced=synced)
 
 
 def _made(
     read_model: ReadModel,
     db: Connection,
-    asked: BuildContext,
+    request: BuildContext,
     hits: Callable[[BuildContext, Key | None], ContextHits],
     *,
     synced: bool,
 ) -> _Made:
     # One state of the read model: a second person may speak between the choice of the scope and the search.
     with transaction(db, "DEFERRED"):
-        chosen = scope_of(db, asked, read_model.people, synced=synced)
-        asked = replace(asked, scope=chosen.scope, joined=chosen.joined)
-        asking = asking_message(db, asked)
-        given = compose(db, asked, hits(asked, asking), synced=synced)
-        is_recorded = asked.record and asked.part != "stable" and given.entries
-        said = given_of(db, asked, given, asking) if is_recorded else None
+        chosen = scope_of(db, request, read_model.people, synced=synced)
+        request = replace(request, scope=chosen.scope, joined=chosen.joined)
+        asking = asking_message(db, request)
+        given = compose(db, request, hits(request, asking), synced=synced)
+        is_recorded = request.record and request.part != "stable" and given.entries
+        said = given_of(db, request, given, asking) if is_recorded else None
     given.scope, given.scope_why = chosen.scope, chosen.why
     return given, said
 
@@ -296,15 +296,15 @@ class PreRoute(msgspec.Struct, kw_only=True):
 def pre_route(
     ask: Callable[[AskFacts], FactAnswer],
     context: Callable[[BuildContext], Context],
-    asked: AnswerOrContext,
+    request: AnswerOrContext,
 ) -> PreRoute:
     """See `AnswerOrContext`. ask, context: operations of a store."""
-    found = ask(AskFacts(asked.text, chat=asked.chat))
+    found = ask(AskFacts(request.text, chat=request.chat))
     # What asks for a place in a list, or for all of it, is not left to a guess where nothing is stored.
-    is_of_list = any(question.ranks or question.top or question.is_list for question in parse(asked.text))
+    is_of_list = any(question.ranks or question.top or question.is_list for question in parse(request.text))
     if found.found or is_of_list:
         return PreRoute(route="facts", answer=found.answer)
-    given = context(BuildContext(asked.text, chat=asked.chat, max_tokens=asked.max_tokens))
+    given = context(BuildContext(request.text, chat=request.chat, max_tokens=request.max_tokens))
     route: Literal["search", "none"] = "search" if given.entries else "none"
     return PreRoute(route=route, system=given.text, citations=given.citations)
 
@@ -313,7 +313,7 @@ Highlighter = Callable[[str], list[tuple[int, int]]]
 """Returns the parts of a text that a search matched, as (start, end) in characters, in order."""
 
 
-def highlighter(asked: Search) -> Highlighter:
+def highlighter(request: Search) -> Highlighter:
     """Make the highlighter of a search; where only meaning takes part, no word is why a hit was found."""
-    marks = Marks() if asked.mode == "vector" else asked.question.marks
+    marks = Marks() if request.mode == "vector" else request.question.marks
     return lambda text: marked_places(text, marks)

@@ -206,20 +206,20 @@ class Tools(OperationGroup):
         self._memories, self._core = Memories(engine), Core(engine)
 
     @operation(MemorySearch, effect="read", for_agents=True)
-    def memory_search(self, asked: MemorySearch) -> ToolResults:
-        if not asked.query.strip():
+    def memory_search(self, request: MemorySearch) -> ToolResults:
+        if not request.query.strip():
             raise BadInput("query is empty", hint="say what to look for")
-        filters = Filters(chat=asked.chat, since=asked.since, until=asked.until)
-        request = Search(asked.query, k=asked.topK, filters=filters)
-        found = search_store(self._engine.reads, request)
+        filters = Filters(chat=request.chat, since=request.since, until=request.until)
+        search = Search(request.query, k=request.topK, filters=filters)
+        found = search_store(self._engine.reads, search)
         results = [_result(number, hit) for number, hit in enumerate(found.hits, start=1)]
         certain = found.certain is not False
         note = None if certain else "nothing certain"
         return ToolResults(results=results, certain=certain, note=note, silent=found.silent)
 
     @operation(MemoryGet, effect="read", missing="event_not_found", for_agents=True)
-    def memory_get(self, asked: MemoryGet) -> ToolItems:
-        wanted = [*dict.fromkeys(asked.ids)]
+    def memory_get(self, request: MemoryGet) -> ToolItems:
+        wanted = [*dict.fromkeys(request.ids)]
         if not wanted:
             raise BadInput("no id is named", hint="give ids")
         found = {each: self._items(each) for each in wanted}
@@ -229,8 +229,8 @@ class Tools(OperationGroup):
         return ToolItems(items=[item for items in found.values() for item in items], not_found=unknown)
 
     @operation(MemorySave, effect="append", for_agents=True)
-    def memory_save(self, asked: MemorySave) -> ToolSaved:
-        done = self._memories.save(SaveMemory(**msgspec.structs.asdict(asked)))
+    def memory_save(self, request: MemorySave) -> ToolSaved:
+        done = self._memories.save(SaveMemory(**msgspec.structs.asdict(request)))
         return ToolSaved(
             memory_id=done.memory_id,
             decision=done.decision,
@@ -244,10 +244,10 @@ class Tools(OperationGroup):
         return self._core.get()
 
     @operation(MemoryCoreUpdate, effect="append", for_agents=True, is_destructive=True)
-    def memory_core_update(self, asked: MemoryCoreUpdate) -> CoreChange:
-        previous = self._previous(asked.section, asked.key)
-        position = self._core.set(asked.section, asked.key, asked.value)
-        return _changed(asked, asked.value, previous, position)
+    def memory_core_update(self, request: MemoryCoreUpdate) -> CoreChange:
+        previous = self._previous(request.section, request.key)
+        position = self._core.set(request.section, request.key, request.value)
+        return _changed(request, request.value, previous, position)
 
     @operation(
         MemoryCoreDelete,
@@ -256,20 +256,20 @@ class Tools(OperationGroup):
         for_agents=True,
         is_destructive=True,
     )
-    def memory_core_delete(self, asked: MemoryCoreDelete) -> CoreChange:
-        previous = self._previous(asked.section, asked.key)
-        position = self._core.delete(asked.section, asked.key)
+    def memory_core_delete(self, request: MemoryCoreDelete) -> CoreChange:
+        previous = self._previous(request.section, request.key)
+        position = self._core.delete(request.section, request.key)
         if position is False:
-            raise not_found("core_key_not_found", f"{asked.section}.{asked.key}")
-        return _changed(asked, None, previous, position)
+            raise not_found("core_key_not_found", f"{request.section}.{request.key}")
+        return _changed(request, None, previous, position)
 
     @operation(
         MemoryForget, effect="append", missing="memory_not_found", for_agents=True, is_destructive=True
     )
-    def memory_forget(self, asked: MemoryForget) -> ToolForgotten:
-        request = ArchiveMemories(asked.memory_ids, dry_run=asked.dry_run)
-        items = [_memory(each) for each in self._memories.archive_all(request)]
-        return ToolForgotten(items=items, done=not asked.dry_run)
+    def memory_forget(self, request: MemoryForget) -> ToolForgotten:
+        archive = ArchiveMemories(request.memory_ids, dry_run=request.dry_run)
+        items = [_memory(each) for each in self._memories.archive_all(archive)]
+        return ToolForgotten(items=items, done=not request.dry_run)
 
     def _previous(self, section: Section, key: str) -> str | None:
         if not self._engine.exists:
@@ -350,11 +350,11 @@ def _event(event: StoredEvent, name: str) -> ToolItem:
 
 
 def _changed(
-    asked: MemoryCoreUpdate | MemoryCoreDelete, value: str | None, previous: str | None, position: Position
+    request: MemoryCoreUpdate | MemoryCoreDelete, value: str | None, previous: str | None, position: Position
 ) -> CoreChange:
     return CoreChange(
-        section=asked.section,
-        key=asked.key,
+        section=request.section,
+        key=request.key,
         value=value,
         previous=previous,
         position=_place(position),

@@ -204,7 +204,7 @@ _LITTLE_ROOM = 256 * 1024 * 1024
 _FEW_INODES = 16  # a rebuild and an append to a new chat make fewer
 _MOST_CONFLICTS = 5
 _MAKE_READABLE = "chmod -R u+rwX on it, or run memlog as its owner; if the disk fails, copy the store"
-_ANEW = "store.maintenance.examine(fix=True) removes what can be made anew"
+_AGAIN_FROM = "store.maintenance.examine(fix=True) removes what can be made anew"
 _PROJECT = "store.maintenance.project(), or store.maintenance.examine(fix=True)"
 _OVER_A_NETWORK = re.compile(
     r"nfs\d?|cifs|smb\w*|9p|afs|ceph|glusterfs|lustre|gpfs|beegfs|ocfs2|gfs2|davfs|virtiofs|fuse(\..*)?"
@@ -341,7 +341,7 @@ def _owner(store: Path, *, fix: bool) -> Finding:
         return Finding("owner", "ok", "the files of the store can be read and written")
     are = numbered(len(refused), "file or folder is", "files or folders are")
     said = f"{are} another user's, such as {shown(refused[0].filename)}"
-    return Finding("owner", "problem", said, f"chown -R {os.geteuid()} on the store, as root; {_ANEW}")
+    return Finding("owner", "problem", said, f"chown -R {os.geteuid()} on the store, as root; {_AGAIN_FROM}")
 
 
 def _permissions(store: Path, *, fix: bool) -> Finding:

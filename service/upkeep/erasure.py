@@ -281,7 +281,7 @@ class Erasure(OperationGroup):
     """Forgets events, overwrites their bytes, and searches for what is left."""
 
     @operation(Forget, effect="erase")
-    def forget(self, asked: Forget) -> ForgetReport:
+    def forget(self, request: Forget) -> ForgetReport:
         check_store(self._engine.path)
         engine = self._engine
         # It syncs redactions: forgotten events must not come back after a power cut.
@@ -292,27 +292,27 @@ class Erasure(OperationGroup):
             on_stored=engine.on_stored,
         )
         try:
-            return forget(log, engine.read_model, asked)
+            return forget(log, engine.read_model, request)
         finally:
             engine.read_model.questions.empty()
 
     @operation(Scrub, effect="erase")
-    def scrub(self, asked: Scrub) -> ScrubReport:
+    def scrub(self, request: Scrub) -> ScrubReport:
         check_store(self._engine.path)
         read_model = self._engine.reads.maintenance
         with read_model.mutex, wrapped("the read model"):
-            done = scrub_store(read_model, self._engine.lock_timeout, asked)
+            done = scrub_store(read_model, self._engine.lock_timeout, request)
         # The disk keeps the bytes of a removed generation while a connection to it is open.
         self._engine.reads.close()
         return done
 
     @operation(Prove, effect="read")
-    def prove(self, asked: Prove) -> Proof:
+    def prove(self, request: Prove) -> Proof:
         check_store(self._engine.path)
         # Who closes a file that SQLite has open in the same process drops SQLite's locks.
         with self._engine.reads.all_closed():
             self._engine.known_ids.close()
-            return prove(self._engine.path, asked.text)
+            return prove(self._engine.path, request.text)
 
     @operation(FindSecrets, effect="read")
     def secrets(self, _: FindSecrets) -> list[SecretPlace]:

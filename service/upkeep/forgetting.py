@@ -127,30 +127,30 @@ class _Selection(NamedTuple):
     whole: Collection[str] = ()
 
 
-def forget(log: Log, read_model: ReadModel, asked: Forget) -> ForgetReport:
+def forget(log: Log, read_model: ReadModel, request: Forget) -> ForgetReport:
     """See `Forget`.
 
     log: appends redactions; it syncs, whatever the store's setting is.
     """
-    if asked.match is None:
-        return _forget(log, read_model, asked, lambda db: _selected(db, log.path, asked))
+    if request.match is None:
+        return _forget(log, read_model, request, lambda db: _selected(db, log.path, request))
     try:
-        with _searching(asked.match) as finds:
+        with _searching(request.match) as finds:
             if finds([""]):
                 raise BadInput(
-                    f"the pattern {asked.match!r} matches the empty text, and so every event",
+                    f"the pattern {request.match!r} matches the empty text, and so every event",
                     hint="name what is to be forgotten; to erase all, delete the store's folder",
                 )
-            if asked.reason is not None and finds([asked.reason]):
+            if request.reason is not None and finds([request.reason]):
                 raise BadInput(
                     "the reason says what is to be forgotten, and stays in the log", hint="word it otherwise"
                 )
             segments = segments_about(log.path)
             selection = _Selection(segments, lambda entry: finds(texts_of(entry)), set())
-            return _forget(log, read_model, asked, lambda _: selection)
+            return _forget(log, read_model, request, lambda _: selection)
     except ReaderFailed as error:
         hint = "https://docs.python.org/3/library/re.html; no repeat within a repeat, as in (a+)+"
-        raise BadInput(f"the pattern {asked.match!r} cannot be used: {error}", hint=hint) from error
+        raise BadInput(f"the pattern {request.match!r} cannot be used: {error}", hint=hint) from error
 
 
 @contextmanager
@@ -182,14 +182,14 @@ def _searching(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
 
 
 def _forget(
-    log: Log, read_model: ReadModel, asked: Forget, select: Callable[[Connection], _Selection]
+    log: Log, read_model: ReadModel, request: Forget, select: Callable[[Connection], _Selection]
 ) -> ForgetReport:
     done, keys = read_model.decide(lambda db: _found(db, log.path, select(db)))
-    done.dry_run = asked.dry_run
-    if asked.dry_run:
+    done.dry_run = request.dry_run
+    if request.dry_run:
         return done
     # A key in a reason could never be erased.
-    log.append_redactions(keys, asked.reason and masked(asked.reason))
+    log.append_redactions(keys, request.reason and masked(request.reason))
     done.redacted = len(keys)
     try:
         done.vectors = read_model.decide(lambda db: keep_only(read_model.path, index.texts(db)))
@@ -201,13 +201,13 @@ def _forget(
     return done
 
 
-def _selected(db: Connection, log: Path, asked: Forget) -> _Selection:
-    if asked.chat is not None:
-        return _of_chat(db, log, Chat.of(asked.chat))
-    if asked.memory is not None:
-        return _of_memory(db, log, asked.memory)
-    assert asked.event_id is not None
-    return _of_event(db, log, asked.event_id, asked.stream)
+def _selected(db: Connection, log: Path, request: Forget) -> _Selection:
+    if request.chat is not None:
+        return _of_chat(db, log, Chat.of(request.chat))
+    if request.memory is not None:
+        return _of_memory(db, log, request.memory)
+    assert request.event_id is not None
+    return _of_event(db, log, request.event_id, request.stream)
 
 
 def _of_event(db: Connection, log: Path, event_id: str, stream: str | None) -> _Selection:
@@ -409,10 +409,10 @@ OUT_OF_REACH = (
 """For people: the copies that no program of this user can overwrite."""
 
 
-def scrub_store(read_model: ReadModel, lock_timeout: float, asked: Scrub) -> ScrubReport:
+def scrub_store(read_model: ReadModel, lock_timeout: float, request: Scrub) -> ScrubReport:
     """See `Scrub`."""
     log_format.check_writable(read_model.projector.log)
-    if not asked.dry_run:
+    if not request.dry_run:
         # Imported here: most stores have no provider.
         from memlog.service.engine.http_client import forget_words
 
@@ -432,7 +432,7 @@ def scrub_store(read_model: ReadModel, lock_timeout: float, asked: Scrub) -> Scr
     if not redacted:
         found.notes = ["nothing was forgotten"]
         return found
-    if asked.dry_run:
+    if request.dry_run:
         return found
     seals = SealFiles(read_model.projector.log, Writer(read_model.path).name())
     watermarks = Watermarks(read_model.path)
@@ -459,7 +459,7 @@ def scrub_store(read_model: ReadModel, lock_timeout: float, asked: Scrub) -> Scr
         erased = list(map(erase, due))
         renewed = [each.segment for each in erased if each.seal == "renewed"]
         renew_seals([*scrub.unfinished(segments), *renewed])
-        found.vectors = _remade(read_model, asked.progress)
+        found.vectors = _remade(read_model, request.progress)
         # A process that sealed a segment while its bytes changed has sealed bytes that are gone.
         renew_seals(renewed)
     return _completed(found, read_model, erased)

@@ -89,19 +89,19 @@ class Jobs(OperationGroup):
         return jobs
 
     @operation(RunJobs, effect="append")
-    def run(self, asked: RunJobs) -> _Reports:
+    def run(self, request: RunJobs) -> _Reports:
         check_store(self._engine.path)
         if self._engine.read_model.is_off:
             raise BadInput("memory.enabled is false: no job runs", hint="set memory.enabled to true")
         timeout = self._engine.lock_timeout
         runner = runner_of(
-            self._engine, lock_timeout=timeout, is_asked=asked.job is not None, retry=asked.retry
+            self._engine, lock_timeout=timeout, is_requested=request.job is not None, retry=request.retry
         )
-        return [*runner.run_due()] if asked.job is None else [runner.run(asked.job)]
+        return [*runner.run_due()] if request.job is None else [runner.run(request.job)]
 
     @operation(ListJobRuns, effect="read")
-    def log(self, asked: ListJobRuns) -> _Runs:
-        return self._query(job_runs, asked)
+    def log(self, request: ListJobRuns) -> _Runs:
+        return self._query(job_runs, request)
 
     def _scheduled(self, name: str, schedule: "Schedule | None", now: str) -> Job:
         last = next(iter(self._read(lambda db: job_runs(db, job=name, limit=1))), None)
@@ -119,14 +119,14 @@ def runner_of(
     engine: Engine,
     *,
     lock_timeout: float,
-    is_asked: bool = False,
+    is_requested: bool = False,
     retry: bool = False,
     go_on: Callable[[], None] = lambda: None,
     notify: Callable[[str], None] = lambda _: None,
 ) -> "JobRunner":
     """Return what runs the jobs of a store.
 
-    lock_timeout: seconds to wait for another process. is_asked: whether a person wants it now.
+    lock_timeout: seconds to wait for another process. is_requested: whether a person wants it now.
     notify: called with a line for each request to the language model.
     retry: also what was set aside today.
     """
@@ -137,12 +137,12 @@ def runner_of(
     has_model = why is None
     steps = Steps(
         engine,
-        extractor_of(engine, is_patient=is_asked, retry=retry) if has_model else None,
-        questions_of(engine, is_patient=is_asked, retry=retry) if has_model else None,
+        extractor_of(engine, is_patient=is_requested, retry=retry) if has_model else None,
+        questions_of(engine, is_patient=is_requested, retry=retry) if has_model else None,
         room=rules_of(engine).tokens,
         why_no_model=None if why is None else why.message,
         lock_timeout=lock_timeout,
-        is_asked=is_asked,
+        is_requested=is_requested,
         go_on=go_on,
         notify=notify,
     )
@@ -177,7 +177,7 @@ class Steps:
     extractor, questions: None where no language model is asked; why_no_model: why not.
     room: tokens of a request.
     lock_timeout: seconds to wait for another process that distils.
-    is_asked: whether a person wants it: then nothing waits until it is due.
+    is_requested: whether a person wants it: then nothing waits until it is due.
     go_on: called as work goes on; an exception of it ends the step. notify: called with a line for each
         request to the language model.
     """
@@ -191,12 +191,12 @@ class Steps:
         room: int,
         why_no_model: str | None,
         lock_timeout: float,
-        is_asked: bool,
+        is_requested: bool,
         go_on: Callable[[], None],
         notify: Callable[[str], None],
     ) -> None:
         self._engine, self._lock_timeout = engine, lock_timeout
-        self._is_asked, self._go_on, self._notify = is_asked, go_on, notify
+        self._is_requested, self._go_on, self._notify = is_requested, go_on, notify
         self._questions, self._why_no_model = questions, why_no_model
         merger = Merger(engine, questions, room)
         self._works: dict[tuple[str, str], Work] = {
@@ -245,7 +245,7 @@ class Steps:
 
     def _messages(self, extractor: "Extractor") -> Outcome:
         return self._count(
-            extractor.run(None, None, lock_timeout=self._lock_timeout, is_asked=self._is_asked)
+            extractor.run(None, None, lock_timeout=self._lock_timeout, is_requested=self._is_requested)
         )
 
     def _days(self, extractor: "Extractor") -> Outcome:

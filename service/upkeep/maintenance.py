@@ -54,25 +54,25 @@ class Maintenance(OperationGroup):
     """Catches the read model up with the log, and checks both."""
 
     @operation(Replay, effect="maintain")
-    def project(self, asked: Replay) -> ProjectReport:
-        return project(self._engine.reads.maintenance, asked)
+    def project(self, request: Replay) -> ProjectReport:
+        return project(self._engine.reads.maintenance, request)
 
     @operation(Embed, effect="maintain")
-    def embed(self, asked: Embed) -> EmbedReport:
-        return embed(self._engine.reads.maintenance, asked)
+    def embed(self, request: Embed) -> EmbedReport:
+        return embed(self._engine.reads.maintenance, request)
 
     @operation(Watch, effect="maintain", is_endless=True)
-    def watch(self, asked: Watch) -> None:
+    def watch(self, request: Watch) -> None:
         from memlog.service.documents.documents import Documents
         from memlog.service.upkeep.jobs import runner_of
         from memlog.service.upkeep.watch import bring_up, watch
 
-        engine, tell = self._engine, asked.tell or (lambda _: None)
+        engine, tell = self._engine, request.tell or (lambda _: None)
         if engine.read_model.is_off:
             raise BadInput("memory.enabled is false: nothing is watched", hint="set memory.enabled to true")
-        if asked.once:
+        if request.once:
             check_store(engine.path)
-            bring_up(engine.reads.maintenance, Documents(engine), tell=tell, progress=asked.progress)
+            bring_up(engine.reads.maintenance, Documents(engine), tell=tell, progress=request.progress)
             return
         watch(
             engine.read_model,
@@ -80,38 +80,38 @@ class Maintenance(OperationGroup):
             lambda read_model, go_on, notify: runner_of(
                 engine.for_thread(read_model, lambda: None), lock_timeout=0.0, go_on=go_on, notify=notify
             ),
-            stop=asked.stop or threading.Event(),
+            stop=request.stop or threading.Event(),
             tell=tell,
-            progress=asked.progress,
+            progress=request.progress,
         )
 
     @operation(Verify, effect="read")
-    def verify(self, asked: Verify) -> "Verification":
+    def verify(self, request: Verify) -> "Verification":
 
         check_store(self._engine.path)
         self._engine.record_sizes()
         read_model = self._engine.reads.maintenance
         with read_model.mutex:
-            return verify_store(read_model, asked.progress)
+            return verify_store(read_model, request.progress)
 
     @operation(Examine, effect="maintain")
-    def examine(self, asked: Examine) -> "list[Finding]":
+    def examine(self, request: Examine) -> "list[Finding]":
         from memlog.service.upkeep.doctor import examine
 
         self._engine.record_sizes()
         read_model = self._engine.reads.maintenance
         with read_model.mutex:
-            return examine(read_model, self._engine.language_model, fix=asked.fix)
+            return examine(read_model, self._engine.language_model, fix=request.fix)
 
     @operation(SealLog, effect="maintain")
-    def seal(self, asked: SealLog) -> "SealReport":
+    def seal(self, request: SealLog) -> "SealReport":
 
-        return seal(self._engine.log, accept_loss=asked.accept_loss)
+        return seal(self._engine.log, accept_loss=request.accept_loss)
 
     @operation(Digest, effect="read")
-    def digest(self, asked: Digest) -> str:
+    def digest(self, request: Digest) -> str:
         def taken(read_model: ReadModel) -> str:
-            return digest(read_model.latest()[0], content=asked.content)
+            return digest(read_model.latest()[0], content=request.content)
 
         return self._engine.reads.healed(taken)
 

@@ -82,24 +82,24 @@ class _BesideOthers:
             self._mutex.acquire()
 
 
-def project(read_model: ReadModel, asked: Replay) -> ProjectReport:
+def project(read_model: ReadModel, request: Replay) -> ProjectReport:
     """See `Replay`."""
-    return read_model.healed(lambda: _projected(read_model, asked))
+    return read_model.healed(lambda: _projected(read_model, request))
 
 
-def _projected(read_model: ReadModel, asked: Replay) -> ProjectReport:
+def _projected(read_model: ReadModel, request: Replay) -> ProjectReport:
     started = time.monotonic()
     read_model.check_writable()
     projector = read_model.projector
-    models, silent = read_model.model.models_or_why("command") if asked.embed else (NO_MODELS, {})
-    if asked.from_scratch:
-        done = projector.rebuild("asked for", progress=asked.progress)
+    models, silent = read_model.model.models_or_why("command") if request.embed else (NO_MODELS, {})
+    if request.from_scratch:
+        done = projector.rebuild("asked for", progress=request.progress)
     else:
-        done = projector.catch_up(progress=asked.progress)
+        done = projector.catch_up(progress=request.progress)
     embedded = Embedded()
     for name, embedder in models.named():
         try:
-            embedded += projector.embed(_BesideOthers(embedder, read_model.mutex), progress=asked.progress)
+            embedded += projector.embed(_BesideOthers(embedder, read_model.mutex), progress=request.progress)
         except EmbeddingError as error:
             silent[name] = error.message
     db = projector.live()
@@ -120,23 +120,23 @@ def _projected(read_model: ReadModel, asked: Replay) -> ProjectReport:
     )
 
 
-def embed(read_model: ReadModel, asked: Embed) -> EmbedReport:
+def embed(read_model: ReadModel, request: Embed) -> EmbedReport:
     """See `Embed`."""
-    return read_model.healed(lambda: _embedded(read_model, asked))
+    return read_model.healed(lambda: _embedded(read_model, request))
 
 
-def _embedded(read_model: ReadModel, asked: Embed) -> EmbedReport:
+def _embedded(read_model: ReadModel, request: Embed) -> EmbedReport:
     models, _ = read_model.model.models_or_why("command")
     if not models.loaded:
         read_model.model.embedder("command")  # raises why
     read_model.check_writable()
-    caught_up = read_model.noted(read_model.projector.catch_up(progress=asked.progress))
+    caught_up = read_model.noted(read_model.projector.catch_up(progress=request.progress))
     done, projector = Embedded(), read_model.projector
     silent: dict[str, str] = {}
     for name, model in models.named():
         embedder = _BesideOthers(model, read_model.mutex)
         try:
-            done += projector.embed(embedder, batch=asked.batch, progress=asked.progress)
+            done += projector.embed(embedder, batch=request.batch, progress=request.progress)
         except EmbeddingError as error:
             if name != "multilingual":
                 raise

@@ -60,13 +60,13 @@ def seed_routes(stores: OpenStores) -> list[Route]:
 
 
 async def _of_project(
-    stores: OpenStores, request: type[Any], does: Callable[[Store, Any], Any], call: Call
+    stores: OpenStores, kind: type[Any], does: Callable[[Store, Any], Any], call: Call
 ) -> Response:
     given = await object_of(call)
 
     def answered() -> Any:  # noqa: ANN401
-        asked = request.of(given)
-        return stores.run(asked.project_id, lambda store: does(store, asked))
+        request = kind.of(given)
+        return stores.run(request.project_id, lambda store: does(store, request))
 
     return await _answered_as_seed(answered, 200)
 

@@ -63,12 +63,12 @@ def mcp_server(run: Runs, version: str) -> Server[Any]:
     async def list_tools(_: Context, __: object) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[each.described() for each in tools.values()])
 
-    async def call_tool(ctx: Context, asked: types.CallToolRequestParams) -> types.CallToolResult:
-        if asked.name not in tools:
-            return _failed(NotFound(f"no tool {asked.name!r}", hint=f"there are {', '.join(tools)}"))
+    async def call_tool(ctx: Context, request: types.CallToolRequestParams) -> types.CallToolResult:
+        if request.name not in tools:
+            return _failed(NotFound(f"no tool {request.name!r}", hint=f"there are {', '.join(tools)}"))
         # A client that goes away waits for nothing.
         return await run_sync(
-            tools[asked.name].called, run, ctx, asked.arguments or {}, abandon_on_cancel=True
+            tools[request.name].called, run, ctx, request.arguments or {}, abandon_on_cancel=True
         )
 
     async def list_resources(_: Context, __: object) -> types.ListResourcesResult:
@@ -84,8 +84,10 @@ def mcp_server(run: Runs, version: str) -> Server[Any]:
         ]
         return types.ListResourceTemplatesResult(resource_templates=templates)
 
-    async def read_resource(ctx: Context, asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        uri = str(asked.uri)
+    async def read_resource(
+        ctx: Context, request: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        uri = str(request.uri)
         name, fields = _of_uri(uri)
         try:
             found = await run_sync(

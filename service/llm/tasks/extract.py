@@ -138,19 +138,23 @@ class Extractor:
         self._questions = questions
 
     def run(
-        self, chat: Chat | None, mode: str | None, *, lock_timeout: float, is_asked: bool
+        self, chat: Chat | None, mode: str | None, *, lock_timeout: float, is_requested: bool
     ) -> Iterator[ExtractionReport]:
         """Distil the buffers that are due, and report after each request. One process at a time does so.
 
         The last reports are of what is set aside. mode: what the conversation is for, which shapes the
-        prompt. is_asked: whether a person wants it: also of buffers that are not due.
+        prompt. is_requested: whether a person wants it: also of buffers that are not due.
 
         Raises:
             Busy: another one does. ProviderError: the model fails; what is left stays in the buffer.
         """
         with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
             items = self._questions.begin("extract")
-            due = [each.chat for each in self._buffers(chat) if self._is_due(items, each, is_asked=is_asked)]
+            due = [
+                each.chat
+                for each in self._buffers(chat)
+                if self._is_due(items, each, is_requested=is_requested)
+            ]
             try:
                 for name in due:
                     yield from self._of_chat(items, name, mode)
@@ -287,13 +291,13 @@ class Extractor:
         self._questions.append([*memories, closing])
         return report
 
-    def _is_due(self, items: Items, buffer: Buffer, *, is_asked: bool) -> bool:
+    def _is_due(self, items: Items, buffer: Buffer, *, is_requested: bool) -> bool:
         """Whether a buffer is distilled: unasked after a quiet gap, at so many tokens, or on another day."""
         parts = self._parts(buffer.messages)
         waiting = [
             each for part in parts if not items.rests(buffer.chat, (one.id for one in part)) for each in part
         ]
-        if not waiting or is_asked:
+        if not waiting or is_requested:
             return bool(waiting)
         now = timestamps.now()
         quiet_since = timestamps.shifted(now, -round(self._rules.quiet_minutes * 60_000))
@@ -360,11 +364,11 @@ class Extractor:
         self._questions.append([*events, closing])
         return report
 
-    def _answered(self, system: str, *asked: str) -> tuple[ModelAnswer, list[Completion]]:
+    def _answered(self, system: str, *request: str) -> tuple[ModelAnswer, list[Completion]]:
         """Return the usable parts of the answers to all questions."""
         completions: list[Completion] = []
         whole = ModelAnswer([])
-        for user in asked:
+        for user in request:
             answer, made = self._questions.ask(system, user, SCHEMA, read_answer)
             completions.append(made)
             whole.memories += answer.memories

@@ -457,12 +457,12 @@ class Merger:
         """Have the model compare memories, and append what it found."""
         assert self._questions is not None
         used = prompt(MERGE)
-        asked = [
+        request = [
             shown_memory(number, memory, text)
             for number, (memory, text) in enumerate(zip(shown, masked_memories(shown), strict=True), 1)
         ]
         answer, took = self._questions.ask(
-            used.text, msgspec.json.encode(asked).decode(), SCHEMA, read_groups
+            used.text, msgspec.json.encode(request).decode(), SCHEMA, read_groups
         )
         members, open_now, own, apart = self._engine.decide(
             lambda db: (

@@ -131,14 +131,14 @@ class Profile:
             if key not in stale | kept and each.value and not is_telling_name(key)
         }
         told = masked_parts([SentText(value, (key,)) for key, value in standing.items()])
-        asked = {
+        request = {
             "profile": dict(zip(standing, told, strict=True)),
             "memories": [
                 shown_memory(number, memory, text)
                 for number, (memory, text) in enumerate(zip(shown, masked_memories(shown), strict=True), 1)
             ],
         }
-        answer, took = self._questions.ask(used.text, msgspec.json.encode(asked).decode(), _SCHEMA, _read)
+        answer, took = self._questions.ask(used.text, msgspec.json.encode(request).decode(), _SCHEMA, _read)
         origin = Extraction(new_id(), self._questions.model, used.id, chat_id=group.chat)
         changes, refused = self._changes(group, answer, shown, stale, origin)
         closing = ProfileRefreshed(
@@ -260,8 +260,8 @@ class Profile:
                 extraction=replace(origin, memory_ids=[*dict.fromkeys(each.memory_id for each in cited)]),
             )
             is_new = there is None and key not in made
-            is_said = bool(cited) and _is_usable(event) and _is_said(key, value, cited)
-            if not is_said or is_rejected(key, value, rejected) or (is_new and room <= 0):
+            is_told = bool(cited) and _is_usable(event) and _is_told(key, value, cited)
+            if not is_told or is_rejected(key, value, rejected) or (is_new and room <= 0):
                 refused += 1
                 continue
             room -= is_new
@@ -280,7 +280,7 @@ def _removed(chat: str | None, key: str) -> CoreMemoryDeleted:
     return CoreMemoryDeleted(id=new_id(), section=_SECTION, key=key, source=PROFILE, chat_id=chat)
 
 
-def _is_said(key: str, value: str, cited: list[Memory]) -> bool:
+def _is_told(key: str, value: str, cited: list[Memory]) -> bool:
     """Whether a value says something of a person. A bare `none` does so where a memory denies what the key is
     about: what a model does not know, and what a person does not have, are not the same."""
     if is_fact_of_project(key, value) or tells_of_project(value):

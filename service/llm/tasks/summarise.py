@@ -115,8 +115,8 @@ class Summariser:
         shown = [_shown(each, content) for each, content in zip(messages, contents, strict=True)]
         if len(shown) == 1:  # a longer message is cut
             (shown,) = islice(packed(shown, "content", self._left(before)), 1)
-        asked = msgspec.json.encode({"before": before, "messages": shown}).decode()
-        answer, _ = self._questions.ask(used.text, asked, _SCHEMA, read_summary)
+        request = msgspec.json.encode({"before": before, "messages": shown}).decode()
+        answer, _ = self._questions.ask(used.text, request, _SCHEMA, read_summary)
         name, text = new_id(), masked(answer)
         summary = SummaryWritten(
             id=name,

@@ -85,8 +85,8 @@ def event_of(seed: str, name: str) -> Event:
 
 def _message(name: str, chat: str, rng: random.Random, size: int) -> Event:
     # A long content takes seconds to be cut into passages and indexed; a long meta costs nothing.
-    is_said = size < 1000 or rng.random() < 0.01
-    said, output = (size, 0) if is_said else (200, size - 200)
+    is_told = size < 1000 or rng.random() < 0.01
+    said, output = (size, 0) if is_told else (200, size - 200)
     event = message(name, chat, f"{name} {text(rng, said - len(name) - 1)}")
     return event | ({"meta": {"tool": "storm", "output": text(rng, output)}} if output else {})
 
@@ -438,9 +438,9 @@ class Reader:
     def turn(self) -> None:
         if time.monotonic() >= self._next_turn:
             self._next_turn = time.monotonic() + _QUERY_PAUSE
-            asked_for = self._asked_for
+            requested = self._asked_for
             self._loop.turn()
-            self._check(asked_for)
+            self._check(requested)
 
     def finish(self) -> None:
         """Wait for the last answer."""
@@ -454,12 +454,12 @@ class Reader:
         self._asked_for = self._pick()
         return ("query", self._asked_for or "harbour", "--mode", "text")
 
-    def _check(self, asked_for: str | None) -> None:
+    def _check(self, requested: str | None) -> None:
         for answer in self._loop.take_answers():
             self.answered += 1
             if answer["silent"]:
                 raise Failed(f"query: {answer['silent']}")
-            is_found = asked_for in [hit["id"] for hit in answer["hits"]]
+            is_found = requested in [hit["id"] for hit in answer["hits"]]
             # A query that could not catch up in time says so.
-            if asked_for and answer["synced"] and not is_found:
-                raise Failed(f"query: {asked_for} was acknowledged, and is not found")
+            if requested and answer["synced"] and not is_found:
+                raise Failed(f"query: {requested} was acknowledged, and is not found")

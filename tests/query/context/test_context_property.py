@@ -193,12 +193,12 @@ def check_citations(filled, given):
         assert [each["content"] for each in objects] == [entry.content for entry in given.entries]
         assert [each["citation"] for each in objects] == [entry.citation for entry in given.entries]
     for entry in given.entries:
-        said = said_at(filled.path, entry.position)
+        said = described_at(filled.path, entry.position)
         content = entry.content.split(": ", 1)[1] if entry.part == "fact" else entry.content
         assert all(part.strip() in said for part in content.split("…")), entry
 
 
-def said_at(store, position):
+def described_at(store, position):
     """What the line of the log says that stands there."""
     data = (store / "log" / position.stream / position.segment).read_bytes()[position.offset :]
     event = json.loads(data.partition(b"\n")[0])

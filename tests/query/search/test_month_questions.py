@@ -50,8 +50,8 @@ def store(month):
 
 def is_of_kind_memory(line):
     # Without the seals, which would miss what is left out.
-    is_said = line.path.startswith("log/conversations/") and b'"type":"summary_written"' not in line.data
-    return line.is_event and not is_said
+    is_told = line.path.startswith("log/conversations/") and b'"type":"summary_written"' not in line.data
+    return line.is_event and not is_told
 
 
 @pytest.mark.parametrize(("name", "count"), [("questions.tsv", 50), ("held-out.tsv", 15)])

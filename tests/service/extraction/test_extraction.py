@@ -394,7 +394,7 @@ def test_a_watch_does_not_pay_again_for_what_the_model_cannot_distil(
         extractor = extractor_of(store._engine, is_patient=True)
         for _ in range(3):
             with suppress(memlog.ProviderError):
-                list(extractor.run(None, None, lock_timeout=1, is_asked=False))
+                list(extractor.run(None, None, lock_timeout=1, is_requested=False))
         assert len(provider.asked) == 3  # twice for the first chat, once for the second
         assert [memory.content for memory in store.memories.list()] == ["Anna has a cat."]
         provider.answer = lambda asked: answer(("fact", "This is strange.", 0.9))

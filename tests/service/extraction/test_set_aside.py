@@ -141,7 +141,7 @@ def test_a_watch_goes_on_behind_what_fails(
         for _ in range(4):
             extractor = extractor_of(store._engine)
             with suppress(memlog.ProviderError):  # of a run in which nothing worked
-                reports = list(extractor.run(None, None, lock_timeout=60, is_asked=False))
+                reports = list(extractor.run(None, None, lock_timeout=60, is_requested=False))
         assert [each.chat for each in reports if each.set_aside] == ["cli:0", "cli:1", "cli:2"]
         assert len(store.memories.list()) == 6
     assert provider.asked_about(POISON) == 3 * KINDS[kind]
