@@ -61,11 +61,11 @@ def have_room(*names: str | None) -> bool:
     return sum(len(name) for name in names if name) <= LONGEST_NAMES
 
 
-def entries(said: ev.FactStored) -> list[str]:
+def entries(fact: ev.FactStored) -> list[str]:
     """Return the entries of a list that become facts, from its first rank on."""
-    names = sum(map(len, [said.id or "", *_members(said, _NAMES)]))
+    names = sum(map(len, [fact.id or "", *_members(fact, _NAMES)]))
     most = max(1, LONGEST_LIST * LONGEST_NAMES // max(names, LONGEST_NAMES))
-    return [said.value, *(said.rest or ())][:most]
+    return [fact.value, *(fact.rest or ())][:most]
 
 
 def why_plain(event: Event) -> Reason | None:

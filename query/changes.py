@@ -120,12 +120,12 @@ def _may_change(
             return False
     elif newer.category != older.category:
         return False
-    said, subject = parse(_without_quotes(newer.content)), _words(older.content)[:1]
+    words, subject = parse(_without_quotes(newer.content)), _words(older.content)[:1]
     return (
         names_the_same(newer.content, older.content)
         and not _is_of_another(newer.content, subject)
-        and (_has("cues", newer.content) or _have_one_subject(said.words, subject))
-        and _cover(db, said.terms, older.memory_id) >= _LEAST_COVER
+        and (_has("cues", newer.content) or _have_one_subject(words.words, subject))
+        and _cover(db, words.terms, older.memory_id) >= _LEAST_COVER
         and nearest(older) == newer.memory_id
     )
 

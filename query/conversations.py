@@ -150,9 +150,9 @@ def newest(
     for row in rows:
         message = record(WindowMessage, row)
         if left is not None:
-            said = text(message)
+            content = text(message)
             # To count the tokens of some megabytes takes seconds.
-            left -= least_weight(said) if least_weight(said) > left else tokens_of(said, "model")
+            left -= least_weight(content) if least_weight(content) > left else tokens_of(content, "model")
             if left < 0:
                 break
         messages.append(message)

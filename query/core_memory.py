@@ -114,16 +114,18 @@ def rejected_values(db: Connection, log: Path, section: str) -> list[RejectedVal
     """Return the values of a section that somebody has removed or replaced, without those that somebody has
     set since, under any key. What memlog itself removes or replaces is not rejected."""
     changes = sorted(_changes(db, log, section), key=lambda change: change[0])
-    last = {said.key: order for order, said in changes if said.source != PROFILE}
+    last = {event.key: order for order, event in changes if event.source != PROFILE}
     held = {
-        said.value
-        for order, said in changes
-        if isinstance(said, CoreMemoryUpdated) and order == last.get(said.key)
+        event.value
+        for order, event in changes
+        if isinstance(event, CoreMemoryUpdated) and order == last.get(event.key)
     }
     found = (
-        RejectedValue(said.key, said.value)
-        for order, said in changes
-        if isinstance(said, CoreMemoryUpdated) and order < last.get(said.key, ()) and said.value not in held
+        RejectedValue(event.key, event.value)
+        for order, event in changes
+        if isinstance(event, CoreMemoryUpdated)
+        and order < last.get(event.key, ())
+        and event.value not in held
     )
     return [*dict.fromkeys(found)]
 
@@ -136,9 +138,9 @@ def _changes(
     for day, number, writer, offset, length, segment in db.execute(_CHANGES).fetchall():
         name = cast("SegmentName", SegmentName.parse(segment))
         try:
-            said = decode(line_at(log, "core", segment, offset, length), Place("core", name, offset))
+            event = decode(line_at(log, "core", segment, offset, length), Place("core", name, offset))
         except BadLine:  # overwritten meanwhile: it was forgotten
             continue
-        if isinstance(said, CoreMemoryUpdated | CoreMemoryDeleted) and said.section == section:
-            found.append(((precedence(said, name), day, number, writer, offset), said))
+        if isinstance(event, CoreMemoryUpdated | CoreMemoryDeleted) and event.section == section:
+            found.append(((precedence(event, name), day, number, writer, offset), event))
     return found

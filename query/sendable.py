@@ -12,7 +12,7 @@ from memlog.projector.passages.fulltext import (
     names_of,
     names_of_memory,
     newest,
-    said,
+    sent_text,
 )
 from memlog.projector.sqlite import Connection
 from memlog.query.filters import FACTS
@@ -37,7 +37,7 @@ def masked_messages(db: Connection, chat: Chat, messages: Sequence[_SourceMessag
     """Return the contents of messages in a row, without keys, also those that go on beside them."""
     before, _ = beside(db, _BY_ID, [*chat, messages[0].id])
     _, behind = beside(db, _BY_ID, [*chat, messages[-1].id])
-    own = [said(each.role, each.name, each.content) for each in messages]
+    own = [sent_text(each.role, each.name, each.content) for each in messages]
     return masked_parts([*before, *own, *behind])[len(before) : len(before) + len(own)]
 
 

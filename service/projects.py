@@ -362,8 +362,8 @@ class _Opened:
 def _without_path(error: MemlogError, store: Path, project: str) -> MemlogError:
     """Return an error that tells a client nothing of where the server keeps its stores."""
     if error.code == "store_not_found":
-        said = f"nothing is stored in the project {project!r} yet"
-        return NotFound(said, hint="its first append makes it", code=error.code)
+        message = f"nothing is stored in the project {project!r} yet"
+        return NotFound(message, hint="its first append makes it", code=error.code)
     above = f"{shown(store.parent)}/"
     error.message, error.hint = (text.replace(above, "") for text in (error.message, error.hint))
     return error
@@ -408,8 +408,8 @@ class OpenStores:
         """Return what keeps the open stores from answering fully, by part; empty where all is well."""
         with self._lock:
             stores = [each.store for each in self._open.values() if each.store.exists]
-        said = {side: why for store in stores for side, why in store.maintenance.status().silent.items()}
-        return {side: why for side, why in said.items() if side != "pending"}
+        message = {side: why for store in stores for side, why in store.maintenance.status().silent.items()}
+        return {side: why for side, why in message.items() if side != "pending"}
 
     def close(self) -> None:
         """End the watches and close the stores."""

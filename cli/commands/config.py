@@ -30,8 +30,8 @@ def config(ctx: click.Context, name: str | None) -> TextAnswer:
     settings = ctx.ensure_object(Settings)
     if name is not None:
         if name not in BY_NAME:
-            said = f"there is no setting {name!r}; did you mean {nearest(name)}?"
-            raise click.BadParameter(said, param_hint="NAME")
+            message = f"there is no setting {name!r}; did you mean {nearest(name)}?"
+            raise click.BadParameter(message, param_hint="NAME")
         setting = _described(settings, name)
         return TextAnswer(
             setting, text=[printable("" if setting["value"] is None else _text(setting["value"]))]

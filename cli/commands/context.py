@@ -34,8 +34,8 @@ def context(ctx: click.Context, request: BuildContext, *, as_json: bool) -> None
         given = store.context(replace(request, form="json") if as_json else request)
     STORED.acknowledged()  # nobody waits to hear that the access was recorded
     click.echo(given.text.encode(), nl=False)
-    for said in _notes(given):
-        note(said)
+    for notice in _notes(given):
+        note(notice)
     if request.explain:
         _explain(given)
 

@@ -21,8 +21,8 @@ def gate(text: str | None) -> Answer:
     very short texts. Fixed rules decide, without a model or a store. The exit code is 0 if it is worth it,
     else 1.
     """
-    said = stdin_text() if text in (None, "-") else str(text)
-    found = should_retrieve(said)
+    message = stdin_text() if text in (None, "-") else str(text)
+    found = should_retrieve(message)
     told = f" ({found.words})" if found.words else ""
     return Answer(
         document=found,

@@ -161,11 +161,11 @@ def _lacking(error: BaseException | None) -> str | None:
     return None
 
 
-def _said(error: BaseException) -> str:
+def _words_of(error: BaseException) -> str:
     """Return what a provider said: it may quote what it was sent, so that no file and no pipe gets it."""
-    if not (isinstance(error, MemlogError) and error.said and sys.stderr.isatty()):
+    if not (isinstance(error, MemlogError) and error.detail and sys.stderr.isatty()):
         return ""
-    return _masked(error.said)
+    return _masked(error.detail)
 
 
 def _masked(text: str) -> str:
@@ -194,8 +194,8 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
         click.echo(msgspec.json.encode({"error": safe}).decode(), err=True)
         return
     click.echo(f"memlog: {one_line(failure.message)}", err=True)
-    if said := _said(error):
-        click.echo(f"it said: {one_line(said)}", err=True)
+    if words := _words_of(error):
+        click.echo(f"it said: {one_line(words)}", err=True)
     if failure.hint:
         click.echo(f"hint: {one_line(failure.hint)}", err=True)
 

@@ -52,7 +52,7 @@ def unwritable_folder(store: Path) -> Path | None:
 
 def is_kept_read_only(folder: Path) -> bool:
     """Whether a folder is for reading alone: on a mount such as one of a container, or as its owner, who is
-    this user, has set its mode. What another user has made so is moved out of the way (`owner.as_store_owner`).
+    this user, has set its mode. What another user has made so is moved out of the way (`as_store_owner`).
     """
     try:
         # First whether it is there: what another thread makes behind a failed look is not kept from anybody.

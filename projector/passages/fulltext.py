@@ -65,7 +65,7 @@ def message_holds_key(db: Connection, where: str, values: Sequence[Any]) -> bool
     if row is None:
         return False
     before, behind = beside(db, where, values)
-    return with_keys([*before, said(*row), *behind])[len(before)]
+    return with_keys([*before, sent_text(*row), *behind])[len(before)]
 
 
 def fact_holds_key(db: Connection, fact_id: str) -> bool:
@@ -93,7 +93,7 @@ def newest(db: Connection, chat: Sequence[str]) -> list[SentText]:
     rows = db.execute(
         f"SELECT role, name, content FROM messages WHERE {where} ORDER BY {_BACKWARDS} LIMIT {SPAN + 1}", chat
     ).fetchall()
-    return [said(*row) for row in rows[::-1]]
+    return [sent_text(*row) for row in rows[::-1]]
 
 
 def beside(db: Connection, where: str, values: Sequence[Any]) -> tuple[list[SentText], list[SentText]]:
@@ -101,19 +101,19 @@ def beside(db: Connection, where: str, values: Sequence[Any]) -> tuple[list[Sent
     place = db.execute(f"SELECT channel, chat_id, {_COLUMNS} FROM messages WHERE {where}", values).fetchone()
     if place is None:
         return [], []
-    before = _said(db, place, f"< ({_PLACE}) ORDER BY {_BACKWARDS}")
-    return before[::-1], _said(db, place, f"> ({_PLACE}) ORDER BY {_COLUMNS}")
+    before = _neighbours(db, place, f"< ({_PLACE}) ORDER BY {_BACKWARDS}")
+    return before[::-1], _neighbours(db, place, f"> ({_PLACE}) ORDER BY {_COLUMNS}")
 
 
-def said(role: str, name: str | None, content: str) -> SentText:
+def sent_text(role: str, name: str | None, content: str) -> SentText:
     """Return a message as the gate looks at it."""
     return SentText(content, (name,) if name else (), f"{role}/{name or ''}")
 
 
-def _said(db: Connection, place: Sequence[Any], side: str) -> list[SentText]:
+def _neighbours(db: Connection, place: Sequence[Any], side: str) -> list[SentText]:
     rows = db.execute(
         "SELECT role, name, content FROM messages WHERE channel = ? AND chat_id = ?"
         f" AND type <> 'session_break' AND ({_COLUMNS}) {side} LIMIT {SPAN}",
         place,
     )
-    return [said(*row) for row in rows]
+    return [sent_text(*row) for row in rows]

@@ -38,8 +38,8 @@ class Placed(msgspec.Struct, frozen=True, gc=False):
 
     def row(self, *fields: str, **values: Any) -> Row:  # noqa: ANN401 - whatever a column holds
         """Return a row of what the event sets: some of its fields, `values`, and which event set them."""
-        said = {field: getattr(self.event, field) for field in fields}
-        return {"stream": self.stream, "event_id": self.id, "precedence": self.precedence, **said, **values}
+        event = {field: getattr(self.event, field) for field in fields}
+        return {"stream": self.stream, "event_id": self.id, "precedence": self.precedence, **event, **values}
 
 
 def as_json(value: Any) -> str:  # noqa: ANN401 - whatever an event can hold

@@ -16,14 +16,14 @@ def add(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  #
     """Note contexts with what they gave, and spare the memories that were the best for their messages."""
     contexts, named, best = [], [], []
     for placed in events:
-        said = cast(ContextGiven, placed.event)
-        gave = (as_json(said.entries), as_json(said.tokens), said.stable, said.turn)
-        contexts.append((placed.stream, placed.id, said.chat_id, said.message_id, *gave, placed.ts))
-        things = {(each.stream or "", each.id) for each in said.entries}
-        if said.message_id is not None:
-            things.add((stream_of_chat(said.chat_id), said.message_id))
+        event = cast(ContextGiven, placed.event)
+        gave = (as_json(event.entries), as_json(event.tokens), event.stable, event.turn)
+        contexts.append((placed.stream, placed.id, event.chat_id, event.message_id, *gave, placed.ts))
+        things = {(each.stream or "", each.id) for each in event.entries}
+        if event.message_id is not None:
+            things.add((stream_of_chat(event.chat_id), event.message_id))
         # Of a memory alone the stream is not named.
-        spared = {each.id for each in said.entries if each.is_best and each.stream is None}
+        spared = {each.id for each in event.entries if each.is_best and each.stream is None}
         best += [(memory_id, placed.ts[:10], placed.stream, placed.id) for memory_id in sorted(spared)]
         named += [(*thing, placed.stream, placed.id) for thing in sorted(things)]
     columns = "stream, id, chat_id, message_id, entries, tokens, stable, turn, ts"

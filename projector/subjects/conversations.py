@@ -27,18 +27,18 @@ def add_messages(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) ->
     texts, wholes = [], []
     (last,) = db.execute("SELECT coalesce(max(message_no), 0) FROM messages").fetchone()
     for number, placed in enumerate(events, start=last + 1):
-        said = cast("Message | SessionBreak", placed.event)
-        event = (number, placed.stream, said.id, said.channel, said.chat_id)
-        if isinstance(said, SessionBreak):
-            meta = as_json({"model": said.model}) if said.model is not None else ""
+        spoken = cast("Message | SessionBreak", placed.event)
+        event = (number, placed.stream, spoken.id, spoken.channel, spoken.chat_id)
+        if isinstance(spoken, SessionBreak):
+            meta = as_json({"model": spoken.model}) if spoken.model is not None else ""
             rows.append((*event, None, "session_break", "", "", meta, placed.ts, *placed.place))
             continue
-        meta = as_json(said.meta) if said.meta is not None else ""
-        message = (said.role, said.kind or "message", said.name or "", said.content, meta)
+        meta = as_json(spoken.meta) if spoken.meta is not None else ""
+        message = (spoken.role, spoken.kind or "message", spoken.name or "", spoken.content, meta)
         rows.append((*event, *message, placed.ts, *placed.place))
-        if said.content.strip():
-            texts.append((number, said.name, said.content))
-        wholes.append(_whole(placed, said, "conversation", said.name))
+        if spoken.content.strip():
+            texts.append((number, spoken.name, spoken.content))
+        wholes.append(_whole(placed, spoken, "conversation", spoken.name))
     columns = f"message_no, {_EVENT}, role, type, name, content, metadata, {_PLACE}"
     insert(db, "messages", columns, rows, empty_is_null=("name", "metadata"))
     fulltext.add(db, fulltext.MESSAGES, texts)
@@ -49,12 +49,19 @@ def add_summaries(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -
     """Add summaries with their passages."""
     rows, wholes = [], []
     for placed in events:
-        said = cast(SummaryWritten, placed.event)
+        event = cast(SummaryWritten, placed.event)
         position = f"{placed.segment.filename}:{placed.line.offset}"
-        row = (placed.stream, said.id, said.channel, said.chat_id, said.from_message_id, said.to_message_id)
-        is_distilled = said.extraction is not None
-        rows.append((*row, said.content, is_distilled, position, placed.ts, *placed.place))
-        wholes.append(_whole(placed, said, "summary"))
+        row = (
+            placed.stream,
+            event.id,
+            event.channel,
+            event.chat_id,
+            event.from_message_id,
+            event.to_message_id,
+        )
+        is_distilled = event.extraction is not None
+        rows.append((*row, event.content, is_distilled, position, placed.ts, *placed.place))
+        wholes.append(_whole(placed, event, "summary"))
     columns = f"{_EVENT}, from_message_id, to_message_id, content, is_distilled, position, {_PLACE}"
     insert(db, "summaries", columns, rows)
     index.add(db, "summary_id", wholes, sizes)
@@ -64,33 +71,42 @@ def add_extractions(db: Connection, events: Sequence[Placed], sizes: ChunkSizes)
     """Add how far a conversation was distilled."""
     rows = []
     for placed in events:
-        said = cast(ExtractionCompleted, placed.event)
-        row = (placed.stream, said.id, said.channel, said.chat_id, said.through_message_id)
+        event = cast(ExtractionCompleted, placed.event)
+        row = (placed.stream, event.id, event.channel, event.chat_id, event.through_message_id)
         rows.append((*row, placed.ts, *placed.place))
     insert(db, "extractions", f"{_EVENT}, through_message_id, {_PLACE}", rows)
 
 
-def _whole(placed: Placed, said: Message | SummaryWritten, source: str, label: str | None = None) -> Whole:
-    chat = f"{said.channel}:{said.chat_id}"
-    return Whole(placed.stream, placed.id, source, said.content, placed.ts, placed.ts, chat, label)
+def _whole(placed: Placed, event: Message | SummaryWritten, source: str, label: str | None = None) -> Whole:
+    chat = f"{event.channel}:{event.chat_id}"
+    return Whole(placed.stream, placed.id, source, event.content, placed.ts, placed.ts, chat, label)
 
 
 def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
     """Add daily events with their passages, and marks of compression."""
     rows, wholes, compressions, distillates = [], [], [], []
     for placed in events:
-        said, stream, ts = placed.event, placed.stream, placed.ts
-        if isinstance(said, DailyEventRecorded):
-            day = said.event_date or ts.partition("T")[0]
-            chat = None if said.extraction is None else said.extraction.chat_id
-            row = (stream, said.id, day, said.channel, said.sender_id, chat, said.summary, said.raw_tokens)
+        event, stream, ts = placed.event, placed.stream, placed.ts
+        if isinstance(event, DailyEventRecorded):
+            day = event.event_date or ts.partition("T")[0]
+            chat = None if event.extraction is None else event.extraction.chat_id
+            row = (
+                stream,
+                event.id,
+                day,
+                event.channel,
+                event.sender_id,
+                chat,
+                event.summary,
+                event.raw_tokens,
+            )
             rows.append((*row, ts))
             # A question may name its day.
             midnight = f"{day}T00:00:00.000Z"
-            wholes.append(Whole(stream, placed.id, "daily_event", said.summary, ts, midnight, label=day))
-        elif isinstance(said, DailyEventsCompressed):
-            compressions += [(stream, compressed, placed.id, ts) for compressed in dict.fromkeys(said.ids)]
-            distillates.append((stream, placed.id, as_json(said.memory_ids)))
+            wholes.append(Whole(stream, placed.id, "daily_event", event.summary, ts, midnight, label=day))
+        elif isinstance(event, DailyEventsCompressed):
+            compressions += [(stream, compressed, placed.id, ts) for compressed in dict.fromkeys(event.ids)]
+            distillates.append((stream, placed.id, as_json(event.memory_ids)))
     columns = "stream, id, event_date, channel, sender_id, chat_id, summary, raw_tokens, created_at"
     insert(db, "daily_events", columns, rows)
     index.add(db, "daily_event_id", wholes, sizes)

@@ -89,29 +89,29 @@ def document_id(source_id: str, file: str) -> str:
     return f"{source_id}/{file}"
 
 
-def _register(db: Connection, placed: Placed, said: SourceRegistered, sizes: ChunkSizes) -> None:
-    if placed.precedence < tombstone_version(db, placed.stream, said.source_id):
+def _register(db: Connection, placed: Placed, event: SourceRegistered, sizes: ChunkSizes) -> None:
+    if placed.precedence < tombstone_version(db, placed.stream, event.source_id):
         return
-    patterns = {"include": as_json(said.include), "exclude": as_json(said.exclude)}
+    patterns = {"include": as_json(event.include), "exclude": as_json(event.exclude)}
     of_event = ("source_id", "kind", "root")
     row = placed.row(*of_event, **patterns, created_at=placed.ts, writer=placed.segment.writer)
     upsert(db, "sources", ("source_id",), row, newer_by="precedence")
-    _put_on_shelf(db, said.source_id, sizes)
+    _put_on_shelf(db, event.source_id, sizes)
 
 
-def _remove_source(db: Connection, placed: Placed, said: SourceRemoved, sizes: ChunkSizes) -> None:
-    write_tombstone(db, said.source_id, placed)
-    delete(db, "sources", "source_id = ? AND precedence < ?", (said.source_id, placed.precedence))
-    _remove_documents(db, placed, "source_id = ?", said.source_id)
+def _remove_source(db: Connection, placed: Placed, event: SourceRemoved, sizes: ChunkSizes) -> None:
+    write_tombstone(db, event.source_id, placed)
+    delete(db, "sources", "source_id = ? AND precedence < ?", (event.source_id, placed.precedence))
+    _remove_documents(db, placed, "source_id = ?", event.source_id)
     # Documents that were indexed after a late removal stay, though their source is not registered.
-    _put_on_shelf(db, said.source_id, sizes)
+    _put_on_shelf(db, event.source_id, sizes)
 
 
-def _index(db: Connection, placed: Placed, said: DocumentIndexed, sizes: ChunkSizes) -> None:
-    thing = document_id(said.source_id, said.file)
+def _index(db: Connection, placed: Placed, event: DocumentIndexed, sizes: ChunkSizes) -> None:
+    thing = document_id(event.source_id, event.file)
     before = db.execute("SELECT precedence FROM documents WHERE document_id = ?", (thing,)).fetchone()
     if placed.precedence < max(
-        tombstone_version(db, placed.stream, said.source_id, thing), *(before or ("",))
+        tombstone_version(db, placed.stream, event.source_id, thing), *(before or ("",))
     ):
         return
     if before:
@@ -119,10 +119,10 @@ def _index(db: Connection, placed: Placed, said: DocumentIndexed, sizes: ChunkSi
     row = placed.row(
         *("source_id", "file", "filetype", "size", "content"),
         document_id=thing,
-        kind=_kind(db, said.source_id),
-        mtime=None if said.mtime is None else str(said.mtime),
-        version=said.version or sha256(said.content.encode()).hexdigest(),
-        dated_at=dated(said, placed.ts),
+        kind=_kind(db, event.source_id),
+        mtime=None if event.mtime is None else str(event.mtime),
+        version=event.version or sha256(event.content.encode()).hexdigest(),
+        dated_at=dated(event, placed.ts),
         indexed_at=placed.ts,
     )
     upsert(db, "documents", ("document_id",), row)

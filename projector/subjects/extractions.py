@@ -57,17 +57,17 @@ def close(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None: 
     """Note extractions with what they cover, and what was decided."""
     rows, covered, compared, decided = [], [], [], []
     for placed in events:
-        said = cast(MemoriesExtracted | MemoriesMerged | ProfileRefreshed, placed.event)
+        event = cast(MemoriesExtracted | MemoriesMerged | ProfileRefreshed, placed.event)
         stream, name, ts = placed.stream, placed.id, placed.ts
-        chat = said.chat_id
-        of_model = (said.model, said.prompt, said.tokens_in, said.tokens_out, said.refused)
-        rows.append((stream, name, tag_of(said), chat, *of_model, ts))
-        if isinstance(said, MemoriesExtracted):
-            covered += [(chat, message_id, stream, name) for message_id in dict.fromkeys(said.message_ids)]
+        chat = event.chat_id
+        of_model = (event.model, event.prompt, event.tokens_in, event.tokens_out, event.refused)
+        rows.append((stream, name, tag_of(event), chat, *of_model, ts))
+        if isinstance(event, MemoriesExtracted):
+            covered += [(chat, message_id, stream, name) for message_id in dict.fromkeys(event.message_ids)]
             continue
-        compared += [(stream, event_id, name) for event_id in dict.fromkeys(said.event_ids)]
-        if isinstance(said, MemoriesMerged):
-            for number, each in enumerate(said.decisions):
+        compared += [(stream, event_id, name) for event_id in dict.fromkeys(event.event_ids)]
+        if isinstance(event, MemoriesMerged):
+            for number, each in enumerate(event.decisions):
                 of_one = (each.relation, as_json(each.memory_ids), as_json(each.event_ids))
                 decided.append((stream, name, number, *of_one, each.memory_id, each.proposal_id, ts))
     columns = "stream, id, type, chat_id, model, prompt, tokens_in, tokens_out, refused, ts"
@@ -82,10 +82,10 @@ def add_failures(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) ->
     """Note the requests that gave nothing, with what they were about."""
     rows = []
     for placed in events:
-        said = cast(ModelFailed, placed.event)
-        about = (said.task, said.chat_id, as_json([*dict.fromkeys(said.event_ids)]))
-        took = (said.requests, said.tokens_in, said.tokens_out)
-        of_model = (said.provider, said.model, said.kind, said.why)
+        event = cast(ModelFailed, placed.event)
+        about = (event.task, event.chat_id, as_json([*dict.fromkeys(event.event_ids)]))
+        took = (event.requests, event.tokens_in, event.tokens_out)
+        of_model = (event.provider, event.model, event.kind, event.why)
         rows.append((placed.stream, placed.id, *about, *of_model, *took, placed.ts))
     columns = "stream, id, task, chat_id, event_ids, provider, model, kind, why"
     insert(db, "model_failures", f"{columns}, requests, tokens_in, tokens_out, ts", rows)
@@ -130,14 +130,16 @@ def _placed(stream: str, name: str, event: str, ts: str, *place: Any) -> Placed:
     day, number, writer, offset, length, line, content_sha256 = place
     segment = SegmentName(day, number, writer)
     at = Line(offset=offset, number=line, length=length, end=offset + length + 1, data=None)
-    said = _decoder.decode(event)
-    return Placed(name, ts, said, stream, segment, at, bytes(content_sha256), (day, number, writer, offset))
+    decoded = _decoder.decode(event)
+    return Placed(
+        name, ts, decoded, stream, segment, at, bytes(content_sha256), (day, number, writer, offset)
+    )
 
 
 def add_runs(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
     """Note which jobs have run."""
     rows = []
     for placed in events:
-        said = cast(JobCompleted, placed.event)
-        rows.append((placed.stream, placed.id, said.job, said.period, as_json(said.steps), placed.ts))
+        event = cast(JobCompleted, placed.event)
+        rows.append((placed.stream, placed.id, event.job, event.period, as_json(event.steps), placed.ts))
     insert(db, "job_runs", "stream, id, job, period, steps, ts", rows)

@@ -24,18 +24,18 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
             _store(db, placed, cast(FactStored, placed.event), sizes)
 
 
-def _store(db: Connection, placed: Placed, said: FactStored, sizes: ChunkSizes) -> None:
-    chat = said.chat_id or ""
-    if said.source_message_id:
-        source = (placed.stream, placed.id, chat, said.source_message_id)
+def _store(db: Connection, placed: Placed, event: FactStored, sizes: ChunkSizes) -> None:
+    chat = event.chat_id or ""
+    if event.source_message_id:
+        source = (placed.stream, placed.id, chat, event.source_message_id)
         insert(db, "fact_sources", "stream, event_id, chat_id, source_message_id", [source])
-    if said.rest is not None:
-        _clear(db, placed, FactRemoved(topic_key=said.topic_key, kind="ranked", chat_id=said.chat_id))
-    values = entries(said)
+    if event.rest is not None:
+        _clear(db, placed, FactRemoved(topic_key=event.topic_key, kind="ranked", chat_id=event.chat_id))
+    values = entries(event)
     is_plain = not is_structured(*values)
     precedence = placed.precedence
-    for rank, value in enumerate(values, said.rank):
-        removals = product([chat], [said.topic_key], [said.kind, None], [rank, None])
+    for rank, value in enumerate(values, event.rank):
+        removals = product([chat], [event.topic_key], [event.kind, None], [rank, None])
         if precedence < tombstone_version(db, placed.stream, *(as_json(key) for key in removals)):
             continue
         of_event = ("topic_key", "kind", "source_message_id")
@@ -58,15 +58,15 @@ def _put(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool) -> None
     index.add(db, "fact_id", [whole], sizes)
 
 
-def _clear(db: Connection, placed: Placed, said: FactRemoved) -> None:
-    """Remove the facts that `said` names and that are older than `placed`."""
-    chat = said.chat_id or ""
-    write_tombstone(db, as_json([chat, said.topic_key, said.kind, said.rank]), placed)
+def _clear(db: Connection, placed: Placed, event: FactRemoved) -> None:
+    """Remove the facts that `event` names and that are older than `placed`."""
+    chat = event.chat_id or ""
+    write_tombstone(db, as_json([chat, event.topic_key, event.kind, event.rank]), placed)
     older = (
         "chat_id = ? AND topic_key = ? AND kind = coalesce(?, kind)"
         " AND rank = coalesce(?, rank) AND precedence < ?"
     )
-    values = (chat, said.topic_key, said.kind, said.rank, placed.precedence)
+    values = (chat, event.topic_key, event.kind, event.rank, placed.precedence)
     index.remove(db, index.MEMORY, f"fact_id IN (SELECT fact_id FROM facts WHERE {older})", values)
     delete(db, "facts", older, values)
 
@@ -80,18 +80,18 @@ PROFILE = "profile"
 def fold_core_memory(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
     """Set and delete keys."""
     for placed in events:
-        said = cast("CoreMemoryUpdated | CoreMemoryDeleted", placed.event)
-        is_profile, chat = said.source == PROFILE, said.chat_id or ""
-        of_all = as_json([said.section, said.key])
-        own = as_json([said.section, said.key, PROFILE, chat]) if is_profile else of_all
-        if isinstance(said, CoreMemoryDeleted):
+        event = cast("CoreMemoryUpdated | CoreMemoryDeleted", placed.event)
+        is_profile, chat = event.source == PROFILE, event.chat_id or ""
+        of_all = as_json([event.section, event.key])
+        own = as_json([event.section, event.key, PROFILE, chat]) if is_profile else of_all
+        if isinstance(event, CoreMemoryDeleted):
             write_tombstone(db, own, placed)
-            older = (said.section, said.key, placed.precedence)
+            older = (event.section, event.key, placed.precedence)
             # A profile removes its own value alone.
             rest, values = (" AND is_profile AND chat_id = ?", (chat,)) if is_profile else ("", ())
             delete(db, "core_values", f"section = ? AND key = ? AND precedence < ?{rest}", (*older, *values))
         elif placed.precedence > tombstone_version(db, placed.stream, of_all, own):
-            origin = said.extraction
+            origin = event.extraction
             row = placed.row(
                 *("section", "key", "value", "source"),
                 chat_id=chat if is_profile else "",

@@ -67,10 +67,10 @@ def _record(db: Connection, placed: Placed) -> Iterable[str]:
     match event:
         case ev.MemorySaved():
             memory_ids = [event.memory_id or derived_memory_id(event.chat_id, event.content)]
-            _set(db, memory_ids[0], placed, saved=_said(event))
+            _set(db, memory_ids[0], placed, saved=_given_fields(event))
         case ev.MemoryUpdated():
             memory_ids = [event.memory_id]
-            given = _said(event) | {"salience": event.salience}
+            given = _given_fields(event) | {"salience": event.salience}
             _set(db, event.memory_id, placed, **{k: v for k, v in given.items() if v is not None})
         case ev.MemoryArchived():
             memory_ids = [event.memory_id]
@@ -120,10 +120,10 @@ def _undone(db: Connection, events: Sequence[Placed]) -> list[str]:
     return [memory_id for (memory_id,) in rows]
 
 
-def _said(event: ev.MemorySaved | ev.MemoryUpdated) -> dict[str, Any]:
+def _given_fields(event: ev.MemorySaved | ev.MemoryUpdated) -> dict[str, Any]:
     """Return the fields that an event sets; None for one that it leaves."""
-    said = {name: getattr(event, name) for name in _FIELDS}
-    return said | {"category": event.category and read_as(event.category)}
+    fields = {name: getattr(event, name) for name in _FIELDS}
+    return fields | {"category": event.category and read_as(event.category)}
 
 
 def _set(db: Connection, memory_id: str, placed: Placed, **fields: Any) -> None:  # noqa: ANN401
@@ -216,7 +216,7 @@ def _row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: 
     saved = versions["saved"]
     newer = {name: version for name, version in versions.items() if version.precedence > saved.precedence}
     changes = {name: newer[name] for name in _FIELDS if name in newer}
-    said: Row = saved.value | {name: version.value for name, version in changes.items()}
+    fields: Row = saved.value | {name: version.value for name, version in changes.items()}
     since = tombstone_version(db, STREAM, memory_id)
     saves = db.execute(
         f"SELECT e.ts, t.precedence {_TOUCHES} ORDER BY t.precedence LIMIT 1",
@@ -228,21 +228,23 @@ def _row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: 
     )
     access_count, last_accessed = required_row(accesses)
     archived = newer.get("archived")
-    holding = holds(said["title"], said["content"], said["kind"], said["category"])
+    holding = holds(fields["title"], fields["content"], fields["kind"], fields["category"])
     set_salience = versions.get("salience", _Version(first, "", "", 1.0))
-    return said | {
+    return fields | {
         "memory_id": memory_id,
         "stream": STREAM,
         "event_id": changes.get("content", saved).event_id,
-        "title": said["title"] or said["content"][:TITLE_LENGTH],
-        "salience": decays.applied(memory_id, set_salience.value, set_salience.precedence, said["category"]),
+        "title": fields["title"] or fields["content"][:TITLE_LENGTH],
+        "salience": decays.applied(
+            memory_id, set_salience.value, set_salience.precedence, fields["category"]
+        ),
         "salience_set": set_salience.value,
         "salience_precedence": set_salience.precedence,
         "access_count": access_count,
         "last_accessed": last_accessed,
-        "topic": said["topic"] or None,
-        "chat_id": said["chat_id"] or None,
-        "tags": as_json(said["tags"] or []),
+        "topic": fields["topic"] or None,
+        "chat_id": fields["chat_id"] or None,
+        "tags": as_json(fields["tags"] or []),
         "created_at": created_at,
         "updated_at": max((saved, *changes.values()), key=attrgetter("precedence")).ts,
         "holds": int(holding),

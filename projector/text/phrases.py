@@ -109,9 +109,9 @@ def holds(title: str | None, content: str, kind: str, category: str) -> Holds:
     """As what a memory always holds; as nothing where its category is private."""
     if category.casefold() in PRIVATE_CATEGORIES:
         return Holds(0)
-    said = by_words(content if title is None or content.startswith(title) else f"{title}\n{content}")
+    found = by_words(content if title is None or content.startswith(title) else f"{title}\n{content}")
     is_preference = kind == "preference" or category.casefold() in _PREFERENCES
-    return said | Holds.OTHER if is_preference else said
+    return found | Holds.OTHER if is_preference else found
 
 
 def by_words(text: str) -> Holds:
@@ -119,15 +119,15 @@ def by_words(text: str) -> Holds:
     words = WORD.findall(spaced(folded(text[:_READ])))
     # Most texts have none, which is known in a third of the time.
     likely = _phrases("allergies", "health", "prohibitions").places(words)
-    said = Holds(0)
+    found = Holds(0)
     if any(_phrases("allergies").length_at(words, place) for place in likely):
-        said |= Holds.ALLERGY | Holds.HEALTH
+        found |= Holds.ALLERGY | Holds.HEALTH
     elif any(_phrases("health").length_at(words, place) for place in likely):
-        said |= Holds.HEALTH
+        found |= Holds.HEALTH
     forbids = {place for place in likely if _phrases("prohibitions").length_at(words, place)}
     for place in _phrases("idioms").places(words) if forbids else ():
         forbids.difference_update(range(place, place + _phrases("idioms").length_at(words, place)))
-    return said | Holds.OTHER if forbids else said
+    return found | Holds.OTHER if forbids else found
 
 
 @cache

@@ -145,14 +145,14 @@ def _language_of(text: str) -> str:
     found = (word for word in _WORD.findall(text) if not (is_cased and len(word) > 1 and word.isupper()))
     words = [word for word in map(str.lower, found) if is_latin(word)]
     names = languages(words)
-    said = stop_words()[ENGLISH].intersection(words)
+    common = stop_words()[ENGLISH].intersection(words)
     if ENGLISH in names:
         # "on" and "no" are also words of others.
-        names = tuple(name for name in names if said and said <= stop_words()[name] and name != ENGLISH)
+        names = tuple(name for name in names if common and common <= stop_words()[name] and name != ENGLISH)
     if not names:
         return ENGLISH
     special = sum(not word.isascii() for word in words)
-    foreign = {word for word in words if word not in said and len(word) > 1}
+    foreign = {word for word in words if word not in common and len(word) > 1}
 
     def signs(name: str) -> tuple[int, int]:
         return len(foreign & stop_words()[name]), sum(_is_like(word, name) for word in foreign)
@@ -160,8 +160,8 @@ def _language_of(text: str) -> str:
     name = max(names, key=signs)
     stops, weak = signs(name)
     is_foreign = special + stops >= _SIGNS or (special > 0 and len(words) <= _FEW_WORDS)
-    if not is_foreign and said <= stop_words()[name] and stops + weak:
-        is_foreign = stops + weak + len(said) >= _SIGNS or len(words) == _FEW_WORDS
+    if not is_foreign and common <= stop_words()[name] and stops + weak:
+        is_foreign = stops + weak + len(common) >= _SIGNS or len(words) == _FEW_WORDS
     return name if is_foreign else ENGLISH
 
 
@@ -185,7 +185,9 @@ def stems(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]
             if word not in stop_words().get(name, ()):
                 by_language.setdefault(name, []).append(word)
     return [
-        pair for name, said in by_language.items() for pair in zip(said, _stems_in(name, said), strict=True)
+        pair
+        for name, found in by_language.items()
+        for pair in zip(found, _stems_in(name, found), strict=True)
     ]
 
 

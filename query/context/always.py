@@ -39,7 +39,7 @@ WHERE m.memory_id IN (SELECT value FROM json_each(?))
 ORDER BY m.importance DESC, m.updated_at DESC, m.memory_id
 """
 
-# Said in the messages of two extractions, or saved or changed by somebody; also as another memory that was
+# TextKey in the messages of two extractions, or saved or changed by somebody; also as another memory that was
 # merged into it. What was said before it was deleted does not count, nor what somebody saved before a model
 # said it anew.
 _VOUCHED = """
@@ -172,11 +172,11 @@ class _Newer:
         """Whether a newer memory of the topic of an entry tells otherwise."""
         if entry.topic is None:
             return False
-        said = text_folded(entry.content)
+        folded_text = text_folded(entry.content)
         known = self._by_topic.get(text_folded(entry.topic), ())
         return any(
             ts > (entry.ts or "")
-            and text_folded(content) != said
+            and text_folded(content) != folded_text
             and says_change(content)
             and names_the_same(content, entry.content)
             for ts, content in known

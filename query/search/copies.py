@@ -114,7 +114,7 @@ def best(db: Connection, fetch: Callable[[int], Fetched], depth: int) -> list[Ca
     gives the same answer.
     """
     limit = depth + depth // 4 + 1
-    said: dict[Ref, Said] = {}
+    text: dict[Ref, TextKey] = {}
     while True:
         candidates, is_all = fetch(limit)
         first: dict[Ref, Candidate] = {}
@@ -123,24 +123,24 @@ def best(db: Connection, fetch: Callable[[int], Fetched], depth: int) -> list[Ca
         # Of one file of nested folders, the innermost stays, before its copies are taken for one.
         outer = outer_twins(db, {each.key[1] for each in first.values() if each.owner == "document"})
         first = {ref: each for ref, each in first.items() if not is_one_of(each, outer)}
-        said |= what_they_say(db, (each for ref, each in first.items() if ref not in said))
+        text |= text_keys(db, (each for ref, each in first.items() if ref not in text))
         scores: dict[Hashable, float] = {}
         for ref, candidate in first.items():
-            says = said[ref].says
+            says = text[ref].says
             scores[says] = max(_score(candidate), scores.get(says, -math.inf))
         if is_all or (len(scores) > depth and _score(candidates[-1]) < sorted(scores.values())[-depth]):
             break
         limit *= 4
-    copies = Counter(said[ref].says for ref in first)
+    copies = Counter(text[ref].says for ref in first)
     newest: dict[Hashable, Candidate] = {}
     for each in in_order(first.values()):
-        says, place = said[each.ref]
+        says, place = text[each.ref]
         known = newest.setdefault(says, each)
-        if known.ts == each.ts and place > said[known.ref].place:
+        if known.ts == each.ts and place > text[known.ref].place:
             newest[says] = each
     kept = sorted(newest.items(), key=lambda item: scores[item[0]], reverse=True)[:depth]
     return [
-        each._replace(score=scores[says], says=says, place=said[each.ref].place, copies=copies[says])
+        each._replace(score=scores[says], says=says, place=text[each.ref].place, copies=copies[says])
         for says, each in kept
     ]
 
@@ -172,19 +172,19 @@ def same_in_all(sides: dict[str, Lists]) -> dict[str, Lists]:
     return {side: [[*map(shown, rows)] for rows in lists] for side, lists in sides.items()}
 
 
-class Said(NamedTuple):
+class TextKey(NamedTuple):
     """`says` and `place` of a candidate."""
 
     says: Hashable
     place: Place = NOWHERE
 
 
-def what_they_say(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, Said]:
+def text_keys(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, TextKey]:
     """By candidate what its copies have in common; of a fact and a long text, what no other has."""
-    said: dict[Ref, Said] = {}
+    own_texts: dict[Ref, TextKey] = {}
     by_query: dict[str, dict[object, Candidate]] = {}
     for each in candidates:
-        said[each.ref] = Said(each.ref)
+        own_texts[each.ref] = TextKey(each.ref)
         if each.message_no is not None:
             by_query.setdefault(_MESSAGES, {})[each.message_no] = each
         elif each.owner != "fact":
@@ -197,8 +197,8 @@ def what_they_say(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, 
                 each = by_number[number]
                 of_text = folded.get(text) or folded.setdefault(text, words(text))
                 says = (each.kind, each.owner, role, speaker, of_text)
-                said[each.ref] = Said(says, tuple(place) or NOWHERE)
-    return said
+                own_texts[each.ref] = TextKey(says, tuple(place) or NOWHERE)
+    return own_texts
 
 
 def words(text: str) -> str:
@@ -207,5 +207,5 @@ def words(text: str) -> str:
     Signs within a word and before it stay, and signs that stand alone: they may be code.
     """
     folded = [word.rstrip(_ENDS) or word for word in nfc(text).casefold().split()]
-    said = " ".join(folded)
-    return said.lstrip(_OPENS).rstrip(f"{_ENDS} ") or said
+    joined = " ".join(folded)
+    return joined.lstrip(_OPENS).rstrip(f"{_ENDS} ") or joined

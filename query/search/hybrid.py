@@ -26,7 +26,7 @@ from memlog.query.context.scores import (
 from memlog.query.conversations import Surroundings, around_event, around_passage
 from memlog.query.filters import Filters
 from memlog.query.search import fulltext, nearest
-from memlog.query.search.copies import same_in_all, what_they_say, without_twins
+from memlog.query.search.copies import same_in_all, text_keys, without_twins
 from memlog.query.search.hits import (
     SNIPPET_LENGTH,
     Candidate,
@@ -168,7 +168,7 @@ class _Pool:
         if ref in self._by_ref or not isinstance(ref, int):
             return self._by_ref[ref].says
         if ref not in self._beside:
-            says = what_they_say(self._db, [self.candidate(ref)])[ref].says
+            says = text_keys(self._db, [self.candidate(ref)])[ref].says
             self._beside[ref] = None if says in self._found else says
         return self._beside[ref]
 

@@ -106,12 +106,12 @@ def index_message(store: Store, request: IndexChatMessage) -> dict[str, Any]:
     """
     chat = chat_of(request.chat_id)
     channel, chat_id = Chat.of(chat)
-    said = Message(
+    message = Message(
         channel=channel, chat_id=chat_id, id=request.message_id, role=request.role, content=request.content
     )
     if store.exists:
         store.core.get()  # a read catches up: the append then knows the ids of what was appended before
-    (stored,) = store.append(said)
+    (stored,) = store.append(message)
     is_hidden = stored.conflict is not None or any(each.code == "forgotten" for each in stored.warnings)
     facts = None
     if request.role == "user" and not (is_hidden or stored.duplicate):

@@ -296,14 +296,14 @@ class Documents(OperationGroup):
     else:
 
         @operation(ListDocuments, effect="read")
-        def list(self, asked: ListDocuments) -> _Sources | _Documents:
-            if asked.source is None:
+        def list(self, request: ListDocuments) -> _Sources | _Documents:
+            if request.source is None:
                 return self._read(queries.sources)
             found, documents = self._read(
-                lambda db: (queries.source(db, asked.source), queries.documents(db, asked.source))
+                lambda db: (queries.source(db, request.source), queries.documents(db, request.source))
             )
             if found is None:
-                raise not_found("source_not_found", asked.source)
+                raise not_found("source_not_found", request.source)
             return documents
 
     @operation(GetDocument, effect="read", missing="document_not_found")

@@ -93,8 +93,8 @@ class Endpoint:
             told = self._told("unreachable", _without(key, str(error)))
             raise _away(*told, is_cut=is_cut) from None
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-            message, said = self._told("the answer is not what was expected", _without(key, str(error)))
-            raise _saying(_of_answer(message), said) from None
+            message, detail = self._told("the answer is not what was expected", _without(key, str(error)))
+            raise _saying(_of_answer(message), detail) from None
 
     def _error_of(self, answer: dict[str, Any], error: Any) -> ProviderError:  # noqa: ANN401 - JSON
         """Return the refusal that stands in an answer of HTTP 200, with the status that it names."""
@@ -104,15 +104,15 @@ class Endpoint:
         status = next((int(code) for code in codes if code.isdecimal() and 400 <= int(code) < 600), None)
         if status is not None:
             return self._refused(status, words, key, _HINTS.get(status, ""))
-        message, said = self._told("an error with HTTP 200", _without(key, words))
+        message, detail = self._told("an error with HTTP 200", _without(key, words))
         failure = _of_answer(message)
         failure.words = words[:_LOOKED_AT]
-        return _saying(failure, said)
+        return _saying(failure, detail)
 
     def _told(self, what: str, words: str) -> tuple[str, str]:
         """Return the message of an error, with a hash of what the provider said, and that."""
-        said = " ".join(words.split())
-        return f"{self.url}: {what}{hash_of_words(self._store, said)}", said
+        detail = " ".join(words.split())
+        return f"{self.url}: {what}{hash_of_words(self._store, detail)}", detail
 
     def _key(self) -> str | None:
         try:
@@ -158,10 +158,10 @@ class Endpoint:
         return failure
 
     def _refused(self, status: int, words: str, key: str | None, hint: str) -> ProviderError:
-        message, said = self._told(f"HTTP {status}", _without(key, words))
+        message, detail = self._told(f"HTTP {status}", _without(key, words))
         failure = ProviderError(message, hint=hint, retryable=status in (408, 429) or status >= 500)
         failure.status, failure.words = status, words[:_LOOKED_AT]
-        return _saying(failure, said)
+        return _saying(failure, detail)
 
     def _why_not_found(self, words: str) -> str:
         """Return what to do about a status of 404, of which Ollama has three causes."""
@@ -206,8 +206,8 @@ def _local(message: str, hint: str) -> ProviderError:
     return failure
 
 
-def _saying(failure: ProviderError, said: str) -> ProviderError:
-    failure.said = said if len(said) <= _TOLD else said[:_TOLD] + "…"
+def _saying(failure: ProviderError, detail: str) -> ProviderError:
+    failure.detail = detail if len(detail) <= _TOLD else detail[:_TOLD] + "…"
     return failure
 
 
@@ -225,10 +225,10 @@ def _of_answer(message: str) -> ProviderError:
     return failure
 
 
-def _away(message: str, said: str, *, is_cut: bool) -> ProviderError:
+def _away(message: str, detail: str, *, is_cut: bool) -> ProviderError:
     failure = ProviderError(message, hint="start the provider there, or name its address", retryable=True)
     failure.is_away, failure.is_cut = True, is_cut
-    return _saying(failure, said)
+    return _saying(failure, detail)
 
 
 def late(message: str) -> ProviderError:

@@ -187,8 +187,10 @@ def _quotes(words: str, body: Body) -> bool:
     """Whether a refusal repeats the request, and so names all that is in it."""
     texts = [each["content"] for each in body.get("messages", ())]
     texts += body.get("input", ()) or ()
-    said = _letters(words)
-    return any(len(text) >= _QUOTED and text in said for text in (_letters(each)[:_QUOTED] for each in texts))
+    letters = _letters(words)
+    return any(
+        len(text) >= _QUOTED and text in letters for text in (_letters(each)[:_QUOTED] for each in texts)
+    )
 
 
 def _letters(text: str) -> str:

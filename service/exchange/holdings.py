@@ -225,8 +225,8 @@ def recognised(records: Iterable[Record], prefix: str, suffixes: Iterable[str], 
                     continue
                 if holding.is_forgotten:
                     has_forgotten.add(suffix)
-                if (said := verdict(record, event, holding)) is not None:
-                    tallies[suffix][said] += 1
+                if (reason := verdict(record, event, holding)) is not None:
+                    tallies[suffix][reason] += 1
     same = {suffix: _same(tally, suffix in has_forgotten) for suffix, tally in tallies.items()}
     best = max(same, key=lambda suffix: same[suffix])
     if same[best]:

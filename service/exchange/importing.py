@@ -143,10 +143,10 @@ def named(change: Event, base_id: str, holding: Holding, now: str, key: bytes) -
         wins = claimed
     else:
         wins = timestamps.shifted(after, 1) if is_trusted else after
-    said = content_hash_of_one(change).hex() + (
+    digest = content_hash_of_one(change).hex() + (
         str(earlier[-1].event.id) if aspect == "archived" and earlier else ""
     )
-    ending = "-".join(filter(None, (claimed, keyed_hash(key, said)[:_HASH_LENGTH])))
+    ending = "-".join(filter(None, (claimed, keyed_hash(key, digest)[:_HASH_LENGTH])))
     ts = claimed if is_trusted else now
     return replace(change, id=f"{change.id}/{ending}", ts=ts, wins=None if wins == ts else wins)
 
@@ -355,10 +355,10 @@ class Importing:
         if own in ("known", "changed"):
             for reset in record.resets:
                 is_due = found[first].of(aspect_of(str(reset.id), first)[0])
-                said = restored(reset, memories.get(first)) if isinstance(reset, MemorySaved) else reset
-                if is_due and said is not None and state_of(reset, first, found[first], now) == "new":
+                renewed = restored(reset, memories.get(first)) if isinstance(reset, MemorySaved) else reset
+                if is_due and renewed is not None and state_of(reset, first, found[first], now) == "new":
                     self._counted("new")
-                    yield _New(self._named(said, first, found, now))
+                    yield _New(self._named(renewed, first, found, now))
 
     def _fate(
         self, record: Used, event: Event, why: str | None, found: dict[str, Holding], now: str

@@ -60,8 +60,8 @@ def _plain(given: Any) -> float | None:  # noqa: ANN401 - what a model said
 def _of_words(given: str) -> float:
     if found := _NUMBER.search(given):
         return _signed(found) / (100 if found["percent"] else max(1, int(found["of"])))
-    said = given.lower()
-    return next((number for word, number in _WORDS.items() if word in said), UNRATED)
+    text = given.lower()
+    return next((number for word, number in _WORDS.items() if word in text), UNRATED)
 
 
 def _signed(found: re.Match[str]) -> float:
@@ -305,21 +305,21 @@ def _converted(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - what a model s
     ValidationError.
     """
     if isinstance(given, dict):
-        said = {str(name).strip().lower(): value for name, value in given.items() if value is not None}
+        text = {str(name).strip().lower(): value for name, value in given.items() if value is not None}
         given = {}
         for field in msgspec.structs.fields(kind):
-            names = (name for name in _NAMES.get(field.name, (field.name,)) if name in said)
+            names = (name for name in _NAMES.get(field.name, (field.name,)) if name in text)
             if (name := next(names, None)) is not None:
-                value = said[name]
+                value = text[name]
                 is_word = get_origin(field.type) is Literal and isinstance(value, str)
                 given[field.name] = _word(value, get_args(field.type)) if is_word else value
     return msgspec.convert(given, kind, strict=False)
 
 
-def _word(said: str, words: tuple[str, ...]) -> str:
+def _word(text: str, words: tuple[str, ...]) -> str:
     """Return a word in any case, or in its plural; else as it is."""
-    word = said.strip().lower()
-    return next((each for each in words if word in (each, f"{each}s")), said)
+    word = text.strip().lower()
+    return next((each for each in words if word in (each, f"{each}s")), text)
 
 
 def usable_text(given: Any) -> str | None:  # noqa: ANN401 - what a model said

@@ -239,8 +239,8 @@ class Core(OperationGroup):
         data = contents(path)
         if is_json(path):
             return self._import(sections_of_json(data, path), force=True)
-        said, skipped = sections_of_text(data, path)
-        done = self._import(said, force=request.force)
+        sections, skipped = sections_of_text(data, path)
+        done = self._import(sections, force=request.force)
         done.skipped = skipped
         return done
 
@@ -250,8 +250,8 @@ class Core(OperationGroup):
 
         Each event has an id of its own for its name, key and value, by which the log knows it again.
         """
-        said, skipped = parse(text)
-        done = self._changes(said, force=False)
+        sections, skipped = parse(text)
+        done = self._changes(sections, force=False)
         ids = {each: _once(name, each) for each in done.set}
         known = self._decide(lambda db: {each for each in ids.values() if "core" in streams_of(db, each)})
         done.set = [each for each in done.set if ids[each] not in known]
@@ -266,27 +266,31 @@ class Core(OperationGroup):
             return False
 
     def _import_view(self, path: Path, view: bytes, base: bytes | None) -> CoreImportReport:
-        said = sections_of_json(view, path)
+        sections = sections_of_json(view, path)
         # What it was before the change is unknown where somebody removed what memlog keeps of it.
-        done = self._import(said, force=True, base=None if base is None else sections_of_json(base, path))
+        done = self._import(sections, force=True, base=None if base is None else sections_of_json(base, path))
         self._view.take_over(view)
         self.get()  # which writes the view anew
         return done
 
-    def _import(self, said: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> CoreImportReport:
-        done = self._changes(said, force=force, base=base)
+    def _import(
+        self, sections: CoreMemory, *, force: bool, base: CoreMemory | None = None
+    ) -> CoreImportReport:
+        done = self._changes(sections, force=force, base=base)
         events: list[Event] = [_updated(each) for each in done.set]
         events += [CoreMemoryDeleted(section=each.section, key=each.key) for each in done.deleted]
         if events:
             done.warnings = warnings_of(self._append(events))
         return done
 
-    def _changes(self, said: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> CoreImportReport:
+    def _changes(
+        self, sections: CoreMemory, *, force: bool, base: CoreMemory | None = None
+    ) -> CoreImportReport:
         """Return the changes that make the core memory agree with a file.
 
         base: the file before a change by hand; only differences from it count.
         """
-        standing, values = _values(self._decide(core_memory, creates=True)), _values(said)
+        standing, values = _values(self._decide(core_memory, creates=True)), _values(sections)
         before = {} if base is None else _values(base)
         wanted = {
             name: value
@@ -320,8 +324,8 @@ def _updated(value: CoreValue, event_id: str | None = None) -> CoreMemoryUpdated
 
 def _once(name: str, value: CoreValue) -> str:
     """Return the id of the event that sets a value of the text `name`."""
-    said = "\0".join((name, value.section, value.key, value.value))
-    return short_sha256(said.encode()).hexdigest()[:32]
+    joined = "\0".join((name, value.section, value.key, value.value))
+    return short_sha256(joined.encode()).hexdigest()[:32]
 
 
 def _values(memory: CoreMemory) -> dict[tuple[Section, str], str]:

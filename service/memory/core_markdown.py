@@ -278,13 +278,13 @@ def tells_of_project(text: str) -> bool:
     """Whether a text is a note about a project: a heading, `Framework: Django`, "The project uses Go"."""
     if len(text) > _LONGEST or "\n" in text.strip():
         return False
-    said = folded(text).strip()
-    if _FACT_HEADING.fullmatch(said):
+    bare_text = folded(text).strip()
+    if _FACT_HEADING.fullmatch(bare_text):
         return True
     pair = _FACT_PAIR.fullmatch(text.strip())
     if pair is not None and is_fact_of_project(pair[1], pair[2]):
         return True
-    begins = _OF_A_PROJECT.match(said.lstrip("-*+ "))
+    begins = _OF_A_PROJECT.match(bare_text.lstrip("-*+ "))
     if begins is None:
         return False
     used = begins.string[begins.end() :]
@@ -294,8 +294,8 @@ def tells_of_project(text: str) -> bool:
 def _listed(value: str) -> list[str]:
     """Return what a value lists, without versions."""
     bare = value[:_LONGEST].casefold().strip(" .。`*_")
-    said = re.split(r"\s*(?:,|，|、|/|&|\+(?!\+)|;|\b(?:and|with|on|и|ja|und|et|y)\b|和)\s*", bare)
-    return [_VERSION.sub("", each.removesuffix("语言")).strip() for each in said]
+    text = re.split(r"\s*(?:,|，|、|/|&|\+(?!\+)|;|\b(?:and|with|on|и|ja|und|et|y)\b|和)\s*", bare)
+    return [_VERSION.sub("", each.removesuffix("语言")).strip() for each in text]
 
 
 USER_KEYS = ("name", "location", "occupation", "preferences", "current_projects")
@@ -382,8 +382,8 @@ class _MarkdownReader:
         """Return the core memory that was read. Repeated values count once."""
         # Not `map`, which would join millions of lines without letting another thread run.
         values = {
-            key: _JOINT.join(dict.fromkeys(" ".join(lines) for lines in said))
-            for key, said in self._values.items()
+            key: _JOINT.join(dict.fromkeys(" ".join(lines) for lines in text))
+            for key, text in self._values.items()
         }
         return CoreMemory(
             user={key: value for key, value in values.items() if key not in AGENT_KEYS},

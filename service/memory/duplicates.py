@@ -332,9 +332,11 @@ def taken_over(memory: Memory, event: MemorySaved, content: str) -> MemorySaved:
     plain = MemorySaved(content=content)
     given = {name: getattr(event, name) for name in _GIVEN if getattr(event, name) != getattr(plain, name)}
     tags = [*dict.fromkeys([*memory.tags, *(event.tags or ())])]
-    said = replace(event, memory_id=memory.memory_id, content=content, chat_id=memory.chat, tags=tags or None)
+    owned = replace(
+        event, memory_id=memory.memory_id, content=content, chat_id=memory.chat, tags=tags or None
+    )
     kept = {name: getattr(as_own(memory), name) for name in _GIVEN}
-    return replace(said, **kept | given)
+    return replace(owned, **kept | given)
 
 
 _CANDIDATES = 20
@@ -454,8 +456,8 @@ def _may_become(memory: Memory, event: MemorySaved) -> bool:
 
 def _is_same(stored: str, content: str) -> bool:
     """Whether a stored text is `content`, with or without masked keys."""
-    said = folded(with_quantities(stored))
-    return said in (folded(with_quantities(content)), folded(with_quantities(masked(content))))
+    known = folded(with_quantities(stored))
+    return known in (folded(with_quantities(content)), folded(with_quantities(masked(content))))
 
 
 def _known(db: Connection, memory: Memory, event: MemorySaved, content: str | None = None) -> Decision:

@@ -233,9 +233,9 @@ _FORM = re.compile(
 """What an empty form says: no memory of anyone."""
 
 
-def tells_nothing(said: str) -> bool:
+def tells_nothing(text: str) -> bool:
     """Whether a folded sentence only says that nothing was told, or that there is nothing to tell."""
-    spelled = re.sub(r"n['’]t\b", " not", said)
+    spelled = re.sub(r"n['’]t\b", " not", text)
     if _FORM.fullmatch(spelled):
         return True
     is_of_somebody = _OWNS.search(spelled) is not None
@@ -245,20 +245,20 @@ def tells_nothing(said: str) -> bool:
     return _LEADS.match(rest) is not None and _denies_telling(rest, _languages()[0], is_of_somebody=True)
 
 
-def _denies_telling(said: str, language: "_TellingPatterns", *, is_of_somebody: bool) -> bool:
+def _denies_telling(text: str, language: "_TellingPatterns", *, is_of_somebody: bool) -> bool:
     """Whether a sentence consists of the words of a language, and denies that anything was told.
 
     is_of_somebody: whether it is about a person who may have no data.
     """
-    words = _WORD.findall(said) if language.is_spaced else [said]
-    if not words or len(words) > _MOST_WORDS or any(map(str.isdigit, said)):
+    words = _WORD.findall(text) if language.is_spaced else [text]
+    if not words or len(words) > _MOST_WORDS or any(map(str.isdigit, text)):
         return False
     if not all(map(language.any.fullmatch, words)):
         return False
     if language.is_spaced:
         denies, tells, is_told = (any(map(each.fullmatch, words)) for each in language.parts)
     else:
-        denies, tells, is_told = (each.search(said) is not None for each in language.parts)
+        denies, tells, is_told = (each.search(text) is not None for each in language.parts)
     return denies and is_told and (tells or not is_of_somebody)
 
 
@@ -411,18 +411,18 @@ _MARKUP = re.compile(r"[`*_]+")
 
 def is_placeholder(text: str) -> bool:
     """Whether a text says nothing: an example, a slot of a template, a mere denial, a part of a prompt."""
-    said = folded(text)
-    if len(said) > _LONGEST:
-        return _is_instruction(said)
-    bare = said.strip("\"'` .。")
+    folded_text = folded(text)
+    if len(folded_text) > _LONGEST:
+        return _is_instruction(folded_text)
+    bare = folded_text.strip("\"'` .。")
     if any(each.fullmatch(bare) for each in (_SLOTS, _PATTERN, _UNKNOWN)):
         return True
     field = _FIELD.fullmatch(bare)
     if field is not None and any(each.fullmatch(_bare(field[2])) for each in (_NOTHING, _EXAMPLE)):
         return True
     return all(
-        _denies(part) or _TEMPLATE.fullmatch(part) or _EXAMPLE.fullmatch(part) for part in _parts(said)
-    ) or _is_instruction(said)
+        _denies(part) or _TEMPLATE.fullmatch(part) or _EXAMPLE.fullmatch(part) for part in _parts(folded_text)
+    ) or _is_instruction(folded_text)
 
 
 def says_nothing(text: str) -> bool:
@@ -441,31 +441,31 @@ def _denies(part: str) -> bool:
     return any(each.fullmatch(part) for each in (_NOTHING, _DENIAL)) or tells_nothing(part)
 
 
-def _parts(said: str) -> list[str]:
+def _parts(text: str) -> list[str]:
     """Return the clauses of a folded text without what surrounds them; [] where it has no letter and no
     digit.
     """
-    whole = _bare(said)
+    whole = _bare(text)
     if _NOTHING.fullmatch(whole):  # n/a
         return [whole]
-    if _EXAMPLE.fullmatch(said.strip("\"'`<>() .,…")):  # user@example.com
+    if _EXAMPLE.fullmatch(text.strip("\"'`<>() .,…")):  # user@example.com
         return []
     return [bare for part in _ENDS.split(whole) if (bare := _bare(part))]
 
 
-def _bare(said: str) -> str:
+def _bare(text: str) -> str:
     """Return a folded text without quotes, brackets, markup and a label in front."""
-    start, end = 0, len(said)
-    while start < end and not said[start].isalnum():
+    start, end = 0, len(text)
+    while start < end and not text[start].isalnum():
         start += 1
-    while end > start and not said[end - 1].isalnum():
+    while end > start and not text[end - 1].isalnum():
         end -= 1
-    return _LABEL.sub("", said[start:end].replace("_", " "), count=1) if start < end else ""
+    return _LABEL.sub("", text[start:end].replace("_", " "), count=1) if start < end else ""
 
 
-def _is_instruction(said: str) -> bool:
+def _is_instruction(text: str) -> bool:
     """Whether a folded text stands in a prompt."""
-    told = " ".join(_MARKUP.sub("", said).split()).strip("-.:;,\"' ")
+    told = " ".join(_MARKUP.sub("", text).split()).strip("-.:;,\"' ")
     return len(told) >= _SHORTEST_INSTRUCTION and told in _instructions()
 
 

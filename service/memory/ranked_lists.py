@@ -60,26 +60,26 @@ def ranked_list(text: str) -> tuple[str, list[str]]:
     text = text.removeprefix("\ufeff")  # of a file that a program has read
     if len(text) > LONGEST:
         raise NoCertainList(f"the text has more than {LONGEST} characters")
-    said = cleaned(text)
+    cleaned_text = cleaned(text)
     statements = [
         (language, match)
         for language in _lists()
         for pattern in _given_patterns(language)
-        for match in pattern.finditer(said)
+        for match in pattern.finditer(cleaned_text)
     ]
     if len(statements) != 1:
         raise NoCertainList(
             "the text has several lists" if statements else "no topic that is certainly the author's own"
         )
     ((language, match),) = statements
-    if said[: match.start()].rstrip().endswith(_QUOTED_AFTER):
+    if cleaned_text[: match.start()].rstrip().endswith(_QUOTED_AFTER):
         raise NoCertainList("it may quote somebody else")
     key = _key(language, match)
-    values, end = _values(said[match.end() :], language, match["topic"])
+    values, end = _values(cleaned_text[match.end() :], language, match["topic"])
     count = match.groupdict().get("count")
     if count and number_of(count.casefold(), language) != len(values):
         raise NoCertainList(f"the text promises {count} values and lists {len(values)}")
-    others = said[: match.end()] + " " + said[match.end() + end :]
+    others = cleaned_text[: match.end()] + " " + cleaned_text[match.end() + end :]
     if doubt := _any_of("doubts").search(others):
         raise NoCertainList(f"{doubt[0]!r} beside the list makes it uncertain")
     return key, values
@@ -203,19 +203,19 @@ def _sentence_ends(last: str) -> int:
 
 @cache
 def _lists() -> Mapping[str, ListWords]:
-    return {name: said.lists for name, said in fact_words().items() if said.lists}
+    return {name: table.lists for name, table in fact_words().items() if table.lists}
 
 
 @cache
 def _words(table: str) -> list[str]:
-    return " ".join(getattr(said, table) for said in _lists().values()).split()
+    return " ".join(getattr(table_of, table) for table_of in _lists().values()).split()
 
 
 @cache
 def _any_of(table: str) -> re.Pattern[str]:
-    said = [phrase for lists in _lists().values() for phrase in phrases(getattr(lists, table))]
-    endings = [re.escape(phrase[1:]) for phrase in said if phrase.startswith("*")]
-    whole = [re.escape(phrase) for phrase in said if not phrase.startswith("*")]
+    all_phrases = [phrase for lists in _lists().values() for phrase in phrases(getattr(lists, table))]
+    endings = [re.escape(phrase[1:]) for phrase in all_phrases if phrase.startswith("*")]
+    whole = [re.escape(phrase) for phrase in all_phrases if not phrase.startswith("*")]
     return re.compile(rf"(?:{'|'.join(endings)})\b|\b(?:{'|'.join(whole)})\b", re.IGNORECASE)
 
 
@@ -226,18 +226,18 @@ def _last_joint() -> re.Pattern[str]:
 
 @cache
 def _given_patterns(language: str) -> tuple[re.Pattern[str], ...]:
-    said = _lists()[language]
+    own = _lists()[language]
     numbers = fact_words()[language].numbers.cardinals.split()[2:]
     words = {
         "begins": _BEGINS,
         "topic": _TOPIC,
         "lists": _LISTS,
-        "favorite": "|".join(said.favorite.split()),
+        "favorite": "|".join(own.favorite.split()),
         "number": "|".join(forms.partition("/")[0] for forms in numbers),
     }
     return tuple(
         re.compile(table.replace("\n", "") % words, re.IGNORECASE | re.MULTILINE)
-        for table in (said.statement, said.ranked_statement)
+        for table in (own.statement, own.ranked_statement)
     )
 
 

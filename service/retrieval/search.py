@@ -220,23 +220,23 @@ def context(reads: ReadPool, log: Log, request: BuildContext) -> Context:
         if request.part == "stable":
             return reads.healed(lambda read_model: _composed(read_model, request, ContextHits()))[0]
         asking = Asking(reads, request.text, chat=request.conversation, is_synced=request.sync)
-        given, said = reads.healed(lambda read_model: _context_of(read_model, request, asking))
+        given, record = reads.healed(lambda read_model: _context_of(read_model, request, asking))
     except (DatabaseError, EmbeddingError) as error:
         found = ContextHits(silent={"search": error.message})
-        given, said = reads.healed(lambda read_model: _composed(read_model, request, found))
-    if said is not None:
+        given, record = reads.healed(lambda read_model: _composed(read_model, request, found))
+    if record is not None:
         try:
-            _record(log, given.memory_ids, said)
+            _record(log, given.memory_ids, record)
         except MemlogError as error:  # the read goes on
             given.unrecorded = error.message
     given.took_ms = round((time.perf_counter() - started) * 1000, 3)
     return given
 
 
-def _record(log: Log, memory_ids: list[str], said: GivenContext) -> None:
+def _record(log: Log, memory_ids: list[str], record: GivenContext) -> None:
     key = key_of(log.store)
-    given = said.event
-    given.stable, given.turn = (block and keyed_hash(key, block) for block in (said.stable, said.turn))
+    given = record.event
+    given.stable, given.turn = (block and keyed_hash(key, block) for block in (record.stable, record.turn))
     log.append([*([MemoryAccessed(memory_ids=memory_ids)] if memory_ids else []), given])
 
 
@@ -272,9 +272,9 @@ def _made(
         asking = asking_message(db, request)
         given = compose(db, request, hits(request, asking), synced=synced)
         is_recorded = request.record and request.part != "stable" and given.entries
-        said = given_of(db, request, given, asking) if is_recorded else None
+        record = given_of(db, request, given, asking) if is_recorded else None
     given.scope, given.scope_why = chosen.scope, chosen.why
-    return given, said
+    return given, record
 
 
 class PreRoute(msgspec.Struct, kw_only=True):

@@ -78,15 +78,15 @@ def _format(log: Path) -> Finding:
         has_format = log_format.check_writable(log)
     except LogError as error:
         return Finding("log format", "problem", error.message, error.hint)
-    said = f"format {log_format.NUMBER}" if has_format else "the next append names it"
-    return Finding("log format", "ok", said)
+    message = f"format {log_format.NUMBER}" if has_format else "the next append names it"
+    return Finding("log format", "ok", message)
 
 
 def _tails(segments: list[Segment]) -> Iterator[Finding]:
     for segment in segments:
         if segment.is_newest and _has_tail(segment):
-            said = f"{_name(segment)} does not end with a newline: a writer is at it, or was killed"
-            yield Finding("tail", "warning", said, "nothing; the next append to it ends it")
+            message = f"{_name(segment)} does not end with a newline: a writer is at it, or was killed"
+            yield Finding("tail", "warning", message, "nothing; the next append to it ends it")
 
 
 def _has_tail(segment: Segment) -> bool:
@@ -97,9 +97,9 @@ def _has_tail(segment: Segment) -> bool:
 def _seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Finding]:
     if broken := [line for line in seals.damaged if line.damage != "torn"]:
         files = ", ".join(sorted({line.file for line in broken}))
-        said = numbered(len(broken), f"line of {files} is damaged", f"lines of {files} are damaged")
+        message = numbered(len(broken), f"line of {files} is damaged", f"lines of {files} are damaged")
         yield Finding(
-            "seals", "problem", said, "store.maintenance.verify() says which; put back a copy of the log"
+            "seals", "problem", message, "store.maintenance.verify() says which; put back a copy of the log"
         )
     unlike_read = Watermarks(log.parent).differences()
     lost: list[Loss | OpenLoss] = [*losses(log)]
@@ -123,13 +123,13 @@ def _unsealed(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Find
     owner = Ownership(log)
     foreign = sum(owner.is_foreign(segment.name.filename) for segment in unsealed)
     if own := len(unsealed) - foreign:
-        said = numbered(own, "older segment has no seal", "older segments have no seal")
-        yield Finding("seals", "warning", said, "store.maintenance.seal()")
+        message = numbered(own, "older segment has no seal", "older segments have no seal")
+        yield Finding("seals", "warning", message, "store.maintenance.seal()")
     if coming := foreign + len(arriving(log)):
         one = "segment of another writer has not arrived whole"
-        said = numbered(coming, one, "segments of other writers have not arrived whole")
+        message = numbered(coming, one, "segments of other writers have not arrived whole")
         remedy = "copy the log of the other store again; store.maintenance.verify() lists them"
-        yield Finding("seals", "warning", said, remedy)
+        yield Finding("seals", "warning", message, remedy)
 
 
 def _days(segments: list[Segment]) -> Iterator[Finding]:
@@ -178,8 +178,8 @@ def scope_findings(db: Connection, people: People) -> Iterator[Finding]:
     if scope == "store":
         yield from _shared(db, people)
     elif nameless := [*nameless_chats(db, people)]:
-        said = f"kept apart, since their messages give no name: {_listed(nameless)}"
-        yield Finding("scope", "ok", f"{said}; context.people joins the chats of one person")
+        message = f"kept apart, since their messages give no name: {_listed(nameless)}"
+        yield Finding("scope", "ok", f"{message}; context.people joins the chats of one person")
 
 
 def _shared(db: Connection, people: People) -> Iterator[Finding]:
@@ -187,9 +187,11 @@ def _shared(db: Connection, people: People) -> Iterator[Finding]:
     for name, chats in chats_by_name(db).items():
         alike = [chat for chat in chats if people.is_messenger(chat) and people.owner(chat) is None]
         if len(alike) > 1:
-            said = f"{name} speaks in {_listed(alike)}: they share their memory, since the name is the same"
+            message = (
+                f"{name} speaks in {_listed(alike)}: they share their memory, since the name is the same"
+            )
             remedy = "where these are several people, name the chats of each in context.people"
-            yield Finding("scope", "warning", shown(said), remedy)
+            yield Finding("scope", "warning", shown(message), remedy)
 
 
 def _listed(chats: list[str]) -> str:
@@ -245,13 +247,13 @@ def examine(
 
 def _sqlite() -> Finding:
     module = binding()
-    said = f"{described()} ({shown(str(module.__file__))})"
+    message = f"{described()} ({shown(str(module.__file__))})"
     if not _WAL_BUG[0] <= module.sqlite_version_info < _WAL_BUG[1]:
-        return Finding("sqlite", "ok", said)
+        return Finding("sqlite", "ok", message)
     return Finding(
         "sqlite",
         "warning",
-        f"{said}: versions before 3.51.3 can damage a database that two connections write at once;"
+        f"{message}: versions before 3.51.3 can damage a database that two connections write at once;"
         " memlog writes with one",
         "pip install --upgrade pysqlite3, or a Python with SQLite 3.51.3",
     )
@@ -280,8 +282,8 @@ def _file_system(store: Path) -> Finding:
         kind = None
     if kind is None or not is_over_a_network(kind):
         return Finding("file system", "ok", kind or "of a kind that cannot be told here")
-    said = f"{kind}: locks and syncs may not hold over a network"
-    return Finding("file system", "warning", said, "keep the store on a disk of this machine, and copy it")
+    message = f"{kind}: locks and syncs may not hold over a network"
+    return Finding("file system", "warning", message, "keep the store on a disk of this machine, and copy it")
 
 
 def kind_of(folder: Path, mounts: str) -> str | None:
@@ -315,13 +317,13 @@ def _room(read_model: ReadModel) -> Finding:
     current = read_model.projector.generations.current()
     needed = _LITTLE_ROOM + (0 if current is None else disk.look(current).st_size)
     if free < needed:
-        said = f"{free:,} bytes are free, a rebuild may need {needed:,}"
-        return Finding("disk", "warning", said, "make room; rm -r cache is always safe")
+        message = f"{free:,} bytes are free, a rebuild may need {needed:,}"
+        return Finding("disk", "warning", message, "make room; rm -r cache is always safe")
     # Some file systems have no fixed number of inodes, and say 0.
     if inodes.f_files and inodes.f_favail < _FEW_INODES:
-        said = numbered(inodes.f_favail, "more file can be made", "more files can be made")
-        said = f"{said}: the file system is out of inodes"
-        return Finding("disk", "warning", said, "remove files from it; rm -r cache is always safe")
+        message = numbered(inodes.f_favail, "more file can be made", "more files can be made")
+        message = f"{message}: the file system is out of inodes"
+        return Finding("disk", "warning", message, "remove files from it; rm -r cache is always safe")
     return Finding("disk", "ok", f"{free:,} bytes are free")
 
 
@@ -340,8 +342,10 @@ def _owner(store: Path, *, fix: bool) -> Finding:
     if not refused:
         return Finding("owner", "ok", "the files of the store can be read and written")
     are = numbered(len(refused), "file or folder is", "files or folders are")
-    said = f"{are} another user's, such as {shown(refused[0].filename)}"
-    return Finding("owner", "problem", said, f"chown -R {os.geteuid()} on the store, as root; {_AGAIN_FROM}")
+    message = f"{are} another user's, such as {shown(refused[0].filename)}"
+    return Finding(
+        "owner", "problem", message, f"chown -R {os.geteuid()} on the store, as root; {_AGAIN_FROM}"
+    )
 
 
 def _permissions(store: Path, *, fix: bool) -> Finding:
@@ -349,17 +353,17 @@ def _permissions(store: Path, *, fix: bool) -> Finding:
     if not open_ones:
         return Finding("permissions", "ok", "only the owner can read the store")
     are = numbered(len(open_ones), "file or folder is", "files or folders are")
-    said = f"{are} open to others, such as {shown(open_ones[0])}"
+    message = f"{are} open to others, such as {shown(open_ones[0])}"
     if not fix:
         return Finding(
             "permissions",
             "problem",
-            said,
+            message,
             "chmod -R go= on the store, or store.maintenance.examine(fix=True)",
         )
     for path in open_ones:
         disk.set_mode(path, stat.S_IMODE(disk.look(path).st_mode) & 0o700)
-    return Finding("permissions", "fixed", said)
+    return Finding("permissions", "fixed", message)
 
 
 def _paths(store: Path) -> Iterator[Path]:
@@ -432,9 +436,14 @@ def _quarantine(db: Connection) -> Finding:
     count = count_rows(db, "quarantine")
     if not count:
         return Finding("quarantine", "ok", "every line is an event")
-    said = numbered(count, "line is not an event that memlog knows", "lines are not events that memlog knows")
+    message = numbered(
+        count, "line is not an event that memlog knows", "lines are not events that memlog knows"
+    )
     return Finding(
-        "quarantine", "warning", said, "store.maintenance.quarantine() says where, and what to do about each"
+        "quarantine",
+        "warning",
+        message,
+        "store.maintenance.quarantine() says where, and what to do about each",
     )
 
 

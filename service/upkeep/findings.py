@@ -31,9 +31,9 @@ class Finding(msgspec.Struct, frozen=True):
     remedy: str = ""
 
 
-def or_ok(check: str, findings: Iterable[Finding], said: str) -> list[Finding]:
-    """Return the findings of a check; where it found nothing, that it is well, as `said`."""
-    return [*findings] or [Finding(check, "ok", said)]
+def or_ok(check: str, findings: Iterable[Finding], message: str) -> list[Finding]:
+    """Return the findings of a check; where it found nothing, that it is well, as `message`."""
+    return [*findings] or [Finding(check, "ok", message)]
 
 
 def numbered(count: int, one: str, many: str) -> str:

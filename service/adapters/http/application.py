@@ -191,8 +191,8 @@ async def _challenge(admission: Admission, call: Call) -> Response:
 async def _ready(stores: OpenStores, call: Call) -> Response:
     if troubles := await run_in_threadpool(stores.troubles):
         # It needs no token: why is in `status`, which does.
-        said = f"not ready: {', '.join(troubles)}"
-        return answer_of(Problem("not_ready", said, "ask the operation status why", retryable=True), 503)
+        message = f"not ready: {', '.join(troubles)}"
+        return answer_of(Problem("not_ready", message, "ask the operation status why", retryable=True), 503)
     return await _constant(b'{"ready":true}', call)
 
 

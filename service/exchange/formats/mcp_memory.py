@@ -29,22 +29,22 @@ def read(source: ForeignData) -> Iterator[Record]:
 
 def _record(prefix: str, line: str, where: str) -> Record:
     try:
-        said: dict[str, Any] = json.loads(line)
-        if said["type"] == "entity":
-            return _entity(prefix, said)
-        if said["type"] == "relation":
-            ids = [said["from"], said["relationType"], said["to"]]
+        entity: dict[str, Any] = json.loads(line)
+        if entity["type"] == "entity":
+            return _entity(prefix, entity)
+        if entity["type"] == "relation":
+            ids = [entity["from"], entity["relationType"], entity["to"]]
             content = " ".join(ids).replace("_", " ")
             name = "/".join([prefix, *ids])
-            return Used([_memory(name, content, said["from"], "relation")], is_telling=False)
+            return Used([_memory(name, content, entity["from"], "relation")], is_telling=False)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         return Unreadable(where, f"no JSON of an entity or a relation: {error!r}")
     return Unreadable(where, "neither an entity nor a relation")
 
 
-def _entity(prefix: str, said: dict[str, Any]) -> Record:
-    name, kind = said["name"], said["entityType"]
-    observed = [text for text in said["observations"] if text.strip()]
+def _entity(prefix: str, entity: dict[str, Any]) -> Record:
+    name, kind = entity["name"], entity["entityType"]
+    observed = [text for text in entity["observations"] if text.strip()]
     if not observed:
         return Used([_memory(f"{prefix}/{name}", f"{name} ({kind})", name, kind)], is_telling=False)
     events: list[Event] = [

@@ -83,8 +83,8 @@ def _blocks(text: str) -> Iterator[tuple[list[tuple[int, str]], str]]:
         goes_on = is_item and (is_blank or line[0].isspace())
         ends = is_item and _RULE.fullmatch(line) is not None
         if title or item or ends or (is_blank and not goes_on) or (block[-1:] == [""] and not goes_on):
-            if said := "\n".join(block).strip():
-                yield headings, said
+            if joined := "\n".join(block).strip():
+                yield headings, joined
             block, is_item = [], item is not None
         if title:
             level = len(title[1])
@@ -94,5 +94,5 @@ def _blocks(text: str) -> Iterator[tuple[list[tuple[int, str]], str]]:
             block = [item[1]]
         elif not ends and (block or not is_blank):
             block.append(line)
-    if fence and (said := "\n".join(block[:-1]).strip()):  # it was never closed
-        yield headings, said
+    if fence and (joined := "\n".join(block[:-1]).strip()):  # it was never closed
+        yield headings, joined

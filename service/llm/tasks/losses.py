@@ -82,17 +82,17 @@ def made_up(sources: Sequence[str], text: str) -> str | None:
     It may have function words of its own that turn nothing round.
     """
     language = _language_of(" ".join([*sources, text]))
-    said = [
+    texts = [
         word
         for word in _words(text, language)
         if word.lower() not in language.stops or turns(word.lower().replace("ё", "е"))
     ]
-    return _unsaid(said, [_words(source, language) for source in sources], language)
+    return _unsaid(texts, [_words(source, language) for source in sources], language)
 
 
-def _unsaid(said: Sequence[str], told: Sequence[list[str]], language: _Joining) -> str | None:
+def _unsaid(texts: Sequence[str], told: Sequence[list[str]], language: _Joining) -> str | None:
     known = {word.lower() for words in told for word in words}
-    unsaid = {*map(str.lower, said)} - known - {*_STRENGTH, *language.joints}
+    unsaid = {*map(str.lower, texts)} - known - {*_STRENGTH, *language.joints}
     return f"{_kind_of(unsaid)} that nobody said" if unsaid else None
 
 

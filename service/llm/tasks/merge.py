@@ -127,8 +127,8 @@ def decided(
         if not (len(members) == len(numbers) > 1 and any(each.memory_id in new for each in members)):
             found.refused.append("no group")
             continue
-        said = {memory.event_id for memory in members}
-        if any(len(said & each) > 1 for each in apart):
+        event_ids = {memory.event_id for memory in members}
+        if any(len(event_ids & each) > 1 for each in apart):
             found.refused.append("what was parted")
             continue
         made = _made(group, members, chat, origin, own, has_room=room > 0)
@@ -197,19 +197,24 @@ def _standing(
     """Return the memory that stands for all, with what makes it; None where one that somebody saved would
     change.
     """
-    said = [memory for memory in members if memory.memory_id in own]
+    own_members = [memory for memory in members if memory.memory_id in own]
     if relation == "contradiction":
-        if content is None or any(memory is not members[-1] for memory in said):
+        if content is None or any(memory is not members[-1] for memory in own_members):
             return None, []
-        if said:  # what somebody said last holds as it is
+        if own_members:  # what somebody said last holds as it is
             return members[-1].memory_id, []
         kept = members[0].memory_id
         return kept, [MemoryUpdated(id=new_id(), memory_id=kept, content=content, extraction=origin)]
     assert content is not None
-    same = _naming(said or members, content)
-    if said and same is None and relation == "same" and loss(_texts(members), said[0].content) is None:
-        same = said[0].memory_id
-    if len(said) > 1 or (said and same is None):
+    same = _naming(own_members or members, content)
+    if (
+        own_members
+        and same is None
+        and relation == "same"
+        and loss(_texts(members), own_members[0].content) is None
+    ):
+        same = own_members[0].memory_id
+    if len(own_members) > 1 or (own_members and same is None):
         return None, []
     if same is not None:
         return same, []
@@ -220,8 +225,8 @@ def _standing(
 
 def _naming(members: list[Memory], content: str) -> str | None:
     """Return the id of the memory that has this text."""
-    said = folded(with_quantities(content))
-    same = (memory.memory_id for memory in members if folded(with_quantities(memory.content)) == said)
+    folded_text = folded(with_quantities(content))
+    same = (memory.memory_id for memory in members if folded(with_quantities(memory.content)) == folded_text)
     return next(same, None)
 
 

@@ -194,8 +194,8 @@ def _has_all_that_tells(value: str, old: RejectedValue) -> bool:
         is_name = not re.search(rf"(?<!\w){re.escape(word)}(?!\w)", old.value) or not is_known(word)
         if not is_name and not word.isdigit():
             return False
-    said = _words(value)
-    return bool(telling) and all(any(_is_form(each, word) for each in said) for word in telling)
+    words = _words(value)
+    return bool(telling) and all(any(_is_form(each, word) for each in words) for word in telling)
 
 
 def _turns_round(value: str, old: str) -> bool:
