@@ -180,3 +180,24 @@ def test_no_name_means_two_classes():
     )
     assert len(classes) > 200
     assert {name for name, count in classes.items() if count > 1} == set()
+
+
+LOADED_BY_NAME = ("memlog.cli.commands", "memlog.service.exchange.formats")
+REASONS_FOR_A_SMALL_MODULE = {
+    "memlog.cli.process.program": "the entry point, which sets what counts for all imports",
+    "memlog.projector.passages.source_code": "a format, like its neighbours",
+    "memlog.projector.subjects.contexts": "a subject, like its neighbours",
+    "memlog.service.adapters.mcp.http": "imports Starlette, which stdin and stdout do without",
+    "memlog.service.documents.pdf_text": "the bounded process alone imports it",
+}
+"""Modules of less than 60 lines that fewer than two others import: why each is one of its own."""
+
+
+def test_a_small_module_has_two_importers_or_a_reason():
+    importers = Counter(name for names in imports().values() for name in names)
+    small = {
+        module
+        for module, path in MODULES.items()
+        if path.name != "__init__.py" and path.read_text().count("\n") < 60 and importers[module] < 2
+    }
+    assert {each for each in small if not below(each, *LOADED_BY_NAME)} == REASONS_FOR_A_SMALL_MODULE.keys()
