@@ -8,7 +8,8 @@ from pathlib import Path
 _PROGRAM = """
 import sys
 sys.argv = ["memlog", "status"]
-from memlog.cli import main, maintenance
+from memlog.cli.commands import maintenance
+from memlog.cli.process import main
 
 def work():
 {work}

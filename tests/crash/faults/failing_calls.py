@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import pytest
 
 import memlog
-import memlog.cli.append
+import memlog.cli.commands.append
 from memlog.cli.process.error_handler import EXIT_CODES
 from memlog.eventlog import timestamps
 from memlog.eventlog.events import Message

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import memlog.eventlog.rotation
+import memlog.eventlog.log.rotation
 from memlog.eventlog import timestamps
 from memlog.eventlog.events import Message, Redacted
 from memlog.eventlog.files import disk

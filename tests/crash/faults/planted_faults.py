@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-import memlog.eventlog.writer
+import memlog.eventlog.log.writer
 from memlog.eventlog.files import disk
 from tests.crash.faults.log_scenarios import Writing
 

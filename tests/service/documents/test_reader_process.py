@@ -220,14 +220,13 @@ def test_a_busy_process_dies_with_the_one_that_started_it(taken_over, tmp_path):
     code = "os.write(2, str(os.getpid()).encode()) and [1 for _ in iter(int, 1)]"
     program = f"""
 import sys
-from memlog.service.bounded_process import client
-from memlog.service.documents import readers
-keep = client._Exchange._keep_printed
+from memlog.service.engine import sandbox
+keep = sandbox._Exchange._keep_printed
 def kept(self):
     keep(self)
     open({str(told)!r}, "w").write(self.printed.decode())
-client._Exchange._keep_printed = kept
-readers.Readers(600, on_wait=lambda: None).text_of({code!r}.encode(), "pdf")
+sandbox._Exchange._keep_printed = kept
+sandbox.Readers(600, on_wait=lambda: None).text_of({code!r}.encode(), "pdf")
 """
     parent = subprocess.Popen([sys.executable, "-c", program])
     while not (told.exists() and told.read_text()):
