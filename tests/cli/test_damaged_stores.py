@@ -103,7 +103,7 @@ def test_an_older_store_goes_on_in_files_of_its_own(verify: Verify, older: Make)
     for name in OLDER:
         store = older(name)
         before, known = contents(store), verify(store)
-        Log(store).append([damaged_stores.detail("new", "More tea.")])
+        Log(store).append([damaged_stores.said("new", "More tea.")])
         code, found = verify(store)
         assert code == known[0], name
         assert found["events"] == known[1]["events"] + 1, name

@@ -109,7 +109,7 @@ def test_every_line_of_an_id_goes_in_every_segment(store: Erasing) -> None:
     store.forget("b")
     assert sum(erased.lines for erased in store.scrub()) == 4
     assert SECRET not in b"".join(path.read_bytes() for path in store.folder.iterdir())
-    assert [each for each in store.detail() if len(each) == 1] == ["a", "c"]
+    assert [each for each in store.said() if len(each) == 1] == ["a", "c"]
     assert store.scrub() == []
 
 
@@ -119,13 +119,13 @@ def test_a_line_without_an_event_goes_by_its_position(store: Erasing) -> None:
     store.forget(f"{OLD}:0", f"{OLD}:{len(first)}")
     store.scrub()
     assert path.read_bytes().split(b"\n")[:2] == [b" " * (len(first) - 1), b" " * 12]
-    assert "c" in store.detail()
+    assert "c" in store.said()
 
 
 def test_a_redaction_and_its_reason_stay(store: Erasing) -> None:
     store.say(a="my number is 5551234")
     store.forget("a")
-    (redaction,) = [each for each in store.detail() if each != "a"]
+    (redaction,) = [each for each in store.said() if each != "a"]
     store.forget(redaction)
     store.scrub()
     assert store.newest.read_bytes().count(b"why a") == 1
@@ -335,7 +335,7 @@ def check_between(store: Erasing, wanted: dict[Path, list[bytes]]) -> None:
             assert line == shall or line[:1] in (b"{", ERASING, b" ")
             if shall.strip() or line[:1] == b" ":
                 assert line == shall
-    assert [each for each in store.detail() if len(each) == 1 and each not in "ad"] == ["b", "c"]
+    assert [each for each in store.said() if len(each) == 1 and each not in "ad"] == ["b", "c"]
     read = read_seals(store.log)
     assert [line.damage for line in read.damaged if line.damage != "torn"] == []
     seal = read.valid[STREAM, OLD]
@@ -349,7 +349,7 @@ def check_after(store: Erasing, wanted: dict[Path, list[bytes]]) -> None:
     assert read.valid[STREAM, OLD].is_of(measured(store.log, STREAM, OLD))
     assert store.scrub() == []
     store.say(e="the next")
-    assert store.detail()[-1] == "e"
+    assert store.said()[-1] == "e"
 
 
 def deaths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: Callable[[], Any]) -> list[str]:
@@ -417,7 +417,7 @@ def test_a_kill_between_the_bytes_of_a_line_leaves_no_line_that_is_read(
             store.scrub()
     line = store.newest.read_bytes().split(b"\n")[0]
     assert (line[:1], line[1:90].strip(), SECRET in line) == (ERASING, b"", True)
-    assert store.detail()[0] == "b"
+    assert store.said()[0] == "b"
     (erased,) = store.scrub()
     assert erased.lines == 1
     assert SECRET not in store.newest.read_bytes()

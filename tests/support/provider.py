@@ -267,14 +267,14 @@ def _tei(server: Provider, body: dict[str, Any]) -> list[dict[str, Any]]:
 def _chat(server: Provider, body: dict[str, Any]) -> dict[str, Any]:
     form = body.get("response_format", {"type": "text"})
     assert form["type"] != "json_schema" or form["json_schema"]["schema"]["type"] == "object"
-    text = server.detail(body["messages"][-1]["content"])
+    text = server.said(body["messages"][-1]["content"])
     choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
     return {"choices": [choice], "usage": {"prompt_tokens": 100, "completion_tokens": 10}}
 
 
 def _messages(server: Provider, body: dict[str, Any]) -> dict[str, Any]:
     assert "output_config" not in body or body["output_config"]["format"]["schema"]["type"] == "object"
-    block = {"type": "text", "text": server.detail(body["messages"][-1]["content"])}
+    block = {"type": "text", "text": server.said(body["messages"][-1]["content"])}
     usage = {"input_tokens": 100, "output_tokens": 10}
     return {"type": "message", "content": [block], "stop_reason": "end_turn", "usage": usage}
 

@@ -83,7 +83,7 @@ def test_each_conversation_leaves_what_the_rules_say(tmp_path: Path, provider: P
     provider.answer = lambda _: case.answered
     with opened(tmp_path, provider) as store:
         store.append([memlog.MemorySaved(content=content, chat_id="cli:1") for content in case.before])
-        store.append(said(*case.detail))
+        store.append(said(*case.said))
         (report,) = store.extraction.run()
         counts = (report.saved, report.merged, report.known, report.below, report.refused)
         assert ({memory.content for memory in store.memories.list()}, counts) == (case.found, case.counts)

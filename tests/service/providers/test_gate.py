@@ -90,7 +90,7 @@ def said(*contents: str) -> list[memlog.Message]:
 def filled(store: memlog.Store, secret: Secret) -> None:
     """The secret between two things that may be sent."""
     store.append(said("Green tea is hot"))
-    store.append(said(*secret.detail))
+    store.append(said(*secret.said))
     store.append(said("Black tea is hot"))
     for number, (title, content, category, tag) in enumerate(
         [(None, "Tea opens at nine", "other", ""), *secret.saved, (None, "Tea closes at ten", "other", "")]
@@ -113,12 +113,12 @@ def embed(store: memlog.Store, _: Secret) -> None:
 
 def ask(store: memlog.Store, secret: Secret) -> None:
     """As an agent does with each message, before and behind the append."""
-    for text in ("what tea is there", *secret.detail):
+    for text in ("what tea is there", *secret.said):
         store.context(text, chat="cli:1", record=False)
         store.append(said(text))
         store.context(text, chat="cli:1", record=False)
-    if len(secret.detail) == 1:
-        store.search(secret.detail[0])
+    if len(secret.said) == 1:
+        store.search(secret.said[0])
 
 
 def ask_for_tea(store: memlog.Store, _: Secret) -> None:
@@ -136,7 +136,7 @@ def distil_one_by_one(store: memlog.Store, _: Secret) -> None:
 
 
 def distil_days(store: memlog.Store, secret: Secret) -> None:
-    for text in ("Tea was drunk", *secret.detail):
+    for text in ("Tea was drunk", *secret.said):
         store.daily.record(summary=text, date="2026-01-10")
     store.extraction.days()
 
