@@ -141,7 +141,7 @@ def catch_up(
     end = None if seconds is None else time.monotonic() + seconds
     total = sum(bounds.values()) if bounds is not None else unread_bytes(db, log) if progress else 0
     reader = _Reader(db, log, sizes, turn, bounds, progress, total, watermarks, report, end)
-    # Documents come last: they alone come by the thousand while somebody waits for what was said.
+    # Documents come last: they alone come by the thousand while somebody waits for the messages.
     for stream in sorted(work, key=lambda name: (name == "documents", name)):
         try:
             if not all(map(reader.read_on, work[stream])):
@@ -156,7 +156,7 @@ def catch_up(
             report.notes.append(f"{stream}: {change}; the stream was replayed")
             reader.replay(stream)
     if watermarks is not None and begins_to_remember:
-        # As in a copied store, of which the read model has segments that nobody reads on.
+        # As in a copied store, whose read model has segments that nobody reads on.
         readable = [each for each in segments_of(log, unread=refused)[0] if is_read(each.stream)]
         report.notes += remember(db, watermarks, readable)
     return report

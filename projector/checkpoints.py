@@ -117,9 +117,9 @@ def save(db: Connection, segment: Segment, checkpoint: Checkpoint) -> None:
 
 @contextmanager
 def following(db: Connection, segment: Segment, fd: int) -> Iterator[None]:
-    """Return a context that overwrites bytes of the open segment of which no row is made: its checkpoint
-    follows.
+    """Return a context in which bytes of the open segment without a row are overwritten.
 
+    The checkpoint of the segment follows.
     A checkpoint that did not hold before does not hold afterwards. Within the caller's transaction.
     """
     before = load(db, segment)

@@ -312,7 +312,7 @@ def _advanced(
 
 
 def replay_stream(db: Connection, stream: str, stretches: list[Stretch], sizes: ChunkSizes) -> Tally:
-    """Forget all rows of `stream` and project it anew, within the caller's transaction.
+    """Forget all rows of `stream` and project it again, within the caller's transaction.
 
     Lines that were read before and go are not decoded again: to forget 200,000 messages took 4 s more of CPU.
     """
@@ -348,7 +348,7 @@ def _read_before(db: Connection, segment: Segment) -> Checkpoint:
 
 
 def _redacted_lines(db: Connection, stream: str, read: dict[Segment, Checkpoint]) -> dict[str, set[int]]:
-    """By segment the lines of `read` of which the read model has the events, and that are redacted by now."""
+    """Return, by segment, the lines of `read` with projected events that are redacted by now."""
     found: dict[str, set[int]] = {segment.name.filename: set() for segment in read}
     ends = {segment.name.filename: checkpoint.offset for segment, checkpoint in read.items()}
     for filename, offset in db.execute(

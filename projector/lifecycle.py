@@ -238,7 +238,7 @@ class Projector:
 
         Readers go on with the live one meanwhile. It is given the vectors that the cache has.
 
-        is_due: asked when no other process builds one; if False, the live one is caught up.
+        is_due: called when no other process builds one; if it returns False, the live one is caught up.
 
         Raises:
             Busy: another process is building one for very long, or is stopped while it does.
@@ -418,7 +418,7 @@ class Projector:
         db: the connection to it by which all was read that is written now, if it may have been closed.
         """
         with self._locked(lock_timeout):
-            # Asked anew, however often it was before: another process may have published one meanwhile.
+            # Checked again, however often it was before: another process may have published one meanwhile.
             if self._live is None or self._live[0] != self.generations.current():
                 raise _GenerationChanged
             if db is not None and db is not self._live[1]:

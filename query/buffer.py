@@ -104,8 +104,9 @@ class Unsummarised(msgspec.Struct):
 
 
 def chats_with_news(db: Connection, since: int) -> tuple[list[Chat], int]:
-    """Return the chats with messages behind the number `since`, and the last number. A rebuild numbers
-    anew.
+    """Return the chats with messages after the number `since`, and the last number.
+
+    A rebuild assigns new numbers.
     """
     (last,) = db.execute("SELECT coalesce(max(message_no), 0) FROM messages").fetchone()
     rows = db.execute(
@@ -155,10 +156,10 @@ _FINAL: tuple[FailureKind, ...] = ("refused", "unusable")
 
 
 class SetAside(msgspec.Struct, kw_only=True):
-    """Something that a language model is not asked about again before tomorrow, in UTC.
+    """Something that is not sent to a language model again before tomorrow, in UTC.
 
-    id, ts: of the event that says so. task: what it was asked for. chat: None where it is of no single chat.
-    event_ids: of the messages, the daily events, or the contents of memories. until: it is asked again then.
+    id, ts: of the event that says so. task: what was requested. chat: None where it is of no single chat.
+    event_ids: of the messages, the daily events, or the contents of memories. until: when it is sent again.
     """
 
     id: str
@@ -197,8 +198,8 @@ class Failures:
         return [each for each in self._last.values() if self.rests(each.task, each.chat, each.event_ids[:1])]
 
 
-# Without what was distilled, summarised or compared since: a person asked again, or another copy did.
-# A part of a chat is asked about in halves: it is done where both ends are.
+# Without what was distilled, summarised or compared since: a person ran it again, or another copy did.
+# A part of a chat is sent in halves: it is done where both ends are.
 _FAILED = """
 SELECT f.id, f.ts, f.task, f.chat_id, f.event_ids, f.why, f.kind, f.requests FROM model_failures f
 WHERE f.ts >= ?1 AND f.ts < ?2 AND (f.provider, f.model) = (?3, ?4) AND NOT CASE f.task

@@ -102,8 +102,10 @@ class Changes:
 
 
 def says_change(text: str) -> bool:
-    """Whether a text says that something is no longer as it was: "no longer", "moved", and "now" unless it is
-    about something of which there may be several: "now likes tennis"."""
+    """Whether a text says that something is no longer as it was: "no longer", "moved".
+
+    Also "now", unless it is about something that may have several values: "now likes tennis".
+    """
     return _has("cues", text) or (_has("present", text) and not _has("several", text))
 
 

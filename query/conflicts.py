@@ -11,7 +11,7 @@ from memlog.query.provenance import EVENT_COLUMNS, event_at
 
 
 class ConflictingMemory(msgspec.Struct, kw_only=True):
-    """A memory of a conflict, and what it said when it was compared; None where that was forgotten."""
+    """A memory of a conflict, and its text when it was compared; None where that was forgotten."""
 
     memory_id: str
     event_id: str
@@ -19,7 +19,7 @@ class ConflictingMemory(msgspec.Struct, kw_only=True):
 
 
 class MemoryConflict(msgspec.Struct, kw_only=True):
-    """Memories of which a person is to say what holds, or that a model found to contradict each other.
+    """Memories between which a person has to decide, or that a model found to contradict each other.
 
     relation: `contradiction`: not all can hold; `same`, `update`: a model would put one text in the place of
         what somebody saved.

@@ -53,7 +53,7 @@ WITH RECURSIVE own AS (
 supports(key, memory_id, since) AS (
     SELECT c.key, v.value, c.updated_at FROM own c, json_each(c.memory_ids) v
     UNION
-    -- What was merged into another one is said by that one.
+    -- The memory that another one was merged into now has its content.
     SELECT s.key, d.memory_id, max(s.since, d.ts) FROM supports s
     JOIN merge_decisions d ON d.memory_id <> s.memory_id
     JOIN closed_extractions x ON (x.stream, x.id) = (d.stream, d.extraction_id)

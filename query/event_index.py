@@ -138,8 +138,9 @@ def contexts_with(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
 
 
 def contexts_naming(db: Connection, events: Collection[Key]) -> set[Key]:
-    """Return the events of the contexts that gave any of these events, or a memory of which one of them
-    tells, or for which one of them asked.
+    """Return the events of the contexts related to any of these events.
+
+    Such a context gave one of them, gave a memory that one of them tells about, or was requested by one.
     """
     if db.execute("SELECT 1 FROM contexts_given LIMIT 1").fetchone() is None:
         return set()

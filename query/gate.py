@@ -239,7 +239,7 @@ class _Clause:
 
     @property
     def asks(self) -> str | None:
-        """The phrase that makes it a question; `why` alone asks about what was just said."""
+        """The phrase that makes it a question; `why` alone refers to the message before it."""
         rest = len(self.words) - self.begins
         beginnings = [place for place in (0, self.begins) if rest]
         return _found("asks", self.words, beginnings, shorter_than=rest) or _found(

@@ -14,7 +14,7 @@ from memlog.query.event_index import POSITION, LinePosition, all_of, record
 class DailyEvent(msgspec.Struct, kw_only=True):
     """Something that happened on a day.
 
-    event_date: such as 2026-02-24. chat: `<channel>:<chat_id>`, of which a model distilled it.
+    event_date: such as 2026-02-24. chat: `<channel>:<chat_id>`, the chat that a model distilled it from.
     raw_tokens: the length of what the summary sums up; None if unknown.
     compressed_at: when it was first distilled; None if it was not. memory_ids: into which memories, sorted.
     """

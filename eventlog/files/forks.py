@@ -30,7 +30,7 @@ class SplitByFork:
         """Go on."""
 
     def after_fork_in_child(self) -> None:
-        """Make anew what threads of the parent had, and leave alone what is the parent's."""
+        """Replace what threads of the parent held, and leave alone what is the parent's."""
 
 
 class ForkMutex:

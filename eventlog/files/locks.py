@@ -291,4 +291,4 @@ def remove_unusable(store: Path, refused: OSError) -> str | None:
         except OSError:
             return None
         done = f"{shown(folder)} was renamed to {aside.name}, which root can remove"
-    return f"{shown(path)}: {refused.strerror}: {done}, and memlog makes it anew"
+    return f"{shown(path)}: {refused.strerror}: {done}, and memlog creates it again"

@@ -117,8 +117,9 @@ class Writer:
         self._record(Written(stream, segment, here.inode, here.generation, size), lock_timeout)
 
     def remember_growth(self, stream: str, segment: str, size: int, *, lock_timeout: float) -> None:
-        """Record that a segment of which a size was recorded had `size` bytes, unless its name was given up:
-        then a loss may have been accepted. Raises Busy and OSError.
+        """Record that a segment with a recorded size had `size` bytes.
+
+        Unless its name was given up: then a loss may have been accepted. Raises Busy and OSError.
         """
         known = self._segments.find(stream, segment)
         if known is not None and writer_of(segment) == self.name():

@@ -250,7 +250,7 @@ class Watermarks:
 
     @cached_property
     def _writer(self) -> Writer:
-        """Read where it is asked for: most catch-ups have lost nothing."""
+        """Read at first use: most catch-ups have lost nothing."""
         return Writer(self._store)
 
     @property

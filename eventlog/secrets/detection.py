@@ -175,7 +175,7 @@ def _unused(members: Container[str], name: str) -> str:
 # name.
 
 _STEMS = "pass pw kennw salasana парол contraseña 密 口令 api secret token".split()
-"""A text without any holds no name."""
+"""A text with none of these holds no name."""
 
 _NAME = (
     r"(?:(?P<password>passw(?:or[dt]|d)s?|passwörter|pass(?:phrase|code)s?|kennw(?:ort|örter)|salasana"

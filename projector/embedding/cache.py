@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS vectors (
     vector       BLOB NOT NULL,  -- float32, little endian
     UNIQUE (model_no, text_sha256)
 );
--- What a provider could not embed, and on which day it was asked.
+-- What a provider could not embed, and the day of the request.
 CREATE TABLE IF NOT EXISTS set_aside (
     model_no     INTEGER NOT NULL REFERENCES models (model_no),
     text_sha256  BLOB NOT NULL,
@@ -98,7 +98,7 @@ class VectorCache:
             self._db.execute("DELETE FROM set_aside WHERE model_no = ? AND day < ?", (self._model_no, before))
 
     def dimension(self) -> int | None:
-        """Of the vectors of the model; None without any."""
+        """Return the dimension of the model's vectors; None if there are none."""
         sql = "SELECT length(vector) / 4 FROM vectors WHERE model_no = ? LIMIT 1"
         with wrapped(self._path):
             row = self._db.execute(sql, (self._model_no,)).fetchone()
@@ -114,7 +114,7 @@ def keep_only(store: Path, texts: Iterable[str], *, vacuum: bool = False) -> int
 
     Their bytes are overwritten, and none stays in SQLite's side files.
 
-    vacuum: make the file anew, so that it has no free pages either.
+    vacuum: rewrite the file, so that it has no free pages either.
 
     Raises:
         DatabaseError: another process has the file in use for too long.

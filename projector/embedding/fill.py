@@ -39,7 +39,7 @@ def names_set_aside(db: Connection, store: Path) -> list[str]:
 
 
 def take_back(db: Connection, store: Path, model: Model, turn: Turn) -> None:
-    """Have the passages wait for a vector anew that were set aside before today."""
+    """Queue the passages that were set aside before today for a vector again."""
     today, of = timestamps.today(), vectors.set_for(model)
     with closing(VectorCache(store, model.id)) as cache:
         is_lost = not cache.has_set_aside(_EVER)  # with the cache: what was set aside is not known

@@ -97,7 +97,7 @@ def newest(db: Connection, chat: Sequence[str]) -> list[SentText]:
 
 
 def beside(db: Connection, where: str, values: Sequence[Any]) -> tuple[list[SentText], list[SentText]]:
-    """Return what is said before the message that meets `where`, and behind it, oldest first."""
+    """Return the messages before and after the one that meets `where`, oldest first."""
     place = db.execute(f"SELECT channel, chat_id, {_COLUMNS} FROM messages WHERE {where}", values).fetchone()
     if place is None:
         return [], []

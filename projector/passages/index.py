@@ -194,7 +194,7 @@ def remove(db: Connection, shelf: Shelf, where: str, values: tuple[Any, ...]) ->
 
 
 def queue_all(db: Connection, of: VectorSet = vectors.FIRST) -> None:
-    """Have every passage wait for a vector anew."""
+    """Queue every passage for a vector again."""
     for shelf in shelves(of):
         db.execute(f"INSERT OR IGNORE INTO {shelf.queue} SELECT chunk_no FROM {shelf.chunks}")
 
@@ -239,7 +239,7 @@ def name_of_owner(db: Connection, shelf: Shelf, number: int) -> str:
 
 
 def queue_again(db: Connection, shelf: Shelf, passage: Pending) -> None:
-    """Have a passage wait for a vector anew, if it was not removed meanwhile."""
+    """Queue a passage for a vector again, unless it was removed meanwhile."""
     sql = f"INSERT OR IGNORE INTO {shelf.queue} SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no = ?"
     db.execute(sql, (passage.chunk_no,))
 

@@ -1,7 +1,7 @@
 """The blocks of a reStructuredText, as far as they matter for where a passage may be cut.
 
 https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html: a title has a line of one punctuation mark
-below it, at least as long, or the same above it too; which marks are of which level is told by their order.
+below it, at least as long, or the same above it too; the order of the marks determines their levels.
 """
 
 import re

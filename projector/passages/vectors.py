@@ -77,7 +77,7 @@ def count(db: Connection, of: VectorSet = FIRST) -> int:
 def use_model(db: Connection, model: Model) -> bool:
     """Make the vector tables for `model`; False if they are there.
 
-    If True, vectors of another model are gone, and all passages wait anew.
+    If True, vectors of another model are gone, and all passages wait for vectors again.
     """
     of = set_for(model)
     if model_of(db, of) == model.id:
@@ -144,7 +144,7 @@ def remove(db: Connection, of: VectorSet, table: str, chunk_numbers: str, values
     """Remove the vectors of the chunks that the query `chunk_numbers` gives; return whether others stay.
 
     A SQLite that cannot load sqlite-vec gives all vectors up, lest some stay without a chunk: all passages
-    have to wait anew. One that can makes the tables anew, from the cache.
+    wait for vectors again. One that can load it rebuilds the tables from the cache.
     """
     if model_of(db, of) is None:
         return True

@@ -67,7 +67,7 @@ _CASE_SHAPES = (b"aA", b"AAa")
 _PREFIX_LENGTH = 3
 
 _FEW_WORDS = 8
-"""Words of a question that shows no language by a stop word are asked in every one where they are so few."""
+"""A question with no stop word and at most this many words is stemmed in every Latin-script language."""
 
 
 # Expressions that take `re` milliseconds are compiled at first use: a command that lists memories needs none.
@@ -120,7 +120,7 @@ def _sign() -> re.Pattern[str]:
 
 
 def _whole_word(is_ascii: bool) -> str:
-    # Possessive, and only from where a word begins: else a long word is read anew from each of its letters.
+    # Possessive, and only from where a word begins: else a long word is read again from each of its letters.
     begins = r"(?<![^\W_])" + ("" if is_ascii else f"(?<![{_marks()}])")
     return f"{begins}{_letters(is_ascii)}+"
 
@@ -205,7 +205,7 @@ def written_words(text: str) -> list[str]:
     """Return the words of `text` in their order, folded, as the index has them next to each other.
 
     Runs of scripts without spaces are pairs or triples, without what is left at the end of longer runs: that
-    stands in the index only at the end of a run, so a phrase that asked for it would miss.
+    stands in the index only at the end of a run, so a phrase that contained it would miss.
     """
     text = folded(text)
     if not text.isascii():
@@ -224,8 +224,8 @@ def question_words(text: str) -> list[Word]:
     between = _words(lower if lower.isascii() else spaceless().sub(" ", lower))
     spoken = stemming.languages(filter(stemming.is_latin, between), by_letters=False)
     stop_words = stemming.stop_words_in(spoken or (ENGLISH,))
-    request = _asked(between, spoken)
-    found = {plain(word): _word(word, spoken, request, stop_words) for word in dict.fromkeys(between)}
+    stemmed_in = _stem_languages(between, spoken)
+    found = {plain(word): _word(word, spoken, stemmed_in, stop_words) for word in dict.fromkeys(between)}
     words = {word: found.get(word) or Word(word) for word in written_words(text)}
     # A name is no word of a language: it and its parts have no stems.
     bare = [*filter(_inner_parts, _words(text)), *_telling_parts(names)]
@@ -269,8 +269,8 @@ def _stems(text: str) -> list[str]:
     ]
 
 
-def _asked(words: Sequence[str], spoken: Sequence[str]) -> Sequence[str]:
-    """Return the languages whose stems a question in Latin letters asks for."""
+def _stem_languages(words: Sequence[str], spoken: Sequence[str]) -> Sequence[str]:
+    """Return the languages in whose stems a question in Latin letters is looked up."""
     if not spoken and len(set(words)) <= _FEW_WORDS:
         return latin()
     found = spoken or stemming.languages(filter(stemming.is_latin, words))

@@ -1,8 +1,8 @@
 """Recognises the language of a text, as far as search needs it, and stems its words.
 
 A language with a script of its own (Russian, Greek, Arabic, Hindi, Tamil, Armenian) is recognised by its
-letters, word by word. A text in Latin letters is in the languages of which it has most stop words and special
-letters; several may be equal. A text without any is in no language. FTS5 stems English (porter).
+letters, word by word. A text in Latin letters is in the languages whose stop words and special letters it has
+most of; several may be equal. A text with none of them is in no language. FTS5 stems English (porter).
 """
 
 import re

@@ -219,8 +219,9 @@ class EligibleEntries:
         return found
 
     def _corrections(self, listed: Iterable[EligibleEntry]) -> list[EligibleEntry]:
-        """Return what was found below the floor and tells anew what is listed, which would else be given
-        alone.
+        """Return what was found below the floor and states a listed entry again.
+
+        Otherwise the listed entry would be given alone.
         """
         dates: dict[object, str] = {}
         for each in listed:
@@ -354,7 +355,7 @@ lost."""
 
 _NO_ROOM = "no room"
 _WHOLE: tuple[Part, ...] = (*STABLE, "fact")
-"""Parts of which nothing is cut."""
+"""Parts whose entries are never cut."""
 
 
 class OmittedEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -372,7 +373,7 @@ class OmittedEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Share:
-    """Candidates of which a context takes so many at most, and so many of a part; None for all."""
+    """Limits how many candidates a context takes, in all and of each part; None for all."""
 
     def __init__(
         self,

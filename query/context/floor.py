@@ -21,7 +21,7 @@ from memlog.query.search.request import LONGEST_QUESTION, FtsQuery, parse
 from memlog.query.search.vector_cache import similarities
 
 LONG = 300
-"""Characters of a prompt of which each line is looked up, too."""
+"""Characters of a prompt; each line of a longer one is looked up, too."""
 
 _LONG_LINE = 240
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*")
@@ -122,7 +122,7 @@ words by chance. At .42, .053 of the small talk in five languages finds somethin
 
 OF_FEW = 0.74
 """The factor of these three for memories, and for fewer than 100 messages: the best of few is less near by
-chance. So all 65 questions of fixtures/month keep their memories, of which 7 lose them at 1; of small talk,
+chance. So all 65 questions of fixtures/month keep their memories; 7 of them lose them at 1; of small talk,
 .77 finds none there. At .74, .30 of XQuAD's questions about other articles find a document: there it is 1."""
 
 FEW_MESSAGES = 100

@@ -98,7 +98,7 @@ class LinePrinter:
         # A daily event has a day of the calendar, and no moment.
         minute = (entry.ts or "")[:10] if entry.label == "EVENT" else self._minute(entry.ts)
         if entry.part in ("passage", "window"):
-            # Of what was said long ago, the day is enough.
+            # For an old message, the day is enough.
             when = minute[:10] if entry.part == "passage" and self._is_dated else minute
             return f"{when} {speaker(entry.role, entry.name)}: {entry.content}"
         # The title of a memory without one is the beginning of its content.

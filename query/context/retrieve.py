@@ -151,7 +151,7 @@ class PromptSearches:
         return kept, [Below(hit, "below the floor", score) for hit, score in rest if id(hit) not in known]
 
     def _of_time(self) -> Iterator[ListedHit]:
-        """Yield what was said or saved in the time that the prompt names."""
+        """Yield the messages and memories of the time that the prompt names."""
         for kind, filters in self._in_time.items():
             found = self._found.get(filters, _NOTHING)
             if len(found.hits) < _OF_TIME:
@@ -384,7 +384,7 @@ def find(
 ) -> ContextHits:
     """Search for `request.text`.
 
-    asking: the message with this text. sample: of the store. rerank: ranks what is relevant anew.
+    asking: the message with this text. sample: of the store. rerank: reranks what is relevant.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.

@@ -100,7 +100,7 @@ def speakers(db: Connection, people: People, chat: str | None = None) -> Iterato
 
     chat: one that is about to begin.
     """
-    # Whoever is named in the settings counts before anything is said.
+    # Whoever is named in the settings counts before the first message.
     yield from (Speaker(person, chats[0]) for person, chats in people.chats.items() if chats)
     for name in _names(db):
         own = (Speaker(name, place) for place in _of_name(db, name) if people.owner(place) is None)
@@ -312,8 +312,9 @@ def chats_of(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[str]]:
 
 
 def chats_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str, set[str]]:
-    """Return the chats that each profile was made of, also those that none of its values cites: a model may
-    repeat what it does not name. Without profiles of which nobody can say that.
+    """Return the chats that each profile was made of, also those that none of its values cites.
+
+    A model may repeat what it does not name. Profiles whose chats nobody can tell are left out.
     """
     names = as_list([*extraction_ids])
     found: dict[str, set[str]] = {}
@@ -406,7 +407,7 @@ def scope_of(db: Connection, request: BuildContext, people: People, *, synced: b
 
 
 def automatic_scope(db: Connection, people: People, chat: str | None = None) -> ChosenScope:
-    """Choose the scope of `auto`, so that nobody is given what another person said.
+    """Choose the scope of `auto`, so that nobody is given what another person wrote.
 
     chat: one that is about to begin.
     """

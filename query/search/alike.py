@@ -104,7 +104,7 @@ def likely_memories(
     if expression is None:
         return []
     rows = db.execute(
-        # CROSS JOIN: the full text is asked once, not once for each memory of the chat. Of each memory the
+        # CROSS JOIN: the full text is queried once, not once for each memory of the chat. Of each memory the
         # first passage alone.
         "SELECT c.memory_id FROM memory_chunks_fts CROSS JOIN memory_chunks c CROSS JOIN memories l"
         " WHERE memory_chunks_fts MATCH ? AND c.chunk_no = memory_chunks_fts.rowid AND c.chunk_index = 0"

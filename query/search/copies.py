@@ -1,6 +1,6 @@
 """Selects the best candidates of one side of a search; one candidate represents all copies of a text.
 
-Copies have the same words and are of one kind, role and speaker. Without this, a question that was asked 45
+Copies have the same words and are of one kind, role and speaker. Without this, a question that was sent 45
 times fills the candidates, and its answer is none of them.
 """
 

@@ -108,7 +108,7 @@ InOrder = Callable[[Iterable[Ref]], list[Ref]]
 """Orders entries of equal scores."""
 
 Says = Callable[[Ref], Hashable]
-"""What an entry has in common with its copies, of which the best is taken; None for one that is not taken."""
+"""What an entry has in common with its copies, the best of which is taken; None for one that is not taken."""
 
 
 def _itself(ref: Ref) -> Hashable:
@@ -238,8 +238,8 @@ class Hit(msgspec.Struct, kw_only=True):
     id: of the event of a message, summary or daily event; the memory_id; `source_id/file` of a document;
         `topic_key/rank` of a fact, followed by `/channel:chat_id` if it is a chat's.
     event_id: of the event with this content.
-    score: 0 to 1: the fused score over the best possible of the sides that took part. Where a provider ranks
-        hits anew, they change places, and the scores stay where they are.
+    score: 0 to 1: the fused score over the best possible of the sides that took part. Where a provider
+        reranks hits, they change places, and the scores stay where they are.
     similarity: cosine similarity of its best passage, 0 to 1; None if it has none, or if only the full text
         found a message.
     relevance: the probability that a memory, fact or document belongs to the question; None of messages.

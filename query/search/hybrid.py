@@ -234,7 +234,7 @@ def _weights(ranking: Ranking, sides: Collection[str]) -> dict[str, float]:
 
 
 def _expression(request: Search, silent: dict[str, str]) -> str | None:
-    """Return what the full text is asked; None for a question without words."""
+    """Return the full-text query of a question; None for one without words."""
     question = request.question
     if question.expression is None:
         silent["text"] = "the question has no word to look for"

@@ -95,7 +95,7 @@ def named_topics(topics: set[str], question: str) -> set[str]:
 
 
 def _named_topics(topics: set[str], words: frozenset[str]) -> set[str]:
-    """Return the topics of which all words are among `words`, in English in either number and spelling."""
+    """Return the topics whose words are all among `words`, in English in either number and spelling."""
     if not topics:
         return set()
     roots = set(map(_root, words))
