@@ -227,7 +227,7 @@ class Chat(tuple[str, str]):
     """(channel, chat_id); as text `telegram:7`.
 
     Raises:
-        BadInput: channel or chat_id is empty; channel is no text, or chat_id neither a text nor an integer.
+        BadInput: channel or chat_id is empty; channel is not text, or chat_id neither a text nor an integer.
     """
 
     __slots__ = ()

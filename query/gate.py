@@ -156,7 +156,7 @@ def should_retrieve(text: str) -> Gate:
     than a millisecond and without a store.
 
     Raises:
-        BadInput: it is no text.
+        BadInput: it is not text.
     """
     if not isinstance(text, str):
         raise BadInput(f"text is {shown_value(text)}", hint="a text")

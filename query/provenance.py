@@ -65,7 +65,7 @@ def stored(
     by_stream = {row[0]: row for row in reversed(rows) if stream is None or row[0] == stream}
     if len(by_stream) > 1:
         streams = ", ".join(sorted(by_stream))
-        raise BadInput(f"{name} stands in several streams: {streams}", hint="name one: stream=STREAM")
+        raise BadInput(f"{name} is in several streams: {streams}", hint="name one: stream=STREAM")
     event = next((event_at(log, row) for row in by_stream.values()), None)
     if event is not None and neighbours:
         event.around = around_event(db, (event.position.stream, event.id), neighbours)
@@ -97,9 +97,9 @@ def stream_with(db: Connection, event_id: str) -> str:
     )
     streams = [stream for (stream,) in rows]
     if not streams:
-        raise NotFound(f"no event has the id {event_id}", hint="name the stream that it will stand in")
+        raise NotFound(f"no event has the id {event_id}", hint="name the stream that it will be in")
     if len(streams) > 1:
-        raise BadInput(f"{event_id} stands in several streams: {', '.join(streams)}", hint="name one")
+        raise BadInput(f"{event_id} is in several streams: {', '.join(streams)}", hint="name one")
     return str(streams[0])
 
 

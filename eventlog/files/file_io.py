@@ -69,13 +69,13 @@ def write_lines(fd: int, lines: list[bytes]) -> list[int]:
             offset += len(line)
         fruitless = 0 if len(offsets) > whole else fruitless + 1
         if fruitless == _FRUITLESS_WRITES:
-            raise OSError(errno.EIO, "the disk takes no whole line")
+            raise OSError(errno.EIO, "cannot write a whole line to the disk")
     return offsets
 
 
 @contextmanager
 def closing(fd: int) -> Iterator[int]:
-    """Return a context that closes the descriptor at its end."""
+    """Close the descriptor at the end of the context."""
     try:
         yield fd
     finally:
@@ -103,8 +103,9 @@ def read_all(fd: int) -> bytes:
 
 
 def lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
-    """Yield the lines between `start`, where one begins, and `end`, last first. The first one has no
-    newline.
+    """Yield the lines between `start`, where one begins, and `end`, last first.
+
+    The first one yielded has no newline.
     """
     rest, size = b"", _TAIL_BLOCK
     while end > start:
@@ -125,7 +126,7 @@ def open_regular(path: Path | str, flags: int, *, folder: int | None = None) -> 
     except OSError as error:
         # A link; a socket; a folder opened for writing.
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
-            raise FileExistsError(errno.EEXIST, f"{Path(path).name} is no regular file") from error
+            raise FileExistsError(errno.EEXIST, f"not a regular file: {Path(path).name}") from error
         raise
     try:
         check_regular(fd)
@@ -136,9 +137,9 @@ def open_regular(path: Path | str, flags: int, *, folder: int | None = None) -> 
 
 
 def check_regular(fd: int) -> None:
-    """Raise FileExistsError if no regular file is open: a pipe or device would block, or swallow bytes."""
+    """Raise FileExistsError unless a regular file is open: a pipe or device would block, or swallow bytes."""
     if not stat.S_ISREG(disk.status(fd).st_mode):
-        raise FileExistsError(errno.EEXIST, "something that is no regular file has its name")
+        raise FileExistsError(errno.EEXIST, "something other than a regular file has its name")
 
 
 def identity(status: os.stat_result) -> tuple[int, int]:

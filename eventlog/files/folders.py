@@ -146,7 +146,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 def lines_in(path: Path, most: int | None = None) -> bytes:
-    """At most `most` bytes of a file; b"" if it is missing, a copy, or no regular file. Raises OSError."""
+    """Return at most `most` bytes of a file; b"" if it is missing, a copy, or not regular. Raises OSError."""
     try:
         fd = open_regular(path, disk.READ)
     except (FileNotFoundError, FileExistsError):

@@ -158,7 +158,7 @@ def has_grown(log: Path, old: Seal) -> bool:
 
 
 def size_of(log: Path, stream: str, segment: str) -> int | None:
-    """Return the size of a segment in bytes; None if it is missing or no regular file."""
+    """Return the size of a segment in bytes; None if it is missing or not a regular file."""
     # A text: making a path takes longer than the system call.
     status = status_at(f"{log}/{stream}/{segment}")
     return status.st_size if status is not None and stat.S_ISREG(status.st_mode) else None
@@ -170,7 +170,7 @@ def held_in(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) -> He
 
     blanked: sorted.
 
-    Raises FileExistsError if it is no regular file, OSError if it cannot be read.
+    Raises FileExistsError if it is not a regular file, OSError if it cannot be read.
     """
     check_regular(fd)
     digest, size, lines, last = sha256(), 0, 0, b"\n"

@@ -180,7 +180,7 @@ def _unfit(db: Connection) -> list[str]:
     for model, vector in db.execute("SELECT models.id, vector FROM vectors JOIN models USING (model_no)"):
         lengths[model].add(len(vector))
         if not vector or len(vector) % 4:
-            problems[f"a vector of {model} is no row of numbers"] = None
+            problems[f"a vector of {model} is not a row of numbers"] = None
         elif not numpy.isfinite(numpy.frombuffer(vector, "<f4")).all():
             problems[f"a vector of {model} is not finite"] = None
     differing = [f"vectors of {model} differ in length" for model, found in lengths.items() if len(found) > 1]

@@ -40,7 +40,7 @@ class ChunkSizes(msgspec.Struct, frozen=True):
     """In tokens of the shipped vocabulary; part of the projection id.
 
     Raises:
-        BadInput: the window is not from 64 to what the model takes at once, or the overlap is no part of it.
+        BadInput: the window is not from 64 to what the model takes at once, or the overlap is not smaller.
     """
 
     window: int = CHUNK_TOKENS.default

@@ -53,7 +53,7 @@ def key_of(name: str) -> str:
     _check(name)
     key = _key(words_of(name))
     if not key:
-        raise BadInput(f"{name!r} names no topic", hint="name one, such as favorite_colors")
+        raise BadInput(f"not the name of a topic: {name!r}", hint="name one, such as favorite_colors")
     if len(key) > LONGEST:
         raise BadInput(
             f"a topic's key of {len(key)} characters: {key[:40]!r}…", hint=f"at most {LONGEST} characters"
