@@ -575,7 +575,10 @@ OnStored = Callable[[Sequence[Position]], None]
 
 
 def compared(position: Position, content: bytes, known: KnownId | None) -> Position:
-    """Return `position` with what follows from an id in use. content: the event's content hash."""
+    """Return `position` with what follows from an id in use.
+
+    content: the event's content hash.
+    """
     if known is None:
         return position
     if known.holder is None:

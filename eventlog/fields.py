@@ -262,8 +262,9 @@ class Chat(tuple[str, str]):
 
     @classmethod
     def of(cls, name: ChatName) -> Self:
-        """Return the chat of an argument. Raises BadInput unless it is a pair of names or like
-        `telegram:7`.
+        """Return the chat of an argument.
+
+        Raises BadInput unless it is a pair of names or like `telegram:7`.
         """
         if isinstance(name, cls):
             return name

@@ -46,8 +46,9 @@ if TYPE_CHECKING:
 
 
 def projection_id(sizes: ChunkSizes) -> str:
-    """Return a hash over all that shapes rows beside the log, 16 hex digits. Another one is another read
-    model.
+    """Return a hash over all that shapes rows beside the log, 16 hex digits.
+
+    Another one is another read model.
     """
     shapes = (
         *schema.statements(),
@@ -332,7 +333,10 @@ def _whole(segment: Segment, bounds: Bounds | None) -> Stretch:
 def _unread(
     log: Path, segments: list[Segment], known: dict[tuple[str, str], Checkpoint], bounds: Bounds | None
 ) -> dict[str, list[Stretch]]:
-    """Return what is new, or gone, by stream. known: the checkpoints of the streams of `segments`."""
+    """Return what is new, or gone, by stream.
+
+    known: the checkpoints of the streams of `segments`.
+    """
     work: defaultdict[str, list[Stretch]] = defaultdict(list)
     for segment in segments:
         stretch = _new_in(segment, known.pop(segment.key, NOTHING_READ), bounds)

@@ -428,7 +428,10 @@ class Projector:
 
     @contextmanager
     def _locked(self, timeout: float) -> Iterator[None]:
-        """Yield the projector lock. timeout: for other processes; a thread of this one is waited for."""
+        """Yield the projector lock.
+
+        timeout: for other processes; a thread of this one is waited for.
+        """
         with locked(self._lock, "the read model", timeout, is_held_here=lambda: self._lock in _held_here):
             _held_here.add(self._lock)
             try:

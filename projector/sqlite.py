@@ -276,8 +276,9 @@ def remove_database(path: Path) -> None:
 
 @contextmanager
 def transaction(db: Connection, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE") -> Iterator[None]:
-    """Yield one transaction: committed at the end, rolled back on any error. A read may be part of another
-    one.
+    """Yield one transaction: committed at the end, rolled back on any error.
+
+    A read may be part of another one.
     """
     if kind == "DEFERRED" and db.in_transaction:
         yield
@@ -344,8 +345,9 @@ Row = dict[str, Any]
 
 
 def as_list(values: Collection[Any]) -> str:
-    """Return a parameter for `json_each`. `json.dumps` takes four times as long, and lets no other thread
-    run.
+    """Return a parameter for `json_each`.
+
+    `json.dumps` takes four times as long, and lets no other thread run.
     """
     return msgspec.json.encode(values).decode()
 
@@ -382,7 +384,10 @@ def delete(db: Connection, table: str, where: str, values: Sequence[Any]) -> Non
 
 
 def update(db: Connection, table: str, column: str, where: str, rows: Iterable[Sequence[Any]]) -> None:
-    """Set one column. rows: each its value, then the values of the condition `where`."""
+    """Set one column.
+
+    rows: each its value, then the values of the condition `where`.
+    """
     db.executemany(f"UPDATE {table} SET {column} = ? WHERE {where}", rows)
 
 

@@ -104,8 +104,9 @@ _COLUMNS = f"document_id, source_id, file, filetype, size, {_PASSAGES}, version,
 
 
 def sources(db: Connection, source_id: str | None = None) -> list[Source]:
-    """Return all sources, or the one with this name, by name. A source is registered, or only named by
-    documents.
+    """Return all sources, or the one with this name, by name.
+
+    A source is registered, or only named by documents.
     """
     where = "" if source_id is None else "WHERE source_id = :source_id"
     rows = db.execute(

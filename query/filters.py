@@ -191,8 +191,10 @@ def in_any_form(text: str | None) -> str | None:
 
 
 def of_categories(column: str, categories: Iterable[str], *, known: Collection[str] = CATEGORIES) -> Sql:
-    """Return the condition that a `column` has one of `categories`. A category that is not `known` is
-    `other`.
+    """Return the condition that a `column` has one of `categories`.
+
+    A category that is not `known` is `other`.
+
 
     Raises:
         BadInput: there is no such category.

@@ -230,12 +230,18 @@ class _Rule(NamedTuple):
 
 
 def time_in(text: str, zone: tzinfo | None) -> NamedTime | None:
-    """Return the time in the past that a prompt names now. zone: of its days; None is the system's."""
+    """Return the time in the past that a prompt names now.
+
+    zone: of its days; None is the system's.
+    """
     return _in_zone(days_in(text, _today(zone)), zone)
 
 
 def time_of(text: str, zone: tzinfo | None) -> NamedTime | None:
-    """Return the time that a text means now which is nothing but a time. zone: as for `time_in`."""
+    """Return the time that a text means now which is nothing but a time.
+
+    zone: as for `time_in`.
+    """
     return _in_zone(days_of(text, _today(zone)), zone)
 
 

@@ -85,8 +85,10 @@ def _has_one_spelling(kind: Any) -> bool:  # noqa: ANN401 - msgspec has no commo
 
 
 def _keys_in(members: dict[str, Any]) -> int:
-    """Return the number of keys in all nested objects. Without recursion, since the caller's stack may be
-    deep.
+    """Return the number of keys in all nested objects.
+
+    Without recursion, since the caller's stack may be deep.
+
 
     Raises BadLine for an integer beyond 64 bits.
     """
@@ -239,8 +241,9 @@ def is_whole(line: bytes) -> bool:
 
 
 def _ends_nearly_with_crc(line: bytes) -> bool:
-    """Whether at most two changed bytes keep the end of `line` from being a crc. A killed writer leaves a
-    shorter end, not a changed one.
+    """Whether at most two changed bytes keep the end of `line` from being a crc.
+
+    A killed writer leaves a shorter end, not a changed one.
     """
     end = line[-CRC_LENGTH:]
     if len(end) < CRC_LENGTH:

@@ -24,7 +24,10 @@ class SplitByFork:
         _known[number] = weakref.ref(self, lambda _: _known.pop(number, None))
 
     def before_fork(self, until: float) -> None:
-        """Let go what a child must not have. until: when to stop waiting, by `time.monotonic()`."""
+        """Let go what a child must not have.
+
+        until: when to stop waiting, by `time.monotonic()`.
+        """
 
     def after_fork_in_parent(self) -> None:
         """Go on."""

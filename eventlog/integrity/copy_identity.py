@@ -100,6 +100,7 @@ class Writer:
 
     def has_written(self, stream: str, segment: str, fd: int) -> bool:
         """Whether the open, locked segment is the file that the writer made, and no shorter than recorded.
+
         Records a new empty one. Raises Busy and OSError.
         """
         known = self._segments.find(stream, segment)

@@ -277,8 +277,10 @@ class SealFiles:
         self._blank(stream, segment, lock_timeout)
 
     def reseal(self, stream: str, segment: str, *, lock_timeout: float = locks.TIMEOUT) -> Seal | None:
-        """Seal a segment again after an erasure, and blank the hashes of its other seals. May be run again
-        after a crash at any moment. Raises as `seal`.
+        """Seal a segment again after an erasure, and blank the hashes of its other seals.
+
+        May be run again after a crash at any moment. Raises as `seal`.
+
 
         Returns the valid seal; None if the segment had none, or is still arriving.
         """
@@ -328,8 +330,9 @@ class SealFile:
 
     @contextmanager
     def locked(self, timeout: float) -> Iterator[int]:
-        """Return a context with a descriptor that appends to the locked file, made if missing. Raises
-        Busy.
+        """Return a context with a descriptor that appends to the locked file, made if missing.
+
+        Raises Busy.
         """
         while True:
             with closing(open_regular(self._path, disk.APPEND | disk.CREATE)) as fd:
@@ -360,7 +363,12 @@ class SealFile:
         return made
 
     def blank_hashes(self, places: list[SealPlace], *, keeps_time: bool) -> None:
-        """Overwrite hashes of the locked file with spaces. keeps_time: see `keeping_time`. Raises OSError."""
+        """Overwrite hashes of the locked file with spaces.
+
+        keeps_time: see `keeping_time`.
+
+        Raises OSError.
+        """
         with closing(open_regular(self._path, disk.WRITE)) as fd, keeping_time(fd, keeps_time):
             for place in places:
                 data = blanked(place.data)

@@ -154,7 +154,12 @@ def grown(log: Path) -> list[Unlike]:
 
 
 def differing(log: Path, only: Container[tuple[str, str]] | None = None) -> list[Unlike]:
-    """As `unlike`, with segments arriving or half erased. only: those to look at. Raises OSError."""
+    """As `unlike`, with segments arriving or half erased.
+
+    only: those to look at.
+
+    Raises OSError.
+    """
     differences, owner, seals = [], Ownership(log), read_seals(log)
     erased = {line.seal.name for line in seals.lines if line.seal is not None and line.seal.is_blank}
     for name, last in seals.last.items():
@@ -225,8 +230,10 @@ def _half_erased(log: Path, owner: Ownership, last: Sequence[Seal], held: Held) 
 
 
 def _are_like(seals: Sequence[Seal], held: Held | None) -> bool:
-    """Whether `held` matches one of the seals and is no shorter than the valid one. A blank valid seal
-    compares the length alone.
+    """Whether `held` matches one of the seals and is no shorter than the valid one.
+
+    A blank valid seal compares the length alone.
+
 
     Any file may match: two copies may know different states of an erasure.
     """

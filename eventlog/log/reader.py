@@ -386,8 +386,9 @@ def last_at(segments: Iterable[Segment]) -> str | None:
 
 
 def todays_members(entry: LogEntry) -> dict[str, Any]:
-    """Return the members of an event in today's shape, unknown ones last. Raises TypeError without an
-    event.
+    """Return the members of an event in today's shape, unknown ones last.
+
+    Raises TypeError without an event.
     """
     event, data = entry.event, entry.line.data
     if isinstance(event, BadLine) or data is None:
@@ -473,8 +474,10 @@ FileState = tuple[str, int, int, int, int, int]
 
 
 def state_of(log: Path) -> list[FileState]:
-    """Return the state of each file and folder that a reader of `log` may look at; [] without a log. Raises
-    OSError.
+    """Return the state of each file and folder that a reader of `log` may look at; [] without a log.
+
+    Raises OSError.
+
 
     An equal state means that nothing was added, changed or removed; it may differ without a change, since the
     system lists a folder in any order. DirEntry.stat keeps the interpreter's lock: a thread with hundreds of

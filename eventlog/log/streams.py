@@ -264,8 +264,9 @@ def segments_of(
 
 
 def segment_at(log: Path, stream: str, filename: str) -> Segment:
-    """Return the segment in a file. A foreign program may have sealed a file that is none: it counts as
-    plain.
+    """Return the segment in a file.
+
+    A foreign program may have sealed a file that is none: it counts as plain.
     """
     return Segment(log, stream, SegmentName.parse(filename) or SegmentName("0001-01-01"), is_newest=True)
 

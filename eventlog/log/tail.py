@@ -73,8 +73,10 @@ class Follower:
 
 
 def looks(folder: Path, stop: Event | None = None) -> Iterator[None]:
-    """Yield when it is time to look: after a change below `folder`, soon after that again, and after a
-    pause. The folder may be removed and created again.
+    """Yield when it is time to look: after a change below `folder`, soon after that again, and after a pause.
+
+    The folder may be removed and created again.
+
 
     stop: another thread sets it to end the iteration.
     """

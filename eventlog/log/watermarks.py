@@ -113,8 +113,10 @@ class WatermarkFile:
     def add(
         self, marks: list[Watermark], still_needed: Callable[[Iterable[Watermark]], Iterable[Watermark]]
     ) -> None:
-        """Append `marks`. Once superseded lines take more than half of the file, it is rewritten with the
-        watermarks that are `still_needed`. Raises OSError.
+        """Append `marks`.
+
+        Once superseded lines take more than half of the file, it is rewritten with the watermarks that are
+        `still_needed`. Raises OSError.
         """
         if not marks:
             return
@@ -277,8 +279,9 @@ class Watermarks:
         return lost
 
     def losses(self, *, stream: str | None = None) -> list[OpenLoss]:
-        """Return the losses of a stream, or of all, that nobody has accepted and no seal shows. Raises
-        OSError.
+        """Return the losses of a stream, or of all, that nobody has accepted and no seal shows.
+
+        Raises OSError.
         """
         return [each for each in self.differences(stream=stream) if isinstance(each, OpenLoss)]
 
@@ -351,16 +354,18 @@ class Watermarks:
         ]
 
     def _seal_protection(self) -> Callable[[Name], bool]:
-        """Return a test whether a seal shows what a segment loses. Another writer's seal does not: a segment
-        shorter than it may be arriving.
+        """Return a test whether a seal shows what a segment loses.
+
+        Another writer's seal does not: a segment shorter than it may be arriving.
         """
         sealed, owner = sealed_bytes(self._log), Ownership(self._log)
         return lambda name: name in sealed and not owner.is_foreign(name[1])
 
 
 def _raised(file: WatermarkFile, read: Read, old: Watermark | None) -> Watermark | OpenLoss | None:
-    """Return the watermark that replaces `old`, or its loss, or None if `old` stays. No hash covers lines
-    that another copy erased, nor erased text that came back.
+    """Return the watermark that replaces `old`, or its loss, or None if `old` stays.
+
+    No hash covers lines that another copy erased, nor erased text that came back.
     """
     segment, now = read.segment, read.now
     if old is not None and now.offset == old.bytes and old.is_of(now):
@@ -419,8 +424,10 @@ def _difference(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | None:
 
 
 def _returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line] | None:
-    """Return the lines that `old` knows as erased and whose text is back. None if the open segment differs
-    from `old` by more than erasures.
+    """Return the lines that `old` knows as erased and whose text is back.
+
+    None if the open segment differs from `old` by more than erasures.
+
 
     Erasures by another copy count if another line is blank now, the stream has redactions, and every other
     line of memlog is intact. One redaction erases every line of its id.

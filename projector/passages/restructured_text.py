@@ -21,8 +21,9 @@ _Style = tuple[str, bool]
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Return the blocks of `text`, in order. Blank lines are in none, but for those within a literal
-    block.
+    """Return the blocks of `text`, in order.
+
+    Blank lines are in none, but for those within a literal block.
     """
     return nested(text, partial(_part_at, []))
 

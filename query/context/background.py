@@ -42,8 +42,10 @@ _LARGEST_SAMPLE = (400, 100)
 
 
 def reads(model: Model, text: str) -> bool:
-    """Whether a model reads the language of a text. The bundled model reads English; of others nothing is
-    known."""
+    """Whether a model reads the language of a text.
+
+    The bundled model reads English; of others nothing is known.
+    """
     return not is_bundled(model) or language_of(text) == ENGLISH
 
 

@@ -178,8 +178,9 @@ class GivenContext(msgspec.Struct, frozen=True):
 
 
 def given_of(db: Connection, request: BuildContext, context: Context, asking: Key | None) -> GivenContext:
-    """Return what is to be recorded of a context, read in the transaction that composed it. asking: the
-    message.
+    """Return what is to be recorded of a context, read in the transaction that composed it.
+
+    asking: the message.
     """
     tokens: dict[str, int] = {}
     for entry in context.entries:

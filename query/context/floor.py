@@ -183,7 +183,10 @@ class Judged(NamedTuple):
 
 
 def judged(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
-    """Return what may enter a prompt. terms: of the question. factor: of the floor."""
+    """Return what may enter a prompt.
+
+    terms: of the question. factor: of the floor.
+    """
     best = max((each.relevance for each in hits if each.relevance is not None), default=None)
     # Where the model reads neither, the words alone tell.
     root = math.sqrt(max(terms, 1))
@@ -313,8 +316,10 @@ def covers(
     found: Sequence[tuple[Candidate, Hit]],
     near: Neighbourhood | None = None,
 ) -> list[float]:
-    """Return the share of the terms that each hit has, each by its rarity. near: a message has those of its
-    neighbours, too."""
+    """Return the share of the terms that each hit has, each by its rarity.
+
+    near: a message has those of its neighbours, too.
+    """
     shares = [0.0] * len(found)
     by_table: dict[str, dict[int, int]] = {}
     for place, (candidate, _) in enumerate(found):

@@ -54,8 +54,9 @@ class Printer(Protocol):
 def printer_of(
     request: BuildContext, *, silent: dict[str, str], synced: bool, answered: float | None
 ) -> Printer:
-    """Return the printer of the form of a request. silent, synced: as in a search. answered: see
-    `Context`.
+    """Return the printer of the form of a request.
+
+    silent, synced: as in a search. answered: see `Context`.
     """
     if request.form == "json":
         return _JsonPrinter(silent, synced, answered)
@@ -76,8 +77,9 @@ class LinePrinter:
         self.first, self.last = (FIRST_LINE, LAST_LINE) if self._is_dated else SESSION_LINES
 
     def line(self, entry: ContextEntry) -> str:
-        """Return an entry, with its citation if it has one. One of another chat than the current one names
-        it.
+        """Return an entry, with its citation if it has one.
+
+        One of another chat than the current one names it.
         """
         chat = f" ({entry.chat})" if entry.chat not in (None, self._chat) else ""
         marks = f" ({entry.copies:,} copies)" if entry.copies > 1 else ""

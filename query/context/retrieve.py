@@ -255,7 +255,10 @@ class PromptSearches:
         return bool(found)
 
     def _judged(self, kind: Kind, factor: float = 1.0) -> floor.Judged:
-        """Return what a search finds, judged by words and meaning. factor: of the floor."""
+        """Return what a search finds, judged by words and meaning.
+
+        factor: of the floor.
+        """
         found, prompt = self._hits(kind), self._prompt
         hits = floor.measured(
             self._db,

@@ -372,7 +372,10 @@ class ScoredPrompt:
         return self.models if self.multilingual is None else Models(None, self.models.multilingual)
 
     def weights(self, far: Nearness | None) -> Weights:
-        """Return the weights of an entry. far: by the multilingual model; None where that has no vector."""
+        """Return the weights of an entry.
+
+        far: by the multilingual model; None where that has no vector.
+        """
         if far is None:
             return WEIGHTS["bundled"]
         return WEIGHTS["both" if self._is_bundled else "multilingual"]
@@ -414,8 +417,11 @@ class ScoredPrompt:
         return personal - general
 
     def floor(self, best: float, far: Nearness | None, is_known: IsKnown) -> float:
-        """Return the least score of an entry. best: the greatest of all. far: of the entry that is nearest to
-        this prompt by the multilingual model. is_known: whether the store has a name."""
+        """Return the least score of an entry.
+
+        best: the greatest of all. far: of the entry that is nearest to this prompt by the multilingual model.
+        is_known: whether the store has a name.
+        """
         if should_retrieve(self.text).reason in _SOCIAL:
             return SOFT_FLOOR
         weights = self.weights(far)
@@ -448,7 +454,10 @@ def compared(
 
 
 def is_known(db: Connection, name: str, asking: Key | None = None) -> bool:
-    """Whether anything in the store has a name. asking: the message that asks, which does not count."""
+    """Whether anything in the store has a name.
+
+    asking: the message that asks, which does not count.
+    """
     stream, message = asking or ("", "")
     for term in parse(name).terms:
         found = db.execute(
