@@ -170,7 +170,7 @@ class ProviderError(MemlogError):
 
 
 def system_error(error: OSError) -> LogError:
-    """Return an error of the system as memlog's: its path and its reason."""
+    """Return a system error as a memlog error with its path and its reason."""
     path = str(error.filename or "the store").encode(errors="backslashreplace").decode()
     hint = "see that it can be read and written, then try again"
     return LogError(f"{path}: {error.strerror or error}", hint=hint)

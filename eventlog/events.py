@@ -566,7 +566,7 @@ LookUp = Callable[[str, Sequence[str]], Mapping[str, KnownId]]
 
 
 def warnings_of(positions: Iterable[Position]) -> list[AppendWarning]:
-    """Return what is to be told of stored events, as the answer of an operation has it."""
+    """Return the warnings about stored events, as the answer of an operation lists them."""
     return [warning for position in positions for warning in position.warnings]
 
 
@@ -575,7 +575,7 @@ OnStored = Callable[[Sequence[Position]], None]
 
 
 def compared(position: Position, content: bytes, known: KnownId | None) -> Position:
-    """Return `position` with what follows from an id in use.
+    """Return `position`, marked where its id is in use.
 
     content: the event's content hash.
     """

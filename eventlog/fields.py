@@ -175,8 +175,9 @@ def _described(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: A
 
 
 def _taken_apart(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
-    """Return a type without None and annotations, the annotations, the outer ones first, and whether None
-    is one.
+    """Return a type without None and annotations, its annotations, and whether None is allowed.
+
+    The outer annotations come first.
     """
     marks: list[Any] = []
     is_optional = False

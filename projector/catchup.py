@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 
 
 def projection_id(sizes: ChunkSizes) -> str:
-    """Return a hash over all that shapes rows beside the log, 16 hex digits.
+    """Return a hash over everything but the log that shapes rows, as 16 hex digits.
 
-    Another one is another read model.
+    A read model with another hash is another read model.
     """
     shapes = (
         *schema.statements(),
@@ -223,7 +223,7 @@ def unread_bytes(db: Connection, log: Path) -> int:
 
 
 def unread_lines(db: Connection, log: Path) -> int:
-    """Return how many lines of the log the read model is behind; one that has no end yet is none."""
+    """Return how many complete lines of the log the read model is behind."""
     known = checkpoints.load_all(db)
     count = 0
     for segment in segments_of(log)[0]:
@@ -234,8 +234,9 @@ def unread_lines(db: Connection, log: Path) -> int:
 
 
 def rewritten_streams(db: Connection, log: Path) -> list[str]:
-    """Return the streams that the next read replays, since a segment has other bytes than were read, or is
-    gone.
+    """Return the streams that the next read replays.
+
+    One of their segments has other bytes than were read, or is gone.
     """
     known = checkpoints.load_all(db)
     found = [

@@ -147,8 +147,9 @@ class Stretch(NamedTuple):
     tail_is_a_line: bool
 
     def end_behind(self, offset: int) -> int | None:
-        """Return where to stop reading that begins at `offset`: another projector may have passed `end`
-        since.
+        """Return the end of a read that begins at `offset`.
+
+        Another projector may have passed `end` since.
         """
         return None if self.end is None else max(self.end, offset)
 

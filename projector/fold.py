@@ -69,8 +69,9 @@ def fold_segment(
 
 
 def _why_changed(segment: Segment, checkpoint: Checkpoint, fd: int, hints: FileHints) -> str:
-    """Return a file sync brings a file in parts; where the first part ended inside a line, that is no
-    loss.
+    """Return why a segment differs from its checkpoint.
+
+    A file sync brings a file in parts: a first part that ended inside a line is not a loss.
     """
     if hints.size > checkpoint.offset and checkpoint.fingerprint.matches(fd):
         return f"more of {segment.name.filename} has arrived"
@@ -106,7 +107,7 @@ def _fold(
 
 
 def _decoded(segment: Segment, lines: Iterable[Line]) -> tuple[list[Placed], list[LogEntry]]:
-    """Return the events of lines, and the lines that hold none and are not blank."""
+    """Return the events of lines, and the non-blank lines without an event."""
     decoded, bad = [], []
     for entry in filter(None, (entry_of(segment, line) for line in lines)):
         if isinstance(entry.event, BadLine):

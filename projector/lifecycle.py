@@ -61,8 +61,9 @@ class Generations:
         return named
 
     def _named(self) -> Path | None:
-        """Return the file that CURRENT names, which may be missing; None if it names no generation, or is a
-        link.
+        """Return the file that CURRENT names, which may be missing.
+
+        None if CURRENT does not name a generation, or is a link.
 
         CURRENT is read again once it is another file: every step of a catch-up asks.
         """
@@ -99,7 +100,7 @@ class Generations:
         return path
 
     def scratch(self) -> AbstractContextManager[Connection]:
-        """Return a context with an empty database that only this process sees; nothing of it is left.
+        """Return a context with an empty database that only this process sees; it leaves no file.
 
         Its file loses its name before anything is written to it. A kill just before that leaves an empty
         file, which the next build removes.

@@ -96,7 +96,7 @@ def binding() -> ModuleType:
 
 @cache
 def error_types() -> tuple[type[Exception], ...]:
-    """Return what the binding raises; `sqlite3.Error` alone is not a base of pysqlite3's."""
+    """Return the exceptions of the binding: those of pysqlite3 do not derive from `sqlite3.Error`."""
     return (binding().Error,)
 
 
@@ -333,7 +333,7 @@ def _load_vec0(db: Connection) -> None:
 
 @cache
 def _vec0_path() -> Path | None:
-    """Return the extension's path. Importing sqlite_vec to ask for it would import numpy (130 ms)."""
+    """Return the extension's path; to import sqlite_vec for it would import numpy (130 ms)."""
     spec = find_spec("sqlite_vec")
     if spec is None or not spec.submodule_search_locations:
         return None

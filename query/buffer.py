@@ -58,8 +58,9 @@ AND (t.channel IS NULL OR ({_PLACE}) > ({_THROUGH}))
 
 
 def buffers(db: Connection, chat: Chat | None = None) -> Iterator[Buffer]:
-    """Yield the buffers of all chats, or of one, without empty ones; what a program says as the system is in
-    none.
+    """Yield the non-empty buffers of all chats, or of one.
+
+    What a program writes as the system is in none.
 
     An `extraction_completed` of another program covers all messages up to the one that it names; a
     `memories_extracted` covers those that it lists.
@@ -185,8 +186,10 @@ class Failures:
         self._last[about.task, about.chat, about.event_ids[0]] = about
 
     def requests(self, task: ModelTask, chat: str | None, event_ids: Iterable[str]) -> int:
-        """Return how many requests the one of some events took that took most; for one that was refused, as
-        many as there may be."""
+        """Return the greatest number of requests that one of some events took.
+
+        A refused one counts as the most requests that are allowed.
+        """
         return max((self._requests[task, chat, event_id] for event_id in event_ids), default=0)
 
     def rests(self, task: ModelTask, chat: str | None, event_ids: Iterable[str]) -> bool:
@@ -194,7 +197,7 @@ class Failures:
         return self.requests(task, chat, event_ids) >= _MOST
 
     def set_aside(self) -> list[SetAside]:
-        """Return what nobody asks about before tomorrow, the latest last."""
+        """Return what is not sent before tomorrow, the latest last."""
         return [each for each in self._last.values() if self.rests(each.task, each.chat, each.event_ids[:1])]
 
 
@@ -229,7 +232,7 @@ END ORDER BY f.ts, f.id
 
 
 def failures_of_today(db: Connection, provider: str, model: str) -> Failures:
-    """Return what a model gave nothing about today, in UTC."""
+    """Return what a model failed to answer today, in UTC."""
     since = f"{timestamps.today()}T00:00:00.000Z"
     until = _end_of_day(since)
     found = Failures()

@@ -51,8 +51,9 @@ class _DatedText(NamedTuple):
 
 
 def later_first(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
-    """Hits where the newer memory of each pair comes before the one that it may change, which is marked by
-    `changed_by`. Scores stay where they are.
+    """Return the hits, the newer memory of each pair before the one that it may change.
+
+    The older one is marked by `changed_by`. Scores stay where they are.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
@@ -64,7 +65,7 @@ def later_first(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
 
 
 def swapped(hits: Sequence[Hit]) -> list[Hit]:
-    """Hits where each that is marked has changed places with the later one, if that stood behind it."""
+    """Return the hits, each marked one swapped with the later one if that one comes after it."""
     ordered = list(hits)
     for hit in hits:
         places = {each.id: place for place, each in enumerate(ordered)}
@@ -133,8 +134,10 @@ def _may_change(
 
 
 def names_the_same(newer: str, older: str) -> bool:
-    """Whether the newer text has every word of an older one about health, but numbers: one that says
-    "allergic" may be about another substance."""
+    """Whether the newer text has every word of an older one about health, except numbers.
+
+    One that says "allergic" may be about another substance.
+    """
     if not by_words(older) & Holds.HEALTH:
         return True
     words = [word for word in _words(older) if not re.search(r"\d", word)]

@@ -148,8 +148,10 @@ WHERE stream = 'core' AND source = 'profile' AND json_extract(thing, '$[3]') = c
 
 
 def compared(db: Connection, stream: str, chat: str | None = None) -> set[str]:
-    """Return the events of a stream with contents that were compared, or went into a profile: of the group of
-    `chat`, or of the store. What a group knew before its profile was removed with it is new again.
+    """Return the events of a stream with contents that were compared, or went into a profile.
+
+    Of the group of `chat`, or of the store. What a group knew before its profile was removed with it is new
+    again.
     """
     (since,) = db.execute(_REMOVED, (chat,)).fetchone() if stream == "core" else ("",)
     rows = db.execute(
@@ -231,7 +233,6 @@ def merged_again_into(db: Connection, memory_id: str) -> str | None:
 
 
 def parted(db: Connection) -> list[frozenset[str]]:
-    """Return the events with the contents that a person has parted again, for each merge that was taken
-    back."""
+    """Return the events with contents that a person has separated again: a set for each merge taken back."""
     rows = db.execute("SELECT event_ids FROM decisions WHERE is_undone AND memory_id IS NOT NULL")
     return [frozenset(json.loads(event_ids)) for (event_ids,) in rows]

@@ -26,7 +26,7 @@ class CoreMemory(msgspec.Struct):
 
 
 def core_memory(db: Connection) -> CoreMemory:
-    """Return the core memory as the log leaves it."""
+    """Return the core memory according to the log."""
     return CoreMemory(**core_file.core_memory(db))
 
 
@@ -111,8 +111,11 @@ class RejectedValue(NamedTuple):
 
 
 def rejected_values(db: Connection, log: Path, section: str) -> list[RejectedValue]:
-    """Return the values of a section that somebody has removed or replaced, without those that somebody has
-    set since, under any key. What memlog itself removes or replaces is not rejected."""
+    """Return the values of a section that somebody has removed or replaced.
+
+    Without those that somebody has set since, under any key. What memlog itself removes or replaces is not
+    rejected.
+    """
     changes = sorted(_changes(db, log, section), key=lambda change: change[0])
     last = {event.key: order for order, event in changes if event.source != PROFILE}
     held = {

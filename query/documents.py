@@ -159,7 +159,7 @@ def versions(db: Connection, source_id: str) -> dict[str, str]:
 
 
 def shared(db: Connection, source_id: str) -> dict[str, int]:
-    """Return how many files of a source another source has, too, by the name of that source."""
+    """Return how many files of a source other sources have, too, by the name of each."""
     rows = db.execute(
         f"WITH own AS (SELECT {FILE_PATH} AS path, d.version, s.writer"
         " FROM documents d JOIN sources s USING (source_id) WHERE source_id = :source_id),"

@@ -83,8 +83,9 @@ def without_code(text: str, longest: int) -> str:
 
 
 def ends_of(text: str, longest: int) -> str:
-    """Return `text`, or the first and the last `longest` characters of a longer one, on lines of their
-    own.
+    """Return `text`, or the first and the last `longest` characters of a longer one.
+
+    Each of them is on a line of its own.
     """
     return text if len(text) <= 2 * longest else f"{text[:longest]}\n{text[-longest:]}"
 

@@ -45,8 +45,9 @@ class QuarantinedLine(msgspec.Struct):
 def stored(
     db: Connection, log: Path, name: str, stream: str | None = None, *, neighbours: int = 0
 ) -> StoredEvent | None:
-    """Return the event with the id `name`, else the event with the content of the memory, fact
-    (`topic_key/rank`) or document (`source/file`) `name`, or None.
+    """Return the event with the id `name`, else the event with the content that is named so, or None.
+
+    The name is that of a memory, a fact (`topic_key/rank`) or a document (`source/file`).
 
     neighbours: messages to give on either side of a message.
 
@@ -112,8 +113,9 @@ def quarantine(db: Connection) -> list[QuarantinedLine]:
 
 
 def explanation(log: Path, line: QuarantinedLine) -> str:
-    """Return why a line is quarantined and what to do about it, for people, in more detail than its
-    reason.
+    """Return why a line is quarantined and what to do about it, for people.
+
+    It has more detail than the reason of the line.
     """
     name = SegmentName.parse(line.segment)
     reason: LineFault = line.reason  # type: ignore[assignment] # the table holds nothing else
@@ -185,8 +187,10 @@ def ids_in_use(db: Connection, ids: Sequence[str]) -> tuple[list[IdInUse], set[s
 def ids_below(
     db: Connection, streams: Sequence[str], names: Sequence[str]
 ) -> tuple[list[IdInUse], list[tuple[str, str]]]:
-    """Find the ids in `streams` that begin with one of `names` and a slash, and those that were forgotten,
-    each with the time of its redaction."""
+    """Find the ids in `streams` that begin with one of `names` and a slash.
+
+    And those that were forgotten, each with the time of its redaction.
+    """
     below = "> n.value || '/' AND {0} < n.value || '0'"  # the character after the slash
     # In this order: each name is a range of the index.
     source = "FROM json_each(?) AS s CROSS JOIN json_each(?) AS n CROSS JOIN"

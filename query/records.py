@@ -184,8 +184,9 @@ Counts = dict[str, int]
 
 
 def count_by(db: Connection, column: str, rows: str) -> Counts:
-    """Return the number of rows for each value of a column; `rows` is a table, and may go on with a
-    condition.
+    """Return the number of rows for each value of a column.
+
+    rows: a table, which a condition may follow.
     """
     return dict(db.execute(f"SELECT {column}, count(*) FROM {rows} GROUP BY 1 ORDER BY 1").fetchall())
 

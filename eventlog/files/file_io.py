@@ -148,8 +148,10 @@ def identity(status: os.stat_result) -> tuple[int, int]:
 
 
 def missing_or(error: OSError) -> OSError:
-    """FileNotFoundError if `error` says that a link or a file has the name of a folder, or something else
-    that of a regular file, or that no file can have this name: what belongs there is gone. Otherwise `error`.
+    """Return FileNotFoundError if `error` says that what belongs at the path is gone, otherwise `error`.
+
+    It is gone if a link or a file has the name of a folder, if something else has the name of a regular file,
+    or if no file can have this name.
     """
     if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EEXIST, errno.ENAMETOOLONG):
         return FileNotFoundError(errno.ENOENT, error.strerror, error.filename)

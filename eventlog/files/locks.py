@@ -123,8 +123,9 @@ def _try(fd: int) -> bool:
 
 
 def holder(fd: int) -> str:
-    """Return the holder of a lock on an open file, for people: `process 123`, or `another process` if
-    unknown.
+    """Return the holder of a lock on an open file, for people.
+
+    It is `process 123`, or `another process` if unknown.
     """
     holders = _holders(fd)
     if not holders:

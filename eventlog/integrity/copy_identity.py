@@ -127,8 +127,9 @@ class Writer:
             self._record(replace(known, bytes=size), lock_timeout)
 
     def written(self) -> dict[tuple[str, str], Written]:
-        """Return what this copy is known to have written, by stream and segment, under all its names; without
-        most sealed segments. Raises OSError.
+        """Return what this copy is known to have written, by stream and segment, under all its names.
+
+        Most sealed segments are left out. Raises OSError.
         """
         return self._segments.all()
 

@@ -111,8 +111,9 @@ class SealIndex:
 
 
 def _key_of(line: bytes) -> bytes:
-    """Return the key of a line that `encoded` did not write, or with NUL bytes before it; b"" without a
-    seal.
+    """Return the key of a line that `encoded` did not write, or with NUL bytes before it.
+
+    It is b"" without a seal.
     """
     seal = decoded(line.strip(b"\0"), Seal)
     return b"" if seal is None else _key(seal.stream, seal.segment)
@@ -165,8 +166,9 @@ def size_of(log: Path, stream: str, segment: str) -> int | None:
 
 
 def held_in(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) -> Held:
-    """Return the size and hash of an open file, or of its first `end` bytes, as if the lines `blanked` were
-    erased.
+    """Return the size and hash of an open file, or of its first `end` bytes.
+
+    The lines `blanked` count as erased.
 
     blanked: sorted.
 
@@ -268,8 +270,9 @@ class SealFiles:
             return self.own.add(fd, [draft(stream, segment, held[segment]) for segment in new])
 
     def blank(self, stream: str, segment: str, *, lock_timeout: float = locks.TIMEOUT) -> None:
-        """Blank the hashes of a segment's seals before its bytes are erased: they mark an unfinished erasure
-        until `reseal`. Raises Busy and OSError.
+        """Blank the hashes of a segment's seals before its bytes are erased.
+
+        Blank hashes mark an unfinished erasure until `reseal`. Raises Busy and OSError.
         """
         self.refresh()
         # The matching ones last: a kill in between leaves one of them, or no hash at all.
@@ -330,7 +333,7 @@ class SealFile:
 
     @contextmanager
     def locked(self, timeout: float) -> Iterator[int]:
-        """Return a context with a descriptor that appends to the locked file, made if missing.
+        """Yield a descriptor that appends to the locked file, made if missing.
 
         Raises Busy.
         """

@@ -113,8 +113,10 @@ def read_lines(
 
 
 def _without_nuls(line: Line) -> Line:
-    """Return `line` without the NUL bytes around it, which a file system leaves for data that was not written
-    before a power cut. A line of NUL bytes alone is blank.
+    """Return `line` without the NUL bytes around it.
+
+    A file system leaves them for data that was not written before a power cut. A line of NUL bytes alone is
+    blank.
     """
     if line.data is None:
         return line
@@ -172,8 +174,9 @@ class Fingerprint(msgspec.Struct, frozen=True):
         return sha256(disk.read(fd, self.offset - start, start)).digest() == self.rest
 
     def extended(self, fd: int, offset: int, blanked: Sequence[Line] = ()) -> "Fingerprint":
-        """Return the fingerprint of a longer prefix of the file, as if the lines `blanked` (sorted) were
-        erased.
+        """Return the fingerprint of a longer prefix of the file.
+
+        The lines `blanked` (sorted) count as erased.
         """
         chain = self.chain
         whole_before, whole = self.offset // _CHAIN_BLOCK, offset // _CHAIN_BLOCK
@@ -184,8 +187,9 @@ class Fingerprint(msgspec.Struct, frozen=True):
 
 
 def fingerprint(fd: int, offset: int, blanked: Sequence[Line] = ()) -> Fingerprint:
-    """Return the fingerprint of a file's first `offset` bytes, as if the lines `blanked` (sorted) were
-    erased.
+    """Return the fingerprint of a file's first `offset` bytes.
+
+    The lines `blanked` (sorted) count as erased.
     """
     return UNREAD.extended(fd, offset, blanked)
 

@@ -228,7 +228,7 @@ def segments_of(
     unread: dict[str, OSError] | None = None,
     sealed: Container[tuple[str, str]] | None = None,
 ) -> tuple[list[Segment], list[Path]]:
-    """Return all segments below `log`, sorted; and the paths that are no part of the log.
+    """Return all segments below `log`, sorted, and the paths that do not belong to the log.
 
     Links, devices and files with other names are never read: the second list has them, without hidden ones.
 

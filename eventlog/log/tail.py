@@ -101,8 +101,9 @@ def _pause(hints: ChangeHints, folder: Path, took: float) -> float:
 
 
 def _end(segment: Segment) -> int:
-    """Return where a segment's next line begins: a writer may not have finished what follows the last
-    newline.
+    """Return where a segment's next line begins.
+
+    A writer may not have finished what follows the last newline.
     """
     with reading(segment) as fd:
         size = disk.status(fd).st_size
@@ -131,7 +132,7 @@ def why_not_read(log: Path, path: Path) -> str:
 
 
 def remedy(log: Path, path: Path) -> str:
-    """Return what to do about an unread file."""
+    """Return advice about an unread file."""
     conflict = _CONFLICT_COPY.fullmatch(path.name)
     if conflict is not None and conflict["day"] and path.parent not in (log, log / CONVERSATIONS):
         return _segment_remedy(log, path, conflict["day"])

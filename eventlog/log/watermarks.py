@@ -332,8 +332,10 @@ class Watermarks:
 
     @contextmanager
     def erasing(self, segment: Segment, fd: int) -> Iterator[None]:
-        """Return a context in which lines of the open segment are erased: the watermark follows, and no hash
-        of the erased text stays. An earlier loss stays a loss. Raises OSError; then nothing was erased.
+        """Let lines of the open segment be erased within the context.
+
+        The watermark follows, and no hash of the erased text stays. An earlier loss stays a loss. Raises
+        OSError; then nothing was erased.
         """
         self._file.refresh()
         old = self._file.get(*segment.key)
@@ -354,7 +356,7 @@ class Watermarks:
         ]
 
     def _seal_protection(self) -> Callable[[Name], bool]:
-        """Return a test whether a seal shows what a segment loses.
+        """Return a predicate: whether a seal shows what a segment loses.
 
         Another writer's seal does not: a segment shorter than it may be arriving.
         """

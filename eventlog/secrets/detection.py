@@ -55,8 +55,9 @@ def kinds_in_line(line: bytes) -> list[str]:
 
 
 def masked_event(source: bytes) -> bytes:
-    """Return a line of JSON with its keys masked at any depth, without `at` and `crc`; `source` itself
-    without keys.
+    """Return a line of JSON with its keys masked at any depth, without `at` and `crc`.
+
+    A line without keys is `source` itself.
 
     Raises BadInput if a member that names something holds a key.
     """

@@ -33,7 +33,7 @@ _MOST_SHOWN = 60
 
 
 def input_warnings(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[AppendWarning, ...]:
-    """Warnings about a valid event.
+    """Return warnings about a valid event.
 
     members: all given members.
     """

@@ -80,7 +80,7 @@ class VectorCache:
             )
 
     def days_aside(self, texts: Iterable[str]) -> dict[str, str]:
-        """Return the days on which those of `texts` were set aside that were."""
+        """Return the day on which each of `texts` was set aside, for those that were."""
         sql = "SELECT day FROM set_aside WHERE model_no = ? AND text_sha256 = ?"
         with wrapped(self._path):
             found = ((text, self._db.execute(sql, (self._model_no, _key(text))).fetchone()) for text in texts)
@@ -168,7 +168,7 @@ def count_unused(store: Path, texts: Iterable[str], *, read_only: bool = False) 
 
 
 def _unfit(db: Connection) -> list[str]:
-    """Return what is wrong with vectors: several lengths, numbers that are none."""
+    """Return the problems of vectors: different lengths, numbers that are not finite."""
     # Imported here: appending, reading and projecting without a model do without it.
     try:
         import numpy
@@ -188,8 +188,9 @@ def _unfit(db: Connection) -> list[str]:
 
 
 def _opened(path: Path) -> Connection:
-    """Return the cache; a new one in the place of a damaged one, which holds nothing that is not computed
-    again.
+    """Return the cache; a new one replaces a damaged one.
+
+    Everything in it can be computed again.
 
     Raises Busy if the parent of this process has it open: its vectors are not thrown away.
     """

@@ -181,8 +181,9 @@ class _Cutter:
         return held[: last + 1] if fits else held
 
     def _next_opening(self, kept: list[_Unit], headings: list[_Unit], unit: _Unit) -> _Opening:
-        """Return how the chunk that adds `unit` begins: with its headings, or with the overlap of a
-        paragraph.
+        """Return the beginning of the chunk that adds `unit`.
+
+        It begins with its headings, or with the overlap of a paragraph.
         """
         block, ruler, sizes = unit.block, self._ruler, self._sizes
         if headings:
@@ -243,7 +244,7 @@ class _Cutter:
         return limit if limit == end or line_end <= start else line_end
 
     def _around(self, block: Block, frame: Frame) -> tuple[_Repeated, _Repeated]:
-        """Return what each part has in front and behind; nothing if it would leave too little room."""
+        """Return the text before and after each part; none if it would leave too little room."""
         marks = self._repeated(frame.marks)
         written = self._ruler.count(frame.body_end, block.end)
         closing = marks._replace(tokens=max(marks.tokens, written)) if marks.text else _NOTHING
@@ -261,6 +262,6 @@ class _Cutter:
         return _Repeated(self._text[slice(*span)].rstrip("\r\n") + self._newline, tokens)
 
     def _behind(self, end: int, closing: _Repeated) -> _Repeated:
-        """Return what closes a part that ends at `end`, on a line of its own."""
+        """Return the line that closes a part that ends at `end`."""
         begun = closing.text and not self._text.endswith("\n", 0, end)
         return closing._replace(text=self._newline + closing.text) if begun else closing

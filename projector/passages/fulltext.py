@@ -75,7 +75,7 @@ def fact_holds_key(db: Connection, fact_id: str) -> bool:
 
 
 def names_of_memory(db: Connection, memory_id: str) -> list[str]:
-    """Return what a memory is called: its title, its topic, its tags."""
+    """Return the names of a memory: its title, its topic, its tags."""
     row = db.execute(
         "SELECT title, content, topic, tags FROM memories WHERE memory_id = ?", (memory_id,)
     ).fetchone()
@@ -83,7 +83,7 @@ def names_of_memory(db: Connection, memory_id: str) -> list[str]:
 
 
 def names_of(title: str, content: str, topic: str | None, tags: Sequence[str]) -> list[str]:
-    """Return what a memory is called, without a title that only repeats its beginning."""
+    """Return the names of a memory, without a title that only repeats its beginning."""
     return [name for name in (memory_label(title, content), topic, *tags) if name]
 
 

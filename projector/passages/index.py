@@ -135,8 +135,9 @@ def _row(whole: Whole, index: int, chunk: Chunk) -> tuple[Any, ...]:
 
 
 def _cut(whole: Whole, sizes: ChunkSizes, form: Form = MARKDOWN, names: Sequence[str] = ()) -> list[Chunk]:
-    """Return the passages of a text; one, where its names are too long to be repeated with each of
-    several.
+    """Return the passages of a text.
+
+    One only, where its names are too long to be repeated with each of several.
     """
     content = whole.content
     if surely_within(content, sizes.window) and not whole.is_plain:
@@ -230,7 +231,7 @@ def without_vector(db: Connection, shelf: Shelf) -> list[Pending]:
 
 
 def name_of_owner(db: Connection, shelf: Shelf, number: int) -> str:
-    """Return what a passage was cut from: `message 01a2160e-…`."""
+    """Return the name of the text that a passage was cut from, such as `message 01a2160e-…`."""
     owners = _OWNERS[shelf.chunks]
     sql = f"SELECT {', '.join(owners)} FROM {shelf.chunks} WHERE chunk_no = ?"
     row = db.execute(sql, (number,)).fetchone()
@@ -261,8 +262,10 @@ _OWNERS = {
 
 
 def with_keys(db: Connection, shelf: Shelf, passages: Iterable[Pending]) -> set[int]:
-    """Return the numbers of the passages that hold a key or a piece of one, which may be longer than a
-    passage, and may be told by what stands beside the text from which they were cut."""
+    """Return the numbers of the passages that hold a key or a piece of one.
+
+    A key may be longer than a passage, and may be recognised only by what stands beside the text.
+    """
     owners = _OWNERS[shelf.chunks]
     columns = ", ".join(("stream", *owners))
     known: dict[tuple[Any, ...], bool] = {}

@@ -23,7 +23,7 @@ _Style = tuple[str, bool]
 def blocks(text: str) -> Iterator[Block]:
     """Return the blocks of `text`, in order.
 
-    Blank lines are in none, but for those within a literal block.
+    Blank lines belong to a block only within a literal one.
     """
     return nested(text, partial(_part_at, []))
 

@@ -54,7 +54,7 @@ class Pending(NamedTuple):
 
 
 def set_for(model: Model) -> VectorSet:
-    """Return the tables that vectors of a model go into."""
+    """Return the tables that hold the vectors of a model."""
     return MULTILINGUAL if is_multilingual(model.id) else FIRST
 
 
@@ -114,8 +114,9 @@ def note_gathered(db: Connection, model: Model, upto: Mapping[str, int]) -> None
 
 
 def why_unlike(db: Connection, model: Model) -> str | None:
-    """Return why the vectors in `db` cannot be compared with `model`'s; None if they can, or there are
-    none.
+    """Return why the vectors in `db` cannot be compared with those of `model`.
+
+    None if they can, or if there are none.
     """
     stored = model_of(db, set_for(model))
     if stored in (None, model.id):

@@ -159,8 +159,10 @@ class _Decays:
         self._known: dict[tuple[float, str, int, frozenset[str]], float] = {}
 
     def applied(self, memory_id: str, salience: float, since: str, category: str) -> float:
-        """Return a salience that was set with the precedence `since`, after all newer decays but those of
-        days on which the memory was one of the two best for a message."""
+        """Return a salience that was set with the precedence `since`, after the newer decays.
+
+        Without decays of days on which the memory was one of the two best for a message.
+        """
         start = bisect_right(self._precedences, since)
         days = self._db.execute("SELECT day FROM best_in_contexts WHERE memory_id = ?", (memory_id,))
         spared = frozenset(day for (day,) in days)

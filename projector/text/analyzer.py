@@ -214,8 +214,9 @@ def written_words(text: str) -> list[str]:
 
 
 def question_words(text: str) -> list[Word]:
-    """Return the words that a question asks for, each once; of paths and versions those of two letters and
-    more.
+    """Return the words that a question asks for, each once.
+
+    Of paths and versions, only those of two letters or more.
     """
     text = compatible(text)
     names = _names(text)
@@ -233,8 +234,9 @@ def question_words(text: str) -> list[Word]:
 
 
 def question_names(text: str) -> list[list[str]]:
-    """Return the words, two and more, of each path, address, version or code in `text`, as the index has
-    them.
+    """Return the words of each path, address, version or code in `text`, as the index has them.
+
+    Each has two words or more.
     """
     joined = [written_words(match[0]) for match in _joined(text.isascii()).finditer(text)]
     return [words for words in (*joined, *_names(text)) if len(words) > 1]
@@ -246,15 +248,17 @@ def passage(label: str | None, content: str) -> str:
 
 
 def memory_label(title: str, content: str) -> str | None:
-    """Return the title where it says what the content does not: the default title is the content's
-    beginning.
+    """Return the title where it adds to the content.
+
+    The default title is the content's beginning.
     """
     return None if content.startswith(title) else title
 
 
 def _stems(text: str) -> list[str]:
-    """Return the marked stems that the index has of a text; of other scripts those that do not begin the
-    word.
+    """Return the marked stems that the index has of a text.
+
+    Of other scripts, those that do not begin the word.
     """
     is_english = stemming.is_plain_english(text)
     if is_english and text.isascii():
@@ -327,8 +331,9 @@ def _may_have_names(text: str) -> bool:
 
 
 def _without_single_parts(text: str) -> str:
-    """Return `text` without the parts of one character of v1.2.3, E_NOENT: most texts have those
-    somewhere.
+    """Return `text` without the one-character parts of names such as v1.2.3, E_NOENT.
+
+    Most texts have those somewhere.
     """
     return _joined(text.isascii()).sub(lambda joined: _longer_parts(joined[0]), _SIGNED.sub(" ", text))
 

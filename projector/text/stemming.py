@@ -125,8 +125,9 @@ def languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ..
 
 
 def language_of(text: str) -> str:
-    """Return the language of a text by its beginning: that of its script, else English, unless two signs tell
-    otherwise.
+    """Return the language of a text by its beginning.
+
+    It is that of its script, else English, unless two signs point to another one.
 
     A sign is a stop word that English has not, or a word with letters that English has not. One word such as
     "no", "ned" or "o" is a stop word of some language by chance: see docs/tools/context-details.md.

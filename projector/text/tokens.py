@@ -178,8 +178,9 @@ def american(word: str) -> str:
 
 
 def other_spelling(word: str) -> str | None:
-    """Return `word`, folded, as it is spelled across the ocean: `colours` as `colors`; None if there is no
-    other.
+    """Return the other spelling of `word`, folded: British or American; None if there is no other.
+
+    `colours` becomes `colors`.
     """
     begins, _, other = _spellings()
     found = begins.match(word)
@@ -204,8 +205,10 @@ _EMOJI = (*range(0x2600, 0x27C0), *range(0x2B00, 0x2C00), *range(0x1F000, 0x1FB0
 
 
 def compatible(text: str) -> str:
-    """Return `text` in NFKC without invisible characters; as it is, where most of its characters would become
-    several."""
+    """Return `text` in NFKC without invisible characters.
+
+    It stays as is where most of its characters would become several.
+    """
     found = nfkc(text).translate(_INVISIBLE)
     return found if len(found) <= _LONGEST_GROWTH * len(text) + _LONGEST_FORM else text
 

@@ -76,7 +76,7 @@ WHERE c.model IS NULL AND d.relation IN ('contradiction', 'different')
 def always_entries(
     db: Connection, request: BuildContext, changes: Changes, line: Callable[[ContextEntry], str]
 ) -> list[EligibleEntry]:
-    """Return what always holds in the scope of a request, by right; to be explained, also what has no room.
+    """Return what always holds in the scope of a request; to be explained, also what has no room.
 
     line: an entry as text: all forms have the same entries.
 

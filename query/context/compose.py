@@ -133,8 +133,10 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
 
 
 def _later_first(changes: Changes, always: Sequence[EligibleEntry], hits: ContextHits) -> ContextHits:
-    """Return the hits, where the newer of two comes first, and what any other memory of the context may
-    change is marked, also what always holds or is not relevant enough."""
+    """Return the hits, the newer of two first, with what another memory of the context may change marked.
+
+    The other memory may be one that always holds, or one that is not relevant enough.
+    """
     if not hits.listed:
         return hits
     found = [*(hit for hit, _ in hits.listed), *(each.hit for each in hits.below)]
@@ -178,7 +180,7 @@ class GivenContext(msgspec.Struct, frozen=True):
 
 
 def given_of(db: Connection, request: BuildContext, context: Context, asking: Key | None) -> GivenContext:
-    """Return what is to be recorded of a context, read in the transaction that composed it.
+    """Return the record of a context, read in the transaction that composed it.
 
     asking: the message.
     """
@@ -221,7 +223,7 @@ def _chat_of(db: Connection, asking: Key | None) -> str | None:
 
 
 def _entries(db: Connection, entries: Sequence[ContextEntry]) -> list[GivenEntry]:
-    """Return one for each event and part: an event may have several passages, or facts of a list."""
+    """Return one entry for each event and part: an event may have several passages, or facts of a list."""
     events = _events_by_name(db, entries)
     given: dict[tuple[str, str | None, str], GivenEntry] = {}
     for entry in entries:

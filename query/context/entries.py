@@ -113,8 +113,10 @@ def fact_entries(topic: Topic) -> list[ContextEntry]:
 
 
 def newest_first(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
-    """Return `entries`, where the newest fact of a key and rank comes first, and older ones that tell
-    otherwise are marked."""
+    """Return `entries`, the newest fact of a key and rank first.
+
+    Older ones that contradict it are marked.
+    """
     places: dict[tuple[Part, str, int], list[int]] = {}
     for place, entry in enumerate(entries):
         if (topic := topic_of(entry)) is not None:

@@ -120,8 +120,9 @@ def escaped(text: str, *, keep_lines: bool = False) -> str:
 
 
 def unlabelled(text: str) -> str:
-    """Return `text`, already escaped, as the beginning of a line without a label: it begins with none,
-    either.
+    """Return `text`, already escaped, as the beginning of a line without a label.
+
+    The text does not begin with a label, either.
     """
     return _LABEL.sub(r"\1\\\2", text)
 

@@ -233,8 +233,9 @@ class EligibleEntries:
         return [each for each in below if (each.entry.ts or "") > dates.get(topic_of(each.entry), "9999")]
 
     def _whole_lists(self, listed: Sequence[EligibleEntry]) -> Iterator[EligibleEntry]:
-        """Yield what is listed, with all ranks of a list behind the first one: a part would pass for the
-        whole.
+        """Yield what is listed, with all ranks of a list after the first one.
+
+        A part of a list would pass for the whole.
         """
         known = {each.entry.id: each for each in listed}
         given = set[str]()
@@ -386,7 +387,7 @@ class _Share:
         self._taken: dict[Part | None, set[str]] = {}
 
     def full_for(self, entry: ContextEntry) -> str | None:
-        """Return why no more is taken; None while it is."""
+        """Return why no more is taken; None while more is."""
         for part in (entry.part, None):
             most = self._limits.get(part)
             if most is not None and len(self._taken.get(part, set()) | {_place(entry)}) > most:
@@ -400,7 +401,7 @@ class _Share:
 
 
 def _place(entry: ContextEntry) -> str:
-    """Return what counts as one: all ranks of a list do."""
+    """Return what an entry counts as: all ranks of a list count as one."""
     return f"{entry.part} {entry.topic if entry.part == 'fact' else entry.id} {entry.chat}"
 
 
@@ -544,8 +545,9 @@ class Filling:
         return True
 
     def _may_be_cut(self, entry: ContextEntry) -> bool:
-        """Whether an entry may be cut to its best sentences: a turn, which would leave the one before without
-        its answer, and the best for the prompt.
+        """Whether an entry may be cut to its best sentences.
+
+        A turn may, since without it the one before would lack its answer, and the best entry for the prompt.
         """
         if entry.part == "window":
             return True

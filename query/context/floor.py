@@ -183,7 +183,7 @@ class Judged(NamedTuple):
 
 
 def judged(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
-    """Return what may enter a prompt.
+    """Return the hits that may enter a prompt.
 
     terms: of the question. factor: of the floor.
     """
@@ -264,7 +264,7 @@ def measured(
     *,
     is_read: bool,
 ) -> list[Measured]:
-    """Return what tells how relevant each hit is.
+    """Return the features that tell how relevant each hit is.
 
     vector: of the question; None without one. reads: whether the model reads a text. is_read: the question.
     """
@@ -358,8 +358,9 @@ def _row_of(candidate: Candidate) -> tuple[str, int | None]:
 
 
 def _spread(numbers: Iterable[int], near: Neighbourhood) -> Mapping[int, float]:
-    """Return what a word is worth for the messages that have it, and for their neighbours: the most for
-    each.
+    """Return the weight of a word for the messages that have it, and for their neighbours.
+
+    Each message takes the greatest one.
     """
     worth: dict[int, float] = {}
     for number in numbers:

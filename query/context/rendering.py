@@ -79,7 +79,7 @@ class LinePrinter:
     def line(self, entry: ContextEntry) -> str:
         """Return an entry, with its citation if it has one.
 
-        One of another chat than the current one names it.
+        An entry of another chat than the current one names its chat.
         """
         chat = f" ({entry.chat})" if entry.chat not in (None, self._chat) else ""
         marks = f" ({entry.copies:,} copies)" if entry.copies > 1 else ""

@@ -130,8 +130,10 @@ class PromptSearches:
         self.silent: dict[str, str] = dict(self._found[self._filters["memory"]].silent)
 
     def listed(self) -> tuple[Rated, list[Below]]:
-        """Return what belongs to the prompt: first what is of the time that it names, then by its score; and
-        what does not."""
+        """Return what belongs to the prompt, and what does not.
+
+        First comes what is of the time that the prompt names, then the rest by its score.
+        """
         kinds = self._listed_kinds
         found = [
             each for kind in kinds for each in self._measured(kind, self._hits(kind), self._filters[kind])
@@ -160,8 +162,9 @@ class PromptSearches:
                 yield each._replace(in_time=each.hit.kind == kind)
 
     def _with_replies(self, kept: Rated, below: Rated) -> Rated:
-        """Return what is kept, with the reply behind each question, which has seldom the words of the
-        prompt.
+        """Return what is kept, with the reply after each question.
+
+        A reply seldom has the words of the prompt.
         """
         if "message" not in self._listed_kinds:
             return kept
@@ -296,7 +299,7 @@ class PromptSearches:
 
     @cached_property
     def _looked_up(self) -> dict[Kind, LookedUp]:
-        """What the lines of a long prompt find; empty for a short one."""
+        """The candidates that the lines of a long prompt find; empty for a short one."""
         lines = lines_of(self._prompt.text)
         return {kind: look_up(self._db, _TABLES[kind], lines) for kind in self._listed_kinds} if lines else {}
 
@@ -308,8 +311,10 @@ class PromptSearches:
         return [each for each in prompts if each.vector is not None]
 
     def _of_lines(self, kind: Kind, found: list[tuple[Candidate, Hit]], filters: Filters) -> dict[Ref, float]:
-        """Return the cover of the best line of a long prompt for each candidate; what only a line finds is
-        added to `found`."""
+        """Return the cover of the best line of a long prompt for each candidate.
+
+        What only a line finds is added to `found`.
+        """
         if not self._looked_up:
             return {}
         covers = self._looked_up[kind].covers

@@ -172,7 +172,7 @@ def _derived(db: Connection, people: People, rows: str, *of: str) -> Iterator[st
 
 
 def _following(db: Connection, select: str, *of: str) -> Iterator[str]:
-    """Yield what a statement finds behind the last one: with an index it looks at no row twice."""
+    """Yield the rows that a statement finds after the last one; with an index, each row is read once."""
     found: str | None = ""
     while (found := db.execute(select, (*of, found)).fetchone()[0]) is not None:
         yield found
@@ -274,12 +274,12 @@ class SourceEvent(NamedTuple):
 
 
 def origins_of(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[SourceEvent]]:
-    """Return what each memory was made of, and itself."""
+    """Return the sources of each memory, and itself."""
     return _origins(db, _OF_MEMORIES, memory_ids)
 
 
 def origins_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str, set[SourceEvent]]:
-    """Return what each profile was made of, also what none of its values cites."""
+    """Return the sources of each profile, also those that none of its values cites."""
     return _origins(db, _OF_PROFILES, extraction_ids)
 
 

@@ -100,7 +100,7 @@ class MultilingualPrompt:
         return result
 
     def likeness(self) -> float:
-        """Return its similarity to personal prompts, less that to general ones, in any language."""
+        """Return the prompt's similarity to personal prompts, less that to general ones, in any language."""
         import numpy as np
 
         assert self.vector is not None
@@ -113,8 +113,9 @@ class MultilingualPrompt:
         return float(personal - general)
 
     def _others(self, name: str) -> tuple[float, float]:
-        """Return the mean and the deviation of its similarity to the background and the store, in a
-        language.
+        """Return the mean and the deviation of the prompt's similarity to the background and the store.
+
+        name: the name of a language.
         """
         import numpy as np
 
@@ -128,8 +129,10 @@ class MultilingualPrompt:
 
     @cached_property
     def _from_other_prompts(self) -> "tuple[NDArray[np.float32], float]":
-        """The way from the mean of other prompts of its language to it, [dimension], and how much the
-        similarity of a background sentence to these differs."""
+        """Return the offset [dimension] from the mean of other prompts of its language, and a deviation.
+
+        The deviation is that of a background sentence's similarity to these prompts.
+        """
 
         assert self.vector is not None
         away = self.vector - _prompts(language(self._text)).mean(0)

@@ -305,8 +305,9 @@ def _phrases(table: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _words(text: str) -> list[str]:
-    """Return the folded words of a question without the signs around them, except in `#2`, `'s`, and `2.`
-    within.
+    """Return the folded words of a question without the signs around them.
+
+    The signs stay in `#2`, `'s`, and `2.` within.
     """
     folded = visible(text).replace("’", "'")
     parts = re.split(_SPACES, re.sub(_MINUS, "minus", re.sub(_APART, "", folded)))

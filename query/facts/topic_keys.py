@@ -76,7 +76,7 @@ def _compared_topic(topic: str | None) -> str | None:
 
 
 def compared(key: str) -> str:
-    """Return what two keys have in common if they differ in number, spelling, possessives or signs.
+    """Return a form that is equal for keys that differ in number, spelling, possessives or signs.
 
     It is also the key under which memlog once stored such a topic.
     """

@@ -28,8 +28,9 @@ WHERE c.memory_id = a.value AND c.chunk_index = 0 AND v.rowid = c.chunk_no
 def alike(
     db: Connection, wanted: Sequence[Memory], others: Sequence[Memory], limit: int
 ) -> dict[str, list[str]]:
-    """Return, for each wanted memory, the ids of at most `limit` others that share most with it by words, and
-    of as many by meaning, where both have a vector.
+    """Return, for each wanted memory, the ids of the others that are most alike.
+
+    At most `limit` by words, and as many by meaning, where both have a vector.
     """
     found: dict[str, list[str]] = {memory.memory_id: [] for memory in wanted}
     for nearest in (_by_words(wanted, others, limit), _by_meaning(db, wanted, others, limit)):

@@ -29,8 +29,9 @@ class _Twin(NamedTuple):
 
 
 def without_twins(db: Connection, sides: Mapping[str, Lists]) -> dict[str, Lists]:
-    """Return the candidates of a search, with one document for each file: notes of a workspace are
-    memories, too.
+    """Return the candidates of a search, with one document for each file.
+
+    Notes of a workspace are memories, too.
     """
     every = (each for lists in sides.values() for rows in lists for each in rows)
     outer = outer_twins(db, {each.key[1] for each in every if each.owner == "document"})
@@ -154,8 +155,9 @@ def _score(candidate: Candidate) -> float:
 
 
 def same_in_all(sides: dict[str, Lists]) -> dict[str, Lists]:
-    """Return `sides`, with one candidate for each text in all of them: one side may not know the newest
-    copy.
+    """Return `sides`, with one candidate for each text in all of them.
+
+    One side may not know the newest copy.
     """
     newest: dict[Hashable, Candidate] = {}
     copies: dict[Hashable, int] = {}
