@@ -324,7 +324,6 @@ class _Reader(msgspec.Struct):
 
 
 def _whole(segment: Segment, bounds: Bounds | None) -> Stretch:
-    """Return all that is to be read of a segment."""
     if bounds is not None:
         # A tail of the newest is never projected: one that stands at the bound is what is left of a cut line.
         return Stretch(segment, bounds.get(segment.key, 0), not segment.is_newest)

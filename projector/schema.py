@@ -60,7 +60,6 @@ def _split(sql: str) -> tuple[str, ...]:
 
 @cache
 def _described(statements: tuple[str, ...]) -> dict[str, TableSchema]:
-    """Return the table that SQLite makes of each CREATE TABLE."""
     with closing(connect(None, "bulk")) as db:
         for statement in statements:
             if statement.startswith("CREATE TABLE "):

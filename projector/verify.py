@@ -297,7 +297,6 @@ def _shelves_with_vectors(db: Connection) -> list[tuple[vectors.VectorSet, index
 
 
 def _count_withheld(db: Connection, shelf: index.Shelf) -> int:
-    """Count the passages that have no vector and wait for none."""
     return count_rows(db, shelf.chunks) - count_rows(db, shelf.vectors) - count_rows(db, shelf.queue)
 
 

@@ -136,7 +136,6 @@ def rejected_values(db: Connection, log: Path, section: str) -> list[RejectedVal
 def _changes(
     db: Connection, log: Path, section: str
 ) -> list[tuple[tuple[str | int, ...], CoreMemoryUpdated | CoreMemoryDeleted]]:
-    """Return the changes of a section, each with its precedence."""
     found: list[tuple[tuple[str | int, ...], CoreMemoryUpdated | CoreMemoryDeleted]] = []
     for day, number, writer, offset, length, segment in db.execute(_CHANGES).fetchall():
         name = cast("SegmentName", SegmentName.parse(segment))

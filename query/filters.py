@@ -168,7 +168,6 @@ class Filters(Request, frozen=True, kw_only=True):
 
     @property
     def _is_of_messages(self) -> bool:
-        """Whether a property is filtered that only messages have."""
         return (self.role, self.speaker) != (None, None)
 
     def _not_excluded(self, *columns: str) -> Iterable[tuple[str, str | None]]:

@@ -210,7 +210,6 @@ def _topic_words(facts: FactWords) -> Iterator[str]:
 
 @cache
 def _phrases(name: str) -> Phrases:
-    """Return the phrases of one table in all languages."""
     return Phrases(_of_all_languages(name))
 
 

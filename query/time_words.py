@@ -390,7 +390,6 @@ def _of_months(months: int) -> date:
 
 
 def _unit(match: re.Match[str]) -> tuple[Unit, int]:
-    """Return the unit and the number of a match."""
     units = (
         unit
         for each in _LANGUAGES

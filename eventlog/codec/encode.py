@@ -245,7 +245,6 @@ def _content(event: Event) -> bytes:
 
 
 def _memory_id(event: Event) -> str | None:
-    """Return the id of the memory that an event saves or changes."""
     if isinstance(event, MemorySaved) and event.memory_id is None:
         from memlog.eventlog.codec.content_ids import derived_memory_id
 

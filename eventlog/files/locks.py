@@ -134,7 +134,6 @@ def holder(fd: int) -> str:
 
 
 def _is_stopped(fd: int) -> bool:
-    """Whether all known holders of the lock are stopped."""
     holders = _holders(fd)
     return bool(holders) and all(_state(pid) in ("T", "t") for pid in holders)
 

@@ -257,7 +257,6 @@ class _Identified(msgspec.Struct):
 
 
 def _given_id(line: bytes) -> str | None:
-    """Return the event id in a refused line, if it can be read."""
     # Imported here: most lines are valid.
     from memlog.eventlog.secrets.detection import masked
 

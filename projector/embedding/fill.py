@@ -211,7 +211,6 @@ class _VectorFill(NamedTuple):
         return [each for each in passages if each not in withheld], withheld
 
     def _vectors(self, passages: list[Pending]) -> "_TextVectors":
-        """Return the vectors of texts, as far as `limit` allows."""
         with closing(VectorCache(self.store, self.embedder.id)) as cache:
             cached = cache.find([passage.text for passage in passages])
             missing = [text for text in dict.fromkeys(each.text for each in passages) if text not in cached]

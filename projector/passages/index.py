@@ -129,7 +129,6 @@ def add_document(
 
 
 def _row(whole: Whole, index: int, chunk: Chunk) -> tuple[Any, ...]:
-    """Return the owner, and the columns `_PASSAGE`."""
     owner = (whole.id, whole.stream, whole.label or "", whole.created_at, whole.updated_at)
     return (*owner, index, chunk.section or "", chunk.content, chunk.start, chunk.end)
 

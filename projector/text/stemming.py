@@ -303,7 +303,6 @@ def _signs() -> _Signs:
 
 
 def _turned(signs: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-    """Languages by sign."""
     turned = defaultdict[str, list[str]](list)
     for name, having in signs.items():
         for sign in having:

@@ -151,7 +151,6 @@ def _later_first(changes: Changes, always: Sequence[EligibleEntry], hits: Contex
 
 
 def _below(hits: ContextHits) -> Iterator[OmittedEntry]:
-    """Yield what was found and is not relevant enough."""
     parts: dict[str, Part] = {"message": "passage", "fact": "fact", "summary": "summary"}
     for hit, why, score in hits.below:
         part = (
@@ -214,7 +213,6 @@ def _block(context: Context) -> str | None:
 
 
 def _chat_of(db: Connection, asking: Key | None) -> str | None:
-    """Return the chat of the asking message."""
     if asking is None:
         return None
     query = "SELECT channel, chat_id FROM messages WHERE (stream, id) = (?, ?)"
@@ -240,7 +238,6 @@ def _entries(db: Connection, entries: Sequence[ContextEntry]) -> list[GivenEntry
 
 
 def _events_by_name(db: Connection, entries: Sequence[ContextEntry]) -> dict[tuple[str | None, str], str]:
-    """Return the events of facts and documents, by stream and name."""
     events: dict[tuple[str | None, str], str] = {}
     for stream, query in _EVENTS_BY_NAME.items():
         names = [entry.id for entry in entries if entry.position.stream == stream]

@@ -213,7 +213,6 @@ class EligibleEntries:
         return EligibleEntry(entry, SUPERSEDED if _key(entry) in self._superseded else None)
 
     def _listed(self, hit: Hit, score: EntryScore) -> EligibleEntry:
-        """Return the candidate of a hit that is listed by its score."""
         found = self._candidate(hit)
         found.entry.score, found.entry.relevance_score = score, round(chance(score), 3)
         return found
@@ -282,14 +281,12 @@ class EligibleEntries:
         return EligibleEntry(summary_entry(found, score), why)
 
     def _fact(self, hit: Hit) -> EligibleEntry:
-        """Return a fact, if it is current."""
         topic = self._by_fact.get(hit.id)
         found = [each for each in self._facts_of(topic) if each.entry.id == hit.id] if topic else []
         return found[0] if found else EligibleEntry(hit_entry(hit, "fact", "FACT"), SUPERSEDED)
 
     @cached_property
     def _by_fact(self) -> dict[str, Topic]:
-        """The topic of each current fact."""
         own = (topics(self._db, chat) for chat in self._own)
         known = all_topics(self._db) if self._is_of_all else chain.from_iterable(own)
         return {fact.fact_id: topic for topic in known for fact in topic.facts}
@@ -325,7 +322,6 @@ def _document(hit: Hit) -> EligibleEntry:
 
 
 def _event_type(db: Connection, hit: Hit) -> str:
-    """Return the type of the event with the content of a hit."""
     row = db.execute(
         "SELECT type FROM events WHERE stream = ? AND id = ?", (hit.position.stream, hit.event_id)
     ).fetchone()
@@ -554,7 +550,6 @@ class Filling:
         return entry.part not in _WHOLE and sum(each.part not in _WHOLE for each in self.taken) < _BEST
 
     def _weigh(self, entry: ContextEntry) -> float:
-        """Return the weight that an entry adds to the text."""
         if size(least_weight(entry.content), self._request.counter) > self._request.max_tokens:
             return least_weight(entry.content)
         # Its final number may differ: the entries together have these numbers.

@@ -351,7 +351,6 @@ def covers(
 
 
 def _row_of(candidate: Candidate) -> tuple[str, int | None]:
-    """Return the full-text table and row of a candidate."""
     if candidate.message_no is not None:
         return "messages_fts", candidate.message_no
     return ("doc_chunks_fts" if candidate.kind == "document" else "memory_chunks_fts"), candidate.chunk_no

@@ -186,7 +186,6 @@ class _MessagesPrinter(Printer):
         return as_json(f"\n{self._lines.line(entry)}")[1:-1]
 
     def _turn(self, entry: ContextEntry) -> str:
-        """Return a message of the window as a language model takes it."""
         if entry.role in _ROLES:
             return as_json({"role": entry.role, "content": escaped(entry.content, keep_lines=True)})
         content = f"[{(entry.role or '').upper()}] {escaped(self._lines.statement(entry))}"
@@ -199,7 +198,6 @@ def as_json(value: Any) -> str:  # noqa: ANN401 - whatever msgspec can encode
 
 
 def _object(entry: ContextEntry) -> str:
-    """Return an entry for programs."""
     names = {"citation": entry.citation, "part": entry.part, "label": entry.label}
     names["memory_id" if entry.is_memory else "id"] = entry.id
     members = {name: getattr(entry, name) for name in _JSON_MEMBERS}

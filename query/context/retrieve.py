@@ -201,13 +201,11 @@ class PromptSearches:
         return [hit for _, hit in self._found.get(self._faded, _NOTHING).hits if hit.id not in known]
 
     def _newest(self, kind: Kind, filters: Filters, found: Found) -> list[tuple[Candidate, Hit]]:
-        """Return the newest of a kind, beside what a search has found."""
         known = {candidate.ref for candidate, _ in found.hits}
         new = {each.ref: each for each in fulltext.newest(self._db, _TABLES[kind], filters, _OF_TIME)}
         return self._of_own(self._unscored(each for ref, each in new.items() if ref not in known))
 
     def _unscored(self, candidates: Iterable[Candidate]) -> list[tuple[Candidate, Hit]]:
-        """Return what the search has not found."""
         return hits_of(self._db, [(each, 0.0) for each in candidates], self._prompt.question)
 
     @cached_property
@@ -227,11 +225,9 @@ class PromptSearches:
         return ["memory", *few]
 
     def _hits(self, kind: Kind) -> Found:
-        """Return what a search finds, whether relevant or not."""
         return self._found.get(self._filters[kind], _NOTHING)
 
     def _search(self) -> dict[Filters, Found]:
-        """Return what the search finds, by the filters of each quota."""
         request = self._request
         most: dict[Kind, int] = {
             "memory": max(_HITS, _CANDIDATES * request.limit),

@@ -135,7 +135,6 @@ def _names(db: Connection) -> Iterator[str]:
 
 
 def _of_name(db: Connection, name: str) -> Iterator[str]:
-    """Yield the chats in which user messages give a name."""
     return _chats(db, _OF_NAME, name)
 
 

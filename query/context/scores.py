@@ -141,7 +141,6 @@ class MultilingualPrompt:
 
 @cache
 def _prompts(name: str) -> "NDArray[np.float32]":
-    """Background prompts of a language."""
     import numpy as np
 
     return np.concatenate([part for each in _of_language(name) for part in each[1:]])

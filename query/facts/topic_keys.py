@@ -227,7 +227,6 @@ def _forms(words: str) -> frozenset[str]:
 
 @cache
 def _built_in() -> dict[str, dict[str, str]]:
-    """Keys by language and word."""
     return {
         language: {word: key for key, words in table.topics.items() for word in words.split()}
         for language, table in fact_words().items()

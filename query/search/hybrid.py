@@ -283,7 +283,6 @@ def _vector_side(
     vectors: Iterable[tuple[Compared, bytes]],
     held: HeldVectors | None,
 ) -> Lists:
-    """Return the candidates nearest in meaning, by each model."""
     pool = request.ranked_by.vector_pool(quota.k, alone=request.mode == "vector")
     least = request.min_similarity
     return [

@@ -147,7 +147,6 @@ def _near(held: _ShelfVectors, vector: bytes, count: int) -> _Near:
 
 
 def _existing(db: Connection, shelf: Shelf, similar: dict[int, float]) -> dict[int, float]:
-    """Return the similarities of the passages that still exist."""
     rows = db.execute(
         f"SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no IN (SELECT value FROM json_each(?))",
         (as_list([*similar]),),
