@@ -333,7 +333,7 @@ def _whole(segment: Segment, bounds: Bounds | None) -> Stretch:
 def _unread(
     log: Path, segments: list[Segment], known: dict[tuple[str, str], Checkpoint], bounds: Bounds | None
 ) -> dict[str, list[Stretch]]:
-    """Return what is new, or gone, by stream.
+    """Return the ranges to read, by stream: those that are new, and those of missing segments.
 
     known: the checkpoints of the streams of `segments`.
     """
@@ -350,7 +350,7 @@ def _unread(
 
 
 def _new_in(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> Stretch | None:
-    """Return what is to be read of a segment; None where a look at its status shows that nothing is."""
+    """Return the unread range of a segment; None where its status shows that nothing is new."""
     if bounds is not None:
         stretch = _whole(segment, bounds)
         return stretch if checkpoint.offset < (stretch.end or 0) else None
@@ -362,7 +362,7 @@ def _new_in(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> 
 
 
 def _gone(segment: Segment) -> Stretch:
-    """Return the whole range of a missing segment: who reads it replays the stream."""
+    """Return the whole range of a missing segment: reading it replays the stream."""
     return Stretch(segment, None, True)
 
 

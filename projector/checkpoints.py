@@ -16,8 +16,9 @@ from memlog.projector.sqlite import Connection, as_list
 
 
 class FileHints(Struct, frozen=True):
-    """Size, inode, mtime and ctime of a file: equal to what they were, nothing has changed. A program can set
-    the mtime.
+    """Size, inode, mtime and ctime of a file: while they are equal, nothing has changed.
+
+    A program can set the mtime.
     """
 
     size: int
@@ -27,7 +28,7 @@ class FileHints(Struct, frozen=True):
 
     @classmethod
     def of(cls, status: os.stat_result) -> "FileHints":
-        """Return those of a file."""
+        """Return the hints of a file with this status."""
         return cls(status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
 
     def up_to(self, end: int | None) -> "FileHints":
@@ -177,7 +178,7 @@ class Tally(msgspec.Struct):
 
 
 def as_it_stands(segment: Segment, size: int) -> Stretch:
-    """Return what a segment of `size` bytes holds now.
+    """Return the range of bytes that a segment of `size` bytes holds now.
 
     No more of the newest: a reader that followed its writers would end after them. An older one is read to
     its end, since only there a tail without newline is a line.
@@ -186,7 +187,7 @@ def as_it_stands(segment: Segment, size: int) -> Stretch:
 
 
 class HistoryChanged(Exception):
-    """What was projected of a stream is no longer what a replay would give: it must be replayed."""
+    """The projection of a stream differs from what a replay would give: it must be replayed."""
 
 
 @contextmanager

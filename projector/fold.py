@@ -128,7 +128,7 @@ def placed_event(entry: LogEntry, event: Event) -> Placed:
 
 
 def _unrecorded(db: Connection, decoded: list[Placed]) -> list[Redaction]:
-    """Return the redactions without rows: in a replay all have them before anything is folded."""
+    """Return the redactions without rows; in a replay all have rows before anything is folded."""
     return [
         (placed, placed.event)
         for placed in decoded
@@ -148,7 +148,7 @@ def _is_recorded(db: Connection, placed: Placed, redaction: Redacted) -> bool:
 def _redacted(
     db: Connection, segment: Segment, ids: Collection[str], redactions: list[Redaction]
 ) -> set[str]:
-    """Return which of `ids`, those of a batch, are to be left out.
+    """Return those of `ids`, the ids of a batch, that are left out.
 
     redactions: those of the batch that have no rows yet.
 

@@ -135,7 +135,7 @@ def connect(path: Path | None, mode: Mode) -> Connection:
         why = _why_no_side_file(path) if path is not None and mode == "write" else None
         if why is None:
             raise
-        message = f"{path}: SQLite can make no file beside it: {why}"
+        message = f"{path}: SQLite cannot create a file beside it: {why}"
         raise DatabaseError(message, hint=_NO_ROOM, code=NO_ROOM) from error
 
 
@@ -173,7 +173,7 @@ def _connected(path: Path | None, mode: Mode) -> Connection:
 
 
 def _why_no_side_file(path: Path) -> str | None:
-    """Return why the file system has no room for one more file beside the database; None if it has."""
+    """Return why the file system has no room for another file beside the database; None if it has."""
     # Zeros, which SQLite takes for no journal whatever the name: a kill may leave them.
     probe = path.with_name(f"{path.name}-journal")
     try:
@@ -262,7 +262,7 @@ def required_row(rows: sqlite3.Cursor) -> tuple[Any, ...]:
 
 
 def count_rows(db: Connection, rows: str) -> int:
-    """Return how many rows a table has; `rows` may go on with a condition."""
+    """Return the number of rows of a table; a condition may follow its name in `rows`."""
     (count,) = db.execute(f"SELECT count(*) FROM {rows}").fetchone()
     return int(count)
 

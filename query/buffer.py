@@ -254,7 +254,7 @@ def tokens_of_today(db: Connection) -> int:
 
 
 def set_aside_by(event: ModelFailed) -> SetAside:
-    """Return what an event that was appended now is about, as `failures_of_today` does."""
+    """Return what an event just appended sets aside, as `failures_of_today` does."""
     return SetAside(
         id=str(event.id),
         ts=str(event.ts),

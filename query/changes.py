@@ -180,7 +180,7 @@ def _without_quotes(text: str) -> str:
 
 
 def _cover(db: Connection, terms: Sequence[str], older: str) -> float:
-    """Return how many words of a text a memory has, by their rarity, times the root of their number."""
+    """Return the share of a text's words that a memory has, by rarity, times the root of their number."""
     (rows,) = db.execute("SELECT count(*) FROM memory_chunks_fts").fetchone()
     whole = had = 0.0
     for term in terms:

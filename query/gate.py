@@ -279,7 +279,7 @@ def _first(found: Iterable[str | None]) -> str | None:
 
 
 def _social_reason(clauses: Sequence[_Clause]) -> Reason:
-    """Return why a short text needs no look: as a greeting rather than an acknowledgement."""
+    """Return why a short text needs no context: a greeting comes before an acknowledgement."""
     kinds = {kind for clause in clauses for kind in clause.kinds if clause.is_social}
     if "greetings" in kinds:
         return "greeting"

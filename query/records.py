@@ -164,7 +164,7 @@ SELECT max(at) FROM (
 
 
 def why_clock_is_doubted(db: Connection, now: str, categories: Iterable[str]) -> str | None:
-    """Return why jobs do not prune at this time, if the clock is far ahead of what others than jobs wrote.
+    """Return why jobs do not prune now: the clock is far ahead of the last event that no job wrote.
 
     categories: those that jobs prune; without a memory of one there is no doubt.
     """

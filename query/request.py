@@ -296,7 +296,7 @@ def schema_of(request: type[Request]) -> dict[str, Any]:
 
 
 def description_of(request: type[Request]) -> str:
-    """Return what a request does: its docstring without the errors."""
+    """Return the description of a request: its docstring without the errors."""
     # inspect.cleandoc would import inspect.
     text = (request.__doc__ or "").partition("Raises:")[0]
     return "\n".join(line.strip() for line in text.strip().splitlines())

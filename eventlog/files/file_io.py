@@ -181,7 +181,10 @@ def is_at(path: Path | str, status: os.stat_result, *, folder: int | None = None
 
 
 def file_version(status: os.stat_result | None) -> tuple[int, ...]:
-    """Return what changes with the bytes of a file. Its mtime does not count, since a scrub restores it."""
+    """Return a value that changes with the bytes of a file.
+
+    Its mtime does not count, since a scrub restores it.
+    """
     return () if status is None else (*identity(status), status.st_size, status.st_ctime_ns)
 
 

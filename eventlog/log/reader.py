@@ -431,7 +431,9 @@ def lines_of(segment: Segment, bounds: Bounds | None = None, *, tails: bool = Fa
 
 
 def why_left_out(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
-    """Return why a line counts as no new event; None if it does. Adds new events to `known`."""
+    """Return why a line does not count as a new event; None if it does.
+
+    Adds new events to `known`."""
     if is_redacted(entry, redacted):
         return "redacted"
     if isinstance(entry.event, BadLine):

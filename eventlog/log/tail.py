@@ -126,8 +126,8 @@ def is_conflict_copy(filename: str) -> bool:
 
 
 def why_not_read(log: Path, path: Path) -> str:
-    """Return a sentence for people."""
-    what = "a conflict copy of a file sync" if is_conflict_copy(path.name) else "no segment"
+    """Return a sentence that says why a file below the log is not read."""
+    what = "a conflict copy of a file sync" if is_conflict_copy(path.name) else "not a segment"
     return f"{shown(path.relative_to(log.parent))} is {what}: not read"
 
 

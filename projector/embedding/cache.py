@@ -153,7 +153,7 @@ def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]
 
 
 def count_unused(store: Path, texts: Iterable[str], *, read_only: bool = False) -> int:
-    """Return how many texts have a vector in the cache and are none of `texts`. Changes nothing.
+    """Return how many texts other than `texts` have a vector in the cache. Changes nothing.
 
     Raises:
         DatabaseError: the cache cannot be read.

@@ -203,7 +203,7 @@ class _VectorFill(NamedTuple):
         return True
 
     def _sorted(self, shelf: Shelf, passages: list[Pending]) -> tuple[list[Pending], list[Pending]]:
-        """Return those that may be embedded, and those that are not sent to a provider."""
+        """Return the passages that may be embedded, and those that are not sent to a provider."""
         if not self.embedder.is_remote:
             return passages, []
         with_keys = index.with_keys(self.db, shelf, passages)

@@ -66,7 +66,7 @@ _MULTILINGUAL = tuple(
 
 
 def shelves(of: VectorSet) -> tuple[Shelf, ...]:
-    """Return the same passages with the vectors of a set."""
+    """Return the passage tables with the vectors of a set."""
     return _MULTILINGUAL if of is vectors.MULTILINGUAL else SHELVES
 
 
@@ -221,7 +221,7 @@ def all_after(db: Connection, shelf: Shelf, number: int, size: int) -> list[Pend
 
 
 def without_vector(db: Connection, shelf: Shelf) -> list[Pending]:
-    """Return the passages that have no vector and wait for none."""
+    """Return the passages that have no vector and do not wait for one."""
     is_left = (
         f"chunk_no NOT IN (SELECT rowid FROM {shelf.vectors}) AND chunk_no NOT IN (SELECT chunk_no FROM"
         f" {shelf.queue}) AND chunk_no > ? ORDER BY chunk_no"
@@ -334,7 +334,7 @@ def count_pending(db: Connection, of: VectorSet = vectors.FIRST) -> int:
 
 
 def count_all_pending(db: Connection) -> int:
-    """Return how many vectors passages wait for: of each set that is in use."""
+    """Return how many vectors passages wait for, in each set that is in use."""
     return sum(count_pending(db, of) for of in vectors.SETS)
 
 

@@ -133,7 +133,7 @@ def _divided(is_ascii: bool) -> re.Pattern[str]:
 
 @cache
 def _joined(is_ascii: bool) -> re.Pattern[str]:
-    """Return what joins the words of a path, an address, a version, a code."""
+    """Return the pattern of a path, an address, a version or a code: words with signs between them."""
     word = _letters(is_ascii)
     return re.compile(rf"{_whole_word(is_ascii)}(?:(?:[._\-/\\@:+~]|://|::|->){word}+)+")
 

@@ -251,7 +251,7 @@ def _emoji_word(code: int) -> str:
 
 @cache
 def _plain_letters() -> dict[int, int | str | None]:
-    """Return what is left of letters that unicode61 leaves as they are, and of what must not reach it."""
+    """Return replacements for letters that unicode61 leaves as is, and for what must not reach it."""
     points = (*range(0x0591, 0x05C8), 0x0640, *range(0x064B, 0x0653), 0x0670)  # Hebrew, Arabic
     combining = (*range(0x0300, 0x0370), *range(0xFE00, 0xFE10))
     private = (0, *range(0xE000, 0xF900))

@@ -153,7 +153,7 @@ class EligibleEntries:
         self._window = {_key(entry): self._checked(entry) for entry in entries}
 
     def listed(self) -> Iterator[EligibleEntry]:
-        """Yield what belongs to the prompt, of every kind, best first; before it the facts that answer it."""
+        """Yield the facts that answer the prompt, then what belongs to it, of every kind, best first."""
         answers = {each.entry.id: each for each in self._answers()}
         candidates = [self._listed(hit, score) for hit, score in self._hits.listed]
         for each in candidates:
@@ -383,7 +383,7 @@ class _Share:
         self._taken: dict[Part | None, set[str]] = {}
 
     def full_for(self, entry: ContextEntry) -> str | None:
-        """Return why no more is taken; None while more is."""
+        """Return why an entry is not taken; None if there is room for it."""
         for part in (entry.part, None):
             most = self._limits.get(part)
             if most is not None and len(self._taken.get(part, set()) | {_place(entry)}) > most:
@@ -469,7 +469,7 @@ class Filling:
         return Excerpts(self._request.search.question, self._request.counter)
 
     def _beside(self, listed: Iterable[EligibleEntry]) -> Iterator[EligibleEntry]:
-        """Yield what is listed; of what always holds the entry of the stable half."""
+        """Yield the listed entries; for one that always holds, the entry of the stable half."""
         for each in listed:
             if not (each.entry.is_memory and each.entry.id in self._held):
                 yield each

@@ -327,7 +327,7 @@ def chats_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str
 
 
 def of_others(db: Connection, request: BuildContext, memory_ids: Collection[str]) -> set[str]:
-    """Return those of some memories that come from a chat which the scope of a request does not show."""
+    """Return the memories that come from a chat outside the scope of a request."""
     if request.scope == "store" or not memory_ids:
         return set()
     own = {*request.own_chats}
@@ -452,7 +452,7 @@ def knows_messengers(db: Connection) -> bool:
 
 
 def narrowed_by_messengers(db: Connection, people: People) -> str | None:
-    """Return why chats are kept apart though names alone would not tell; None where they would, or share."""
+    """Return why chats are kept apart where names alone would not tell; None otherwise."""
     (names,) = db.execute("SELECT count(DISTINCT name) FROM messages WHERE role = 'user'").fetchone()
     chosen = automatic_scope(db, people)
     return chosen.why if names < 2 and chosen.scope == "chat" else None

@@ -78,7 +78,7 @@ class MultilingualPrompt:
         return np.frombuffer(found, np.float32)
 
     def nearness(self, found: Sequence[tuple[Candidate, Hit]]) -> dict[int, Nearness]:
-        """Return how near each of the hits is that has a vector, by its place."""
+        """Return the nearness of each hit with a vector, by its place."""
         if self.vector is None:
             return {}
         import numpy as np
@@ -443,7 +443,7 @@ class ScoredPrompt:
 def compared(
     db: Connection, prompt: ScoredPrompt, found: Sequence[tuple[Candidate, Hit]]
 ) -> list[tuple[float | None, float]]:
-    """Return how similar each hit is in meaning, None where nothing can be compared, and its cover."""
+    """Return the similarity in meaning of each hit, None where none can be computed, and its cover."""
     terms = prompt.question.terms
     covers = floor.covers(db, terms, found)
     near: dict[int, float] = {}

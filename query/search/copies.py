@@ -47,7 +47,7 @@ def is_one_of(candidate: Candidate, document_ids: Collection[str]) -> bool:
 
 
 def outer_twins(db: Connection, document_ids: Collection[str]) -> set[str]:
-    """Return those of some documents whose file another one of them is of, too, in a source further in."""
+    """Return the documents whose file another one of them has, too, in a source further in."""
     if len(document_ids) < 2:
         return set()
     rows = db.execute(

@@ -133,7 +133,7 @@ class Compared(NamedTuple):
 
 
 def ways(models: Models, text: str) -> list[Compared]:
-    """Return how a question is compared by meaning.
+    """Return the ways in which a question is compared by meaning.
 
     With the multilingual model, the bundled one compares English with English alone, which it does better:
     see docs/languages.md.
