@@ -118,7 +118,7 @@ def save(db: Connection, segment: Segment, checkpoint: Checkpoint) -> None:
 
 @contextmanager
 def following(db: Connection, segment: Segment, fd: int) -> Iterator[None]:
-    """Return a context in which bytes of the open segment without a row are overwritten.
+    """Let bytes of the open segment without a row be overwritten within the context.
 
     The checkpoint of the segment follows.
     A checkpoint that did not hold before does not hold afterwards. Within the caller's transaction.

@@ -202,7 +202,7 @@ def _of_all_languages(name: str) -> Iterator[str]:
 
 
 def _topic_words(facts: FactWords) -> Iterator[str]:
-    """Words at the beginning or end of a fact's name: `my`, `favourite`."""
+    """Yield words at the beginning or end of a fact's name: `my`, `favourite`."""
     yield from f"{facts.favorite} {facts.favorite_behind} {facts.own}".translate(FOLDED).split()
     for prefix in facts.favorite_prefixes.translate(FOLDED).split():
         yield f"{prefix}*"

@@ -231,7 +231,7 @@ class Conflict(msgspec.Struct, frozen=True):
 
 
 def conflicts(db: Connection, limit: int) -> list[Conflict]:
-    """At most `limit` conflicting lines, which no read shows, the newest first."""
+    """Return at most `limit` conflicting lines, which no read shows, the newest first."""
     rows = db.execute(
         "SELECT c.stream, c.id, c.segment, c.offset, e.segment, e.offset FROM conflicts c"
         " JOIN events e ON e.stream = c.stream AND e.id = c.id"

@@ -192,7 +192,7 @@ def count_by(db: Connection, column: str, rows: str) -> Counts:
 
 
 def counters(db: Connection, events_by_type: Counts) -> Counts:
-    """Counters for programs that watch a memory. They count events, so a replay gives the same.
+    """Return counters for programs that watch a memory; a replay gives the same, as they count events.
 
     memory.saved.count: saves, also of memories that existed or were deleted.
     memory.retrieved.count: memories given to an agent, each as often as it was.

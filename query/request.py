@@ -204,7 +204,7 @@ def path_of(given: str | Path) -> Path:
 
 
 def one_by_one(values: tuple[Any, ...]) -> Any:  # noqa: ANN401
-    """Arguments that are given one by one; those of a list where a caller gives one list."""
+    """Return arguments that are given one by one; those of a list where a caller gives one list."""
     return values[0] if len(values) == 1 and isinstance(values[0], list | tuple) else values
 
 

@@ -47,7 +47,7 @@ def close(fd: int) -> None:
 
 
 def read(fd: int, length: int, offset: int) -> bytes:
-    """At most `length` bytes from `offset`; b"" at the end."""
+    """Return at most `length` bytes from `offset`; b"" at the end."""
     return os.pread(fd, length, offset)
 
 

@@ -190,7 +190,7 @@ def file_version(status: os.stat_result | None) -> tuple[int, ...]:
 
 @contextmanager
 def drafted(path: Path, draft: Path) -> Iterator[int]:
-    """Return a context with a descriptor of a new file, which replaces `path` at the end. Syncs nothing."""
+    """Yield a descriptor of a new file, which replaces `path` at the end. Syncs nothing."""
     with suppress(FileNotFoundError):
         disk.unlink(draft)
     with closing(open_file(draft, disk.WRITE | disk.NEW)) as fd:
@@ -215,7 +215,7 @@ def overwrite_all(fd: int, data: bytes, offset: int) -> None:
 
 @contextmanager
 def keeping_time(fd: int, keeps: bool) -> Iterator[None]:
-    """Return a context after which a changed file has its old mtime again, if `keeps`.
+    """Restore the old mtime of a changed file at the end of the context, if `keeps`.
 
     A file sync takes the later mtime for the newer version: this copy of another writer's file, with erased
     lines, must not replace the original, which may have grown.

@@ -71,7 +71,7 @@ def locked(
     if_stopped: float | None = None,
     is_held_here: Callable[[], bool] = lambda: False,
 ) -> Iterator[None]:
-    """Return a context that holds the lock file at `path`, made if missing, never removed; see `acquire`.
+    """Hold the lock file at `path` within the context; made if missing, never removed; see `acquire`.
 
     Raises Busy at once if this thread holds it: a callback or a signal handler would wait for itself.
     """

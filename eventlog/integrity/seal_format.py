@@ -175,7 +175,7 @@ def blanked(line: bytes) -> bytes:
 
 
 def _not_lost(seals: Sequence[_T]) -> list[_T]:
-    """Without the seals of bytes that another file accepts as lost."""
+    """Return the seals without those of bytes that another file accepts as lost."""
     lost = [range(seal.bytes + 1, seal.bytes + seal.lost + 1) for seal in seals if seal.lost]
     return [seal for seal in seals if not any(seal.bytes in sizes for sizes in lost)]
 

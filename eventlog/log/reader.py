@@ -66,7 +66,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
 @contextmanager
 def opened(log: Path, stream: str, filename: str) -> Iterator[int]:
-    """Return a context with a descriptor that reads a segment, through no link below `log`.
+    """Yield a descriptor that reads a segment, through no link below `log`.
 
     Raises FileNotFoundError if it is gone, or something else has its name or that of its folder; OSError.
     """

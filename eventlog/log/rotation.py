@@ -264,7 +264,7 @@ _unclosed: "weakref.WeakSet[Rotation]" = weakref.WeakSet()
 
 @atexit.register
 def _record_unclosed() -> None:
-    """Also where nobody closes the store, its sizes are recorded."""
+    """Record the sizes of stores that nobody has closed."""
     for rotation in list(_unclosed):
         _record(rotation.writer, rotation._unrecorded, _SHORTLY)
 

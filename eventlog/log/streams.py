@@ -200,7 +200,7 @@ class Segment(msgspec.Struct, frozen=True):
         return self.log / self.stream / self.name.filename
 
     def status(self) -> os.stat_result:
-        """Of its file. Raises FileNotFoundError as `segment.opened`, OSError."""
+        """Return the status of its file. Raises FileNotFoundError as `segment.opened`, OSError."""
         try:
             # Called for thousands of segments: joining paths takes as long as the system call.
             return disk.look(f"{self.log}/{self.stream}/{self.name.filename}")
@@ -209,7 +209,7 @@ class Segment(msgspec.Struct, frozen=True):
 
 
 def by_writer(segments: Iterable[Segment]) -> dict[tuple[str, str], list[Segment]]:
-    """Segments by (stream, writer), oldest first."""
+    """Group segments by (stream, writer), oldest first."""
     written: defaultdict[tuple[str, str], list[Segment]] = defaultdict(list)
     for segment in segments:
         written[segment.stream, segment.name.writer].append(segment)

@@ -349,7 +349,7 @@ class Watermarks:
             self._file.add([_measured(old.name, fd, old.bytes)], self._still_needed)
 
     def _still_needed(self, marks: Iterable[Watermark]) -> list[Watermark]:
-        """Without the watermarks of sealed segments, except those damaged before they were sealed."""
+        """Return the watermarks, without sealed segments except those damaged before they were sealed."""
         is_protected = self._seal_protection()
         return [
             mark for mark in marks if not is_protected(mark.name) or _difference(self._log, mark) is not None

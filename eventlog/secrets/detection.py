@@ -246,7 +246,7 @@ def named_values(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _loosely_behind(text: str, end: int) -> Iterator[tuple[int, int]]:
-    """Return the value behind a name that ends at `end`, and behind other words."""
+    """Yield the value behind a name that ends at `end`, and behind other words."""
     separator = _compiled(_SEPARATOR).search(text, end, end + _GAP)
     for pattern, start in ((_NEXT, end), (_BEHIND_SEPARATOR, separator.end() if separator else len(text))):
         if match := _compiled(pattern).match(text, start):

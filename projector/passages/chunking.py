@@ -121,7 +121,7 @@ def single_chunk(text: str, form: Form = MARKDOWN) -> list[Chunk]:
 
 
 def plain_chunks(text: str, sizes: ChunkSizes) -> Iterator[Chunk]:
-    """Windows of a text, broken at spaces, whatever its form and tokens."""
+    """Cut a text into windows at spaces, whatever its form and tokens."""
     size = sizes.window * _PLAIN_BYTES_PER_TOKEN
     start = 0
     while start < len(text):
@@ -152,7 +152,7 @@ class _Cutter:
         self._newline = "\r\n" if "\r\n" in text else "\n"
 
     def chunks(self, form: Form) -> Iterator[Chunk]:
-        """As many units in each chunk as its window holds."""
+        """Yield the chunks, each with as many units as its window holds."""
         units = self._units(form)
         held = [next(units)]
         opening = _Opening(held[0].block.section, held[0].start, held[0].before)

@@ -281,9 +281,9 @@ def _stem_languages(words: Sequence[str], spoken: Sequence[str]) -> Sequence[str
     return [name for name in found if name != ENGLISH]
 
 
-def _word(word: str, spoken: Sequence[str], request: Sequence[str], stop_words: Collection[str]) -> Word:
+def _word(word: str, spoken: Sequence[str], stemmed_in: Sequence[str], stop_words: Collection[str]) -> Word:
     # A word with a letter that English has not is not English, whatever the others are.
-    in_latin = request if request or word.isascii() else latin()
+    in_latin = stemmed_in if stemmed_in or word.isascii() else latin()
     stems = list(dict.fromkeys(plain(stem) for _, stem in stemming.stems([word], in_latin)))
     is_one = len(stems) == 1 and plain(word).startswith(stems[0])
     stem = stems[0] if is_one and len(stems[0]) >= _least_stem(word, spoken) else None
@@ -291,7 +291,7 @@ def _word(word: str, spoken: Sequence[str], request: Sequence[str], stop_words: 
 
 
 def _least_stem(word: str, spoken: Sequence[str]) -> float:
-    """Letters of a stem with which other words begin seldom enough."""
+    """Return the letters that a stem needs so that few other words begin with it."""
     if not stemming.is_latin(word):
         return _PREFIX_LENGTH
     return _PREFIX_LENGTH + 1 if len(spoken) == 1 and ENGLISH not in spoken else math.inf

@@ -106,7 +106,7 @@ class Holds(IntFlag):
 
 
 def holds(title: str | None, content: str, kind: str, category: str) -> Holds:
-    """As what a memory always holds; as nothing where its category is private."""
+    """Return the kinds of what a memory always holds; none where its category is private."""
     if category.casefold() in PRIVATE_CATEGORIES:
         return Holds(0)
     found = by_words(content if title is None or content.startswith(title) else f"{title}\n{content}")
@@ -115,7 +115,7 @@ def holds(title: str | None, content: str, kind: str, category: str) -> Holds:
 
 
 def by_words(text: str) -> Holds:
-    """By what words a text always holds."""
+    """Return the kinds of what a text always holds, by its words."""
     words = WORD.findall(spaced(folded(text[:_READ])))
     # Most texts have none, which is known in a third of the time.
     likely = _phrases("allergies", "health", "prohibitions").places(words)

@@ -175,7 +175,7 @@ def _is_like(word: str, language: str) -> bool:
 
 
 def stems(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]:
-    """Pairs of word and stem, unordered; words in Latin letters are stemmed in each language of `latin`.
+    """Return pairs of word and stem, unordered; Latin-script words are stemmed in each language of `latin`.
 
     words: in lower case. Stop words are not stemmed in their language; words of one or two letters and very
     long ones are not stemmed at all.
@@ -249,7 +249,7 @@ def _told_apart() -> dict[str, TextWords]:
 
 @cache
 def _scripts() -> tuple[tuple[int, int, str, frozenset[str]], ...]:
-    """Ranges of characters: first, last, language, and the letters in it that only other languages use."""
+    """Return ranges of characters: first, last, language, and letters that only other languages use."""
     return tuple(
         (start, end, name, frozenset(language.text.foreign_letters))
         for name, language in language_files.languages("text").items()

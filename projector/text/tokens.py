@@ -140,7 +140,7 @@ def is_spaceless(token: str) -> bool:
 
 
 def gram_length(run: str) -> int:
-    """Characters of the parts in which a run of a script without spaces is indexed.
+    """Return the length of the parts in which a run of a script without spaces is indexed.
 
     Pairs of Chinese, Japanese and Korean; triples of Thai and its neighbours, which have fewer letters. Of
     XQuAD's questions in Thai, triples find 99.7 % in the first ten, pairs 97.2 %.

@@ -168,7 +168,7 @@ class EligibleEntries:
             yield by_entry[id(entry)]
 
     def faded(self) -> Iterator[EligibleEntry]:
-        """Memories that are found and have faded; none but to explain a context."""
+        """Yield the memories that are found and have faded; only to explain a context."""
         for hit in self._hits.faded:
             memory = memories.memory(self._db, hit.id)
             faded = memory_entry(memory, hit)
@@ -177,7 +177,7 @@ class EligibleEntries:
                 yield EligibleEntry(faded, why)
 
     def passages(self) -> Iterator[EligibleEntry]:
-        """Passages of messages by their own floor.
+        """Yield passages of messages by their own floor.
 
         Long ones that only their neighbours found come last: each takes the room of some turns.
         """
@@ -187,7 +187,7 @@ class EligibleEntries:
             yield self._passage(hit)
 
     def documents(self) -> Iterator[EligibleEntry]:
-        """Passages of documents by their own floor."""
+        """Yield passages of documents by their own floor."""
         return map(_document, self._hits.documents)
 
     def summaries(self) -> Iterator[EligibleEntry]:

@@ -209,7 +209,7 @@ def judged(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
 
 
 def without_near_copies(hits: Sequence[Hit]) -> Judged:
-    """Messages by falling score; of those of a speaker that say nearly the same, the newest."""
+    """Return messages by falling score; of a speaker's that say nearly the same, the newest."""
     groups: list[list[tuple[Wording, Hit]]] = []
     for hit in hits:
         wording = _wording(hit)
@@ -281,7 +281,7 @@ def measured(
 
 
 def cosines(db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: bytes) -> dict[int, float]:
-    """By place, the cosine of the nearest passage of a message, or of the passage that was found."""
+    """Return, by place, the cosine of a message's nearest passage, or of the passage that was found."""
     best: dict[int, float] = {}
     for shelf, of_shelf in passages_of(db, found).items():
         for chunk, cosine in similarities(db, shelf, [*of_shelf], vector).items() if of_shelf else ():
@@ -293,7 +293,7 @@ def cosines(db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: byte
 def passages_of(
     db: Connection, found: Sequence[tuple[Candidate, Hit]], of: VectorSet = FIRST
 ) -> dict[Shelf, dict[int, int]]:
-    """By shelf, the passages of messages, and those that were found, by their numbers: the place of each."""
+    """Return, by shelf, the places of the passages of messages and of those found, by their numbers."""
     candidates = {place: each for place, (each, _) in enumerate(found)}
     by_number = {each.message_no: place for place, each in candidates.items() if each.message_no}
     rows = db.execute(

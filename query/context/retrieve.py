@@ -182,21 +182,21 @@ class PromptSearches:
         return given
 
     def passages(self) -> floor.Judged:
-        """Messages, by the floor for a store where little is distilled."""
+        """Return messages, by the floor for a store where little is distilled."""
         if "message" in self._listed_kinds:
             return floor.Judged([], [])
         few = count_rows(self._db, f"(SELECT 1 FROM messages LIMIT {floor.FEW_MESSAGES})")
         return self._judged("message", floor.OF_FEW if few < floor.FEW_MESSAGES else 1.0)
 
     def documents(self) -> floor.Judged:
-        """Documents, by the same floor."""
+        """Return documents, by the same floor."""
         if "document" in self._listed_kinds:
             return floor.Judged([], [])
         judged = self._judged("document")
         return judged._replace(kept=judged.kept[: self._request.documents])
 
     def faded(self) -> list[Hit]:
-        """Memories that are found and have faded; none but to explain a context."""
+        """Return the memories that are found and have faded; only to explain a context."""
         known = {hit.id for _, hit in self._hits("memory").hits}
         return [hit for _, hit in self._found.get(self._faded, _NOTHING).hits if hit.id not in known]
 
@@ -332,7 +332,7 @@ class PromptSearches:
         return by_ref
 
     def _factor(self, hit: Hit) -> float:
-        """Of the odds of a hit: what another chat says counts less."""
+        """Return the factor of the odds of a hit: what another chat says counts less."""
         request = self._request
         is_own = request.chat is None or request.scope == "chat" or hit.chat in (None, request.chat_name)
         return 1.0 if is_own else OF_ANOTHER_CHAT
@@ -429,7 +429,7 @@ def find(
 
 
 def _weighted(hits: Sequence[Hit], request: BuildContext) -> Sequence[Hit]:
-    """Hits by falling score, where those of other conversations than the current one count less."""
+    """Return hits by falling score; those of other conversations than the current one count less."""
     if request.chat is None or request.scope == "chat":
         return hits
     for hit in hits:

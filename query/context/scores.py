@@ -307,7 +307,7 @@ class EntryScore(msgspec.Struct, frozen=True, kw_only=True):
     is_of_time: bool = False
 
     def __str__(self) -> str:
-        """For people."""
+        """Format the scores for people."""
         compared = [f"{each:.2f}" for each in (self.meaning, self.multilingual) if each is not None]
         meaning = " and ".join(compared) or "none compared"
         words = f"words{' of a line' if self.is_of_a_line else ''} {self.words:.2f}"
@@ -552,7 +552,7 @@ def chance(score: EntryScore) -> float:
 
 
 def embedding_once(models: Models) -> Models:
-    """Models that embed the question of several searches once."""
+    """Return models that embed the question of several searches once."""
     return Models(*(each and _EmbedsOnce(each) for each in models))
 
 

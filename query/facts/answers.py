@@ -254,7 +254,7 @@ def _lines(facts: Sequence[Fact]) -> str:
 
 
 def ask(db: Connection, text: str, *, chat: str | None, any_chat: bool) -> FactAnswer:
-    """Answers a question from the facts of a chat.
+    """Answer a question from the facts of a chat.
 
     any_chat: if the chat has no such topic, use the chat that set it last.
     """

@@ -44,7 +44,7 @@ def number_of(word: str, language: str) -> int | None:
 
 
 def ordinal_words(language: str) -> Mapping[str, int]:
-    """Ordinals by word, in all their forms, with the first ones in digits."""
+    """Return the ordinals by word, in all their forms, with the first ones in digits."""
     in_digits = fact_words()[language].numbers.in_digits.split()
     return {**_ordinals(language), **{word: number for number, word in enumerate(in_digits, 1)}}
 

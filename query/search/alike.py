@@ -96,7 +96,7 @@ _CANDIDATES_READ = 2000
 def likely_memories(
     db: Connection, text: str, *, chat: str | None, any_chat: bool, lengths: tuple[int, int], limit: int
 ) -> list[Memory]:
-    """At most `limit` memories that share the most words with `text`, best first, without archived ones.
+    """Return at most `limit` unarchived memories that share most words with `text`, best first.
 
     chat: of the memories, `<channel>:<chat_id>`; None for the store's own scope. any_chat: of every chat.
     lengths: the least and the greatest length of their contents, in characters.

@@ -182,7 +182,7 @@ class TextKey(NamedTuple):
 
 
 def text_keys(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, TextKey]:
-    """By candidate what its copies have in common; of a fact and a long text, what no other has."""
+    """Return, by candidate, what its copies have in common; a fact or a long text has no copies."""
     own_texts: dict[Ref, TextKey] = {}
     by_query: dict[str, dict[object, Candidate]] = {}
     for each in candidates:

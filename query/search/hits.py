@@ -67,7 +67,7 @@ Lists = list[list[Candidate]]
 
 
 def in_order(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Candidates of equal scores in their order: newer first, then by kind, stream and id."""
+    """Sort candidates of equal scores: newer first, then by kind, stream and id."""
     ordered = sorted(candidates, key=lambda candidate: (candidate.kind, candidate.owner, candidate.key))
     ordered.sort(key=lambda candidate: candidate.ts, reverse=True)
     return ordered
@@ -325,7 +325,7 @@ _EVENTS: tuple[Owner, ...] = ("message", "summary", "daily_event")
 def hits_of(
     db: Connection, scored: Sequence[tuple[Candidate, float]], question: FtsQuery
 ) -> list[tuple[Candidate, Hit]]:
-    """Candidates with their hits, with snippets for a question; `add_evidence` completes them.
+    """Return candidates with their hits and snippets for a question; `add_evidence` completes them.
 
     scored: with their scores, from 0 to 1.
     """
@@ -376,13 +376,13 @@ _PASSAGES = (
 
 
 def _by_place(db: Connection, sql: str, given: Sequence[Sequence[Any]]) -> dict[int, Sequence[Any]]:
-    """By its place the row of each list that is given, which begins with its place."""
+    """Return, by place, the row of each given list, which begins with its place."""
     rows = db.execute(sql, (as_list(given),))
     return {place: row for place, *row in (required_row(rows) for _ in given)}
 
 
 def snippet(text: str, marks: Marks, start: int = 0, end: int | None = None) -> str:
-    """At most 200 characters of `text` between `start` and `end`, around the first of `marks` there."""
+    """Return at most 200 characters of `text` between `start` and `end`, around the first of `marks`."""
     if len(text) <= SNIPPET_LENGTH:
         return text
     passage = text[start:end]

@@ -228,7 +228,7 @@ def parse(text: str) -> FtsQuery:
 
 
 def _joined(words: Sequence[str]) -> str:
-    """Words that must be adjacent. FTS5 looks up each word of a phrase."""
+    """Join words that must be adjacent: FTS5 looks up each word of a phrase."""
     return " ".join(words[:MAX_WORDS])
 
 
