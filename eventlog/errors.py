@@ -147,13 +147,13 @@ class EmbeddingError(MemlogError):
 class ProviderError(MemlogError):
     """A provider of a model does not answer as it should. Whatever can do without it does.
 
-    status: of HTTP; None without an answer. words: what it said when it refused, to be looked at alone, never
-    shown or stored. retry_after: seconds after which it wants to be asked again.
+    status: the HTTP status; None without an answer. words: the provider's text when it refused, to be
+    inspected only, never shown or stored. retry_after: seconds after which it accepts another request.
     is_late: whether it took too long. is_away: whether it could not be reached, or hung up; is_cut: the
-    latter. is_local: whether it was not asked, since something is missing here. is_of_answer: whether its
-    answer was of no use, or it refused what it was asked about: another question may be answered.
-    is_of_budget: whether it was not asked, since the tokens of the day are spent. is_resting: whether it was
-    not asked, since it failed before.
+    latter. is_local: whether it was not called because something is missing here. is_of_answer: whether its
+    answer was unusable, or it refused the content of the request: another request may succeed.
+    is_of_budget: whether it was not called because the tokens of the day are spent. is_resting: whether it
+    was not called because it failed before.
     """
 
     code: ErrorCode = "provider"
@@ -170,7 +170,7 @@ class ProviderError(MemlogError):
 
 
 def system_error(error: OSError) -> LogError:
-    """Return an error of the system as memlog's: its path and its reason."""
+    """Return a system error as a memlog error with its path and its reason."""
     path = str(error.filename or "the store").encode(errors="backslashreplace").decode()
     hint = "see that it can be read and written, then try again"
     return LogError(f"{path}: {error.strerror or error}", hint=hint)

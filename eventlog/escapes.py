@@ -48,8 +48,9 @@ def unescaped(text: str) -> str:
 
 
 def spans(text: str, plain_spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Map rising, non-empty spans of `unescaped(text)` to spans of `text`. Removed characters belong to a
-    span only if they lie within it.
+    """Map rising, non-empty spans of `unescaped(text)` to spans of `text`.
+
+    Removed characters belong to a span only if they lie within it.
     """
     characters = _characters(text, chain.from_iterable((start, end - 1) for start, end in plain_spans))
     return ((first[0], last[1]) for first, last in zip(characters, characters, strict=True))

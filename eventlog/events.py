@@ -189,7 +189,7 @@ class ModelFailed(Change, tag="model_failed"):
     which asks about them again on another day: at once after a refusal or an unusable answer, else after two
     requests.
 
-    task: what was asked for. event_ids: of the messages, the daily events, or the contents of memories.
+    task: what was requested. event_ids: of the messages, the daily events, or the contents of memories.
     chat_id: theirs. kind: `refused`; `unusable`, of its answers; `failed` or `late`.
     why: the error, with a hash of the provider's words. requests: how many were sent.
     """
@@ -266,7 +266,7 @@ class MemoriesMerged(Change, tag="memories_merged"):
     answer, which count from now on; the memories are not compared again before one of them changes.
 
     chat_id, topic, category: theirs. event_ids: of the events with their contents.
-    model, prompt: None where none was asked.
+    model, prompt: None where no model was called.
     """
 
     event_ids: Ids
@@ -566,7 +566,7 @@ LookUp = Callable[[str, Sequence[str]], Mapping[str, KnownId]]
 
 
 def warnings_of(positions: Iterable[Position]) -> list[AppendWarning]:
-    """Return what is to be told of stored events, as the answer of an operation has it."""
+    """Return the warnings about stored events, as the answer of an operation lists them."""
     return [warning for position in positions for warning in position.warnings]
 
 
@@ -575,7 +575,10 @@ OnStored = Callable[[Sequence[Position]], None]
 
 
 def compared(position: Position, content: bytes, known: KnownId | None) -> Position:
-    """Return `position` with what follows from an id in use. content: the event's content hash."""
+    """Return `position`, marked where its id is in use.
+
+    content: the event's content hash.
+    """
     if known is None:
         return position
     if known.holder is None:

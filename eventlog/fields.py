@@ -175,8 +175,9 @@ def _described(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: A
 
 
 def _taken_apart(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
-    """Return a type without None and annotations, the annotations, the outer ones first, and whether None
-    is one.
+    """Return a type without None and annotations, its annotations, and whether None is allowed.
+
+    The outer annotations come first.
     """
     marks: list[Any] = []
     is_optional = False
@@ -227,7 +228,7 @@ class Chat(tuple[str, str]):
     """(channel, chat_id); as text `telegram:7`.
 
     Raises:
-        BadInput: channel or chat_id is empty; channel is no text, or chat_id neither a text nor an integer.
+        BadInput: channel or chat_id is empty; channel is not text, or chat_id neither a text nor an integer.
     """
 
     __slots__ = ()
@@ -262,8 +263,9 @@ class Chat(tuple[str, str]):
 
     @classmethod
     def of(cls, name: ChatName) -> Self:
-        """Return the chat of an argument. Raises BadInput unless it is a pair of names or like
-        `telegram:7`.
+        """Return the chat of an argument.
+
+        Raises BadInput unless it is a pair of names or like `telegram:7`.
         """
         if isinstance(name, cls):
             return name

@@ -88,7 +88,7 @@ EMBEDDING_DIMENSION = Limit(384, 1, 8192)
 """Of a vector; sqlite-vec holds no longer ones."""
 
 RERANKED = Limit(8, 1, 1000)
-"""Hits that a provider ranks anew."""
+"""Hits that a provider reranks."""
 
 LANGUAGE_MODEL_TIMEOUT = Limit(120.0, 0.1, 3600)
 """Seconds that an extraction waits for an answer."""

@@ -27,8 +27,9 @@ def pieces(text: str, size: int = PIECE) -> Iterator[str]:
 
 
 def break_before(text: str, start: int, limit: int) -> int:
-    """Return the index after the last space or newline from `start` to `limit`, else after the last ASCII
-    punctuation; `limit` without either.
+    """Return the index after the last space or newline from `start` to `limit`.
+
+    Without one, it is the index after the last ASCII punctuation; without either, `limit`.
     """
     for marks in (" \n", _PUNCTUATION):
         behind = max(text.rfind(mark, start, limit) for mark in marks) + 1
@@ -48,8 +49,9 @@ def nfc(text: str) -> str:
 
 
 def same_width(text: str) -> str:
-    """Return `text` in NFC, with its full-width and half-width forms as the usual ones; superscripts and
-    circled numbers stay.
+    """Return `text` in NFC, with its full-width and half-width forms as the usual ones.
+
+    Superscripts and circled numbers stay.
     """
     if text.isascii():
         return text

@@ -38,30 +38,30 @@ def is_written_form(text: str) -> bool:
 
 
 def normalised(text: str, *, naive_is_utc: bool) -> str:
-    """Return an RFC 3339 time of any offset and precision, in memlog's form. Drops digits beyond the
-    millisecond.
+    """Return an RFC 3339 time of any offset and precision, in memlog's form.
 
-    A leap second (23:59:60 UTC) is the last millisecond of the second before, as days have no other place.
+    Digits beyond the millisecond are dropped. A leap second (23:59:60 UTC) is the last millisecond of the
+    second before, as days have no other place for it.
 
     naive_is_utc: take a time without offset as UTC, as foreign writers mean it (`utcnow().isoformat()`).
 
     Raises:
-        ValueError: `text` is no such time, or lacks an offset.
+        ValueError: `text` is not such a time, or lacks an offset.
     """
     if not re.match(_TO_THE_MINUTE, text):
-        raise ValueError(f"{text!r} is not a time such as 2026-02-24T10:15:00Z")
+        raise ValueError(f"invalid timestamp: {text!r}; write it as 2026-02-24T10:15:00Z")
     is_leap = _LEAP.match(text)
     moment = datetime.fromisoformat((_LEAP.sub(r"\1:59.999", text) if is_leap else text).upper())
     if moment.tzinfo is None:
         if not naive_is_utc:
-            raise ValueError(f"{text!r} has no offset; add Z for UTC")
+            raise ValueError(f"timestamp without an offset: {text!r}; add Z for UTC")
         moment = moment.replace(tzinfo=UTC)
     try:
         utc = moment.astimezone(UTC)
     except OverflowError as error:
-        raise ValueError(f"{text!r} is outside the years 1 to 9999") from error
+        raise ValueError(f"timestamp outside the years 1 to 9999: {text!r}") from error
     if is_leap and (utc.hour, utc.minute) != (23, 59):
-        raise ValueError(f"{text!r} is not a time: a leap second is 23:59:60 UTC")
+        raise ValueError(f"invalid timestamp: {text!r}; a leap second is 23:59:60 UTC")
     return _written(utc)
 
 
@@ -71,7 +71,9 @@ def as_text(moment: datetime) -> str:
 
 
 def of_day_or_time(text: str, zone: tzinfo | None = UTC, *, is_end: bool = False) -> str:
-    """Return a day, as its first moment, or a time in RFC 3339, which may lack its offset. Raises ValueError.
+    """Return a day, as its first moment, or a time in RFC 3339, which may lack its offset.
+
+    Raises ValueError.
 
     zone: of days, and of times without an offset; None is the system's.
     is_end: a day is the first moment after it.
@@ -93,12 +95,13 @@ def of_seconds(seconds: float) -> str:
     try:
         return _written(datetime(1970, 1, 1) + timedelta(seconds=seconds))
     except OverflowError as error:
-        raise ValueError(f"{seconds!r} is outside the years 1 to 9999") from error
+        raise ValueError(f"timestamp outside the years 1 to 9999: {seconds!r}") from error
 
 
 def in_zone(text: str, zone: tzinfo | None) -> datetime:
-    """Return a time in memlog's form as a time in a zone; None is the system's. Raises ValueError,
-    OverflowError.
+    """Return a time in memlog's form as a time in a zone; None is the system's.
+
+    Raises ValueError, OverflowError.
     """
     return datetime.fromisoformat(text).astimezone(zone)
 
@@ -115,11 +118,11 @@ def zone_name(moment: datetime) -> str:
 def day(text: str) -> str:
     """Return `text` itself. Raises ValueError unless it is a date such as 2026-02-24."""
     if not re.fullmatch(r"(?a)\d{4}-\d\d-\d\d", text):
-        raise ValueError(f"{text!r} is no day such as 2026-02-24")
+        raise ValueError(f"invalid date: {text!r}; write it as 2026-02-24")
     try:
         date.fromisoformat(text)
     except ValueError as error:
-        raise ValueError(f"{text!r} is no day of the calendar") from error
+        raise ValueError(f"not a day of the calendar: {text!r}") from error
     return text
 
 

@@ -46,8 +46,9 @@ if TYPE_CHECKING:
 
 
 def projection_id(sizes: ChunkSizes) -> str:
-    """Return a hash over all that shapes rows beside the log, 16 hex digits. Another one is another read
-    model.
+    """Return a hash over everything but the log that shapes rows, as 16 hex digits.
+
+    A read model with another hash is another read model.
     """
     shapes = (
         *schema.statements(),
@@ -141,7 +142,7 @@ def catch_up(
     end = None if seconds is None else time.monotonic() + seconds
     total = sum(bounds.values()) if bounds is not None else unread_bytes(db, log) if progress else 0
     reader = _Reader(db, log, sizes, turn, bounds, progress, total, watermarks, report, end)
-    # Documents come last: they alone come by the thousand while somebody waits for what was said.
+    # Documents come last: they alone come by the thousand while somebody waits for the messages.
     for stream in sorted(work, key=lambda name: (name == "documents", name)):
         try:
             if not all(map(reader.read_on, work[stream])):
@@ -156,7 +157,7 @@ def catch_up(
             report.notes.append(f"{stream}: {change}; the stream was replayed")
             reader.replay(stream)
     if watermarks is not None and begins_to_remember:
-        # As in a copied store, of which the read model has segments that nobody reads on.
+        # As in a copied store, whose read model has segments that nobody reads on.
         readable = [each for each in segments_of(log, unread=refused)[0] if is_read(each.stream)]
         report.notes += remember(db, watermarks, readable)
     return report
@@ -222,7 +223,7 @@ def unread_bytes(db: Connection, log: Path) -> int:
 
 
 def unread_lines(db: Connection, log: Path) -> int:
-    """Return how many lines of the log the read model is behind; one that has no end yet is none."""
+    """Return how many complete lines of the log the read model is behind."""
     known = checkpoints.load_all(db)
     count = 0
     for segment in segments_of(log)[0]:
@@ -233,8 +234,9 @@ def unread_lines(db: Connection, log: Path) -> int:
 
 
 def rewritten_streams(db: Connection, log: Path) -> list[str]:
-    """Return the streams that the next read replays, since a segment has other bytes than were read, or is
-    gone.
+    """Return the streams that the next read replays.
+
+    One of their segments has other bytes than were read, or is gone.
     """
     known = checkpoints.load_all(db)
     found = [
@@ -322,7 +324,6 @@ class _Reader(msgspec.Struct):
 
 
 def _whole(segment: Segment, bounds: Bounds | None) -> Stretch:
-    """Return all that is to be read of a segment."""
     if bounds is not None:
         # A tail of the newest is never projected: one that stands at the bound is what is left of a cut line.
         return Stretch(segment, bounds.get(segment.key, 0), not segment.is_newest)
@@ -332,7 +333,10 @@ def _whole(segment: Segment, bounds: Bounds | None) -> Stretch:
 def _unread(
     log: Path, segments: list[Segment], known: dict[tuple[str, str], Checkpoint], bounds: Bounds | None
 ) -> dict[str, list[Stretch]]:
-    """Return what is new, or gone, by stream. known: the checkpoints of the streams of `segments`."""
+    """Return the ranges to read, by stream: those that are new, and those of missing segments.
+
+    known: the checkpoints of the streams of `segments`.
+    """
     work: defaultdict[str, list[Stretch]] = defaultdict(list)
     for segment in segments:
         stretch = _new_in(segment, known.pop(segment.key, NOTHING_READ), bounds)
@@ -346,7 +350,7 @@ def _unread(
 
 
 def _new_in(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> Stretch | None:
-    """Return what is to be read of a segment; None where a look at its status shows that nothing is."""
+    """Return the unread range of a segment; None where its status shows that nothing is new."""
     if bounds is not None:
         stretch = _whole(segment, bounds)
         return stretch if checkpoint.offset < (stretch.end or 0) else None
@@ -358,7 +362,7 @@ def _new_in(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> 
 
 
 def _gone(segment: Segment) -> Stretch:
-    """Return the whole range of a missing segment: who reads it replays the stream."""
+    """Return the whole range of a missing segment: reading it replays the stream."""
     return Stretch(segment, None, True)
 
 

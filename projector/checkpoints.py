@@ -16,8 +16,9 @@ from memlog.projector.sqlite import Connection, as_list
 
 
 class FileHints(Struct, frozen=True):
-    """Size, inode, mtime and ctime of a file: equal to what they were, nothing has changed. A program can set
-    the mtime.
+    """Size, inode, mtime and ctime of a file: while they are equal, nothing has changed.
+
+    A program can set the mtime.
     """
 
     size: int
@@ -27,7 +28,7 @@ class FileHints(Struct, frozen=True):
 
     @classmethod
     def of(cls, status: os.stat_result) -> "FileHints":
-        """Return those of a file."""
+        """Return the hints of a file with this status."""
         return cls(status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
 
     def up_to(self, end: int | None) -> "FileHints":
@@ -117,9 +118,9 @@ def save(db: Connection, segment: Segment, checkpoint: Checkpoint) -> None:
 
 @contextmanager
 def following(db: Connection, segment: Segment, fd: int) -> Iterator[None]:
-    """Return a context that overwrites bytes of the open segment of which no row is made: its checkpoint
-    follows.
+    """Let bytes of the open segment without a row be overwritten within the context.
 
+    The checkpoint of the segment follows.
     A checkpoint that did not hold before does not hold afterwards. Within the caller's transaction.
     """
     before = load(db, segment)
@@ -147,8 +148,9 @@ class Stretch(NamedTuple):
     tail_is_a_line: bool
 
     def end_behind(self, offset: int) -> int | None:
-        """Return where to stop reading that begins at `offset`: another projector may have passed `end`
-        since.
+        """Return the end of a read that begins at `offset`.
+
+        Another projector may have passed `end` since.
         """
         return None if self.end is None else max(self.end, offset)
 
@@ -176,7 +178,7 @@ class Tally(msgspec.Struct):
 
 
 def as_it_stands(segment: Segment, size: int) -> Stretch:
-    """Return what a segment of `size` bytes holds now.
+    """Return the range of bytes that a segment of `size` bytes holds now.
 
     No more of the newest: a reader that followed its writers would end after them. An older one is read to
     its end, since only there a tail without newline is a line.
@@ -185,7 +187,7 @@ def as_it_stands(segment: Segment, size: int) -> Stretch:
 
 
 class HistoryChanged(Exception):
-    """What was projected of a stream is no longer what a replay would give: it must be replayed."""
+    """The projection of a stream differs from what a replay would give: it must be replayed."""
 
 
 @contextmanager

@@ -133,8 +133,9 @@ class CoreView:
         return None
 
     def read(self) -> Shown | None:
-        """Return the view and its text before a change by hand, which is not noted again; None without a
-        view.
+        """Return the view and its text before a manual change; None without a view.
+
+        The change is not noted again.
 
         Raises:
             Busy: a projector held the lock for too long.

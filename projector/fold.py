@@ -69,8 +69,9 @@ def fold_segment(
 
 
 def _why_changed(segment: Segment, checkpoint: Checkpoint, fd: int, hints: FileHints) -> str:
-    """Return a file sync brings a file in parts; where the first part ended inside a line, that is no
-    loss.
+    """Return why a segment differs from its checkpoint.
+
+    A file sync brings a file in parts: a first part that ended inside a line is not a loss.
     """
     if hints.size > checkpoint.offset and checkpoint.fingerprint.matches(fd):
         return f"more of {segment.name.filename} has arrived"
@@ -106,7 +107,7 @@ def _fold(
 
 
 def _decoded(segment: Segment, lines: Iterable[Line]) -> tuple[list[Placed], list[LogEntry]]:
-    """Return the events of lines, and the lines that hold none and are not blank."""
+    """Return the events of lines, and the non-blank lines without an event."""
     decoded, bad = [], []
     for entry in filter(None, (entry_of(segment, line) for line in lines)):
         if isinstance(entry.event, BadLine):
@@ -127,7 +128,7 @@ def placed_event(entry: LogEntry, event: Event) -> Placed:
 
 
 def _unrecorded(db: Connection, decoded: list[Placed]) -> list[Redaction]:
-    """Return the redactions without rows: in a replay all have them before anything is folded."""
+    """Return the redactions without rows; in a replay all have rows before anything is folded."""
     return [
         (placed, placed.event)
         for placed in decoded
@@ -147,7 +148,7 @@ def _is_recorded(db: Connection, placed: Placed, redaction: Redacted) -> bool:
 def _redacted(
     db: Connection, segment: Segment, ids: Collection[str], redactions: list[Redaction]
 ) -> set[str]:
-    """Return which of `ids`, those of a batch, are to be left out.
+    """Return those of `ids`, the ids of a batch, that are left out.
 
     redactions: those of the batch that have no rows yet.
 
@@ -312,7 +313,7 @@ def _advanced(
 
 
 def replay_stream(db: Connection, stream: str, stretches: list[Stretch], sizes: ChunkSizes) -> Tally:
-    """Forget all rows of `stream` and project it anew, within the caller's transaction.
+    """Forget all rows of `stream` and project it again, within the caller's transaction.
 
     Lines that were read before and go are not decoded again: to forget 200,000 messages took 4 s more of CPU.
     """
@@ -348,7 +349,7 @@ def _read_before(db: Connection, segment: Segment) -> Checkpoint:
 
 
 def _redacted_lines(db: Connection, stream: str, read: dict[Segment, Checkpoint]) -> dict[str, set[int]]:
-    """By segment the lines of `read` of which the read model has the events, and that are redacted by now."""
+    """Return, by segment, the lines of `read` with projected events that are redacted by now."""
     found: dict[str, set[int]] = {segment.name.filename: set() for segment in read}
     ends = {segment.name.filename: checkpoint.offset for segment, checkpoint in read.items()}
     for filename, offset in db.execute(

@@ -61,8 +61,9 @@ class Generations:
         return named
 
     def _named(self) -> Path | None:
-        """Return the file that CURRENT names, which may be missing; None if it names no generation, or is a
-        link.
+        """Return the file that CURRENT names, which may be missing.
+
+        None if CURRENT does not name a generation, or is a link.
 
         CURRENT is read again once it is another file: every step of a catch-up asks.
         """
@@ -99,7 +100,7 @@ class Generations:
         return path
 
     def scratch(self) -> AbstractContextManager[Connection]:
-        """Return a context with an empty database that only this process sees; nothing of it is left.
+        """Return a context with an empty database that only this process sees; it leaves no file.
 
         Its file loses its name before anything is written to it. A kill just before that leaves an empty
         file, which the next build removes.
@@ -238,7 +239,7 @@ class Projector:
 
         Readers go on with the live one meanwhile. It is given the vectors that the cache has.
 
-        is_due: asked when no other process builds one; if False, the live one is caught up.
+        is_due: called when no other process builds one; if it returns False, the live one is caught up.
 
         Raises:
             Busy: another process is building one for very long, or is stopped while it does.
@@ -418,7 +419,7 @@ class Projector:
         db: the connection to it by which all was read that is written now, if it may have been closed.
         """
         with self._locked(lock_timeout):
-            # Asked anew, however often it was before: another process may have published one meanwhile.
+            # Checked again, however often it was before: another process may have published one meanwhile.
             if self._live is None or self._live[0] != self.generations.current():
                 raise _GenerationChanged
             if db is not None and db is not self._live[1]:
@@ -428,7 +429,10 @@ class Projector:
 
     @contextmanager
     def _locked(self, timeout: float) -> Iterator[None]:
-        """Yield the projector lock. timeout: for other processes; a thread of this one is waited for."""
+        """Yield the projector lock.
+
+        timeout: for other processes; a thread of this one is waited for.
+        """
         with locked(self._lock, "the read model", timeout, is_held_here=lambda: self._lock in _held_here):
             _held_here.add(self._lock)
             try:

@@ -69,7 +69,7 @@ def entries(fact: ev.FactStored) -> list[str]:
 
 
 def why_plain(event: Event) -> Reason | None:
-    """Return why the texts of an event are indexed plainly, or a list in part, if they are."""
+    """Return why the texts of an event are indexed plainly, or a list only in part; None if neither."""
     if not isinstance(event, _SEARCHED):
         return None
     rest = event.rest or () if isinstance(event, ev.FactStored) else ()

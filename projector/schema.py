@@ -52,7 +52,7 @@ def create_indexes(db: Connection) -> None:
 
 @cache
 def _split(sql: str) -> tuple[str, ...]:
-    """Knows nothing of quotes: no literal in schema.sql may hold `;`, `--` or a run of spaces."""
+    """Split without regard to quotes: no literal in schema.sql may hold `;`, `--` or a run of spaces."""
     code = "\n".join(row.partition("--")[0] for row in sql.splitlines())
     on_one_line = (" ".join(statement.split()) for statement in code.split(";"))
     return tuple(statement for statement in on_one_line if statement)
@@ -60,7 +60,6 @@ def _split(sql: str) -> tuple[str, ...]:
 
 @cache
 def _described(statements: tuple[str, ...]) -> dict[str, TableSchema]:
-    """Return what SQLite makes of each CREATE TABLE."""
     with closing(connect(None, "bulk")) as db:
         for statement in statements:
             if statement.startswith("CREATE TABLE "):

@@ -7,7 +7,7 @@
 -- position, which is the day, number and writer of its segment, and its offset. Of two changes of one thing
 -- the one with the greater `precedence` holds, in whatever order they arrive: a text made of its time of
 -- precedence (docs/storage/jsonl-format.md, "The order of changes") and its position. When an event arrives
--- late, rows of other tables are made anew from `versions`, `tombstones` and `decays`.
+-- late, rows of other tables are computed again from `versions`, `tombstones` and `decays`.
 
 -- A row per accepted event. Two lines of a stream with the same id are one event.
 CREATE TABLE events (
@@ -259,7 +259,7 @@ CREATE TABLE model_failures (
     id          TEXT NOT NULL,
     task        TEXT NOT NULL,
     chat_id     TEXT,               -- channel:chat_id
-    event_ids   TEXT NOT NULL,      -- a JSON list: of what was asked about
+    event_ids   TEXT NOT NULL,      -- a JSON list: of what was sent
     provider    TEXT NOT NULL,
     model       TEXT NOT NULL,
     kind        TEXT NOT NULL,
@@ -359,14 +359,14 @@ CREATE TABLE memory_events (
     event_id       TEXT NOT NULL,
     precedence     TEXT NOT NULL,
     extraction_id  TEXT,               -- of the event that closes it; null where no model distilled the event
-    chat_id        TEXT,               -- channel:chat_id, of which it was distilled
+    chat_id        TEXT,               -- channel:chat_id, which it was distilled from
     accesses       INTEGER NOT NULL,   -- that it counts
     reads          INTEGER NOT NULL,   -- those of them in which the memory was given to an agent
     PRIMARY KEY (memory_id, stream, event_id)
 ) WITHOUT ROWID;
 
 -- A view with a row per event that a merge made of its memories. Older versions named no extraction where no
--- model was asked: they are the lines of the append that the line of the merge ends.
+-- model was called: they are the lines of the append that the line of the merge ends.
 CREATE VIEW merge_events AS
 SELECT d.stream, d.extraction_id, d.number, t.memory_id, t.event_id, t.precedence, e.type
 FROM merge_decisions d
@@ -456,7 +456,7 @@ CREATE TABLE daily_events (
     event_date  TEXT NOT NULL,     -- 2026-02-24
     channel     TEXT,
     sender_id   TEXT,
-    chat_id     TEXT,              -- channel:chat_id, of which it was distilled
+    chat_id     TEXT,              -- channel:chat_id, which it was distilled from
     summary     TEXT NOT NULL,
     raw_tokens  INTEGER,
     created_at  TEXT NOT NULL,

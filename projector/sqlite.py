@@ -96,7 +96,7 @@ def binding() -> ModuleType:
 
 @cache
 def error_types() -> tuple[type[Exception], ...]:
-    """Return what the binding raises; `sqlite3.Error` alone is not a base of pysqlite3's."""
+    """Return the exceptions of the binding: those of pysqlite3 do not derive from `sqlite3.Error`."""
     return (binding().Error,)
 
 
@@ -135,7 +135,7 @@ def connect(path: Path | None, mode: Mode) -> Connection:
         why = _why_no_side_file(path) if path is not None and mode == "write" else None
         if why is None:
             raise
-        message = f"{path}: SQLite can make no file beside it: {why}"
+        message = f"{path}: SQLite cannot create a file beside it: {why}"
         raise DatabaseError(message, hint=_NO_ROOM, code=NO_ROOM) from error
 
 
@@ -173,7 +173,7 @@ def _connected(path: Path | None, mode: Mode) -> Connection:
 
 
 def _why_no_side_file(path: Path) -> str | None:
-    """Return why the file system has no room for one more file beside the database; None if it has."""
+    """Return why the file system has no room for another file beside the database; None if it has."""
     # Zeros, which SQLite takes for no journal whatever the name: a kill may leave them.
     probe = path.with_name(f"{path.name}-journal")
     try:
@@ -262,7 +262,7 @@ def required_row(rows: sqlite3.Cursor) -> tuple[Any, ...]:
 
 
 def count_rows(db: Connection, rows: str) -> int:
-    """Return how many rows a table has; `rows` may go on with a condition."""
+    """Return the number of rows of a table; a condition may follow its name in `rows`."""
     (count,) = db.execute(f"SELECT count(*) FROM {rows}").fetchone()
     return int(count)
 
@@ -276,8 +276,9 @@ def remove_database(path: Path) -> None:
 
 @contextmanager
 def transaction(db: Connection, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE") -> Iterator[None]:
-    """Yield one transaction: committed at the end, rolled back on any error. A read may be part of another
-    one.
+    """Yield one transaction: committed at the end, rolled back on any error.
+
+    A read may be part of another one.
     """
     if kind == "DEFERRED" and db.in_transaction:
         yield
@@ -332,7 +333,7 @@ def _load_vec0(db: Connection) -> None:
 
 @cache
 def _vec0_path() -> Path | None:
-    """Return the extension's path. Importing sqlite_vec to ask for it would import numpy (130 ms)."""
+    """Return the extension's path; to import sqlite_vec for it would import numpy (130 ms)."""
     spec = find_spec("sqlite_vec")
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -344,8 +345,9 @@ Row = dict[str, Any]
 
 
 def as_list(values: Collection[Any]) -> str:
-    """Return a parameter for `json_each`. `json.dumps` takes four times as long, and lets no other thread
-    run.
+    """Return a parameter for `json_each`.
+
+    `json.dumps` takes four times as long, and lets no other thread run.
     """
     return msgspec.json.encode(values).decode()
 
@@ -382,7 +384,10 @@ def delete(db: Connection, table: str, where: str, values: Sequence[Any]) -> Non
 
 
 def update(db: Connection, table: str, column: str, where: str, rows: Iterable[Sequence[Any]]) -> None:
-    """Set one column. rows: each its value, then the values of the condition `where`."""
+    """Set one column.
+
+    rows: each its value, then the values of the condition `where`.
+    """
     db.executemany(f"UPDATE {table} SET {column} = ? WHERE {where}", rows)
 
 

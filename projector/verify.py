@@ -154,7 +154,7 @@ class Verification(msgspec.Struct, kw_only=True):
     missing_vectors: passages that wait for a vector. withheld_vectors: those that wait for none, since they
         are not sent to the embedding provider, or it refuses them.
     cached_vectors: vectors in the cache. unused_vectors: those of texts that no passage has, such as
-        what a document said before; a scrub leaves none.
+        earlier contents of a document; a scrub leaves none.
     seals: sealed segments. torn_seals: fragments of seals that killed writers left.
     accepted_losses: how often a person has accepted a loss.
     tampered: what is wrong with seals, or with the segments that they speak of.
@@ -297,7 +297,6 @@ def _shelves_with_vectors(db: Connection) -> list[tuple[vectors.VectorSet, index
 
 
 def _count_withheld(db: Connection, shelf: index.Shelf) -> int:
-    """Count the passages that have no vector and wait for none."""
     return count_rows(db, shelf.chunks) - count_rows(db, shelf.vectors) - count_rows(db, shelf.queue)
 
 

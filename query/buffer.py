@@ -58,8 +58,9 @@ AND (t.channel IS NULL OR ({_PLACE}) > ({_THROUGH}))
 
 
 def buffers(db: Connection, chat: Chat | None = None) -> Iterator[Buffer]:
-    """Yield the buffers of all chats, or of one, without empty ones; what a program says as the system is in
-    none.
+    """Yield the non-empty buffers of all chats, or of one.
+
+    What a program writes as the system is in none.
 
     An `extraction_completed` of another program covers all messages up to the one that it names; a
     `memories_extracted` covers those that it lists.
@@ -104,8 +105,9 @@ class Unsummarised(msgspec.Struct):
 
 
 def chats_with_news(db: Connection, since: int) -> tuple[list[Chat], int]:
-    """Return the chats with messages behind the number `since`, and the last number. A rebuild numbers
-    anew.
+    """Return the chats with messages after the number `since`, and the last number.
+
+    A rebuild assigns new numbers.
     """
     (last,) = db.execute("SELECT coalesce(max(message_no), 0) FROM messages").fetchone()
     rows = db.execute(
@@ -155,10 +157,10 @@ _FINAL: tuple[FailureKind, ...] = ("refused", "unusable")
 
 
 class SetAside(msgspec.Struct, kw_only=True):
-    """Something that a language model is not asked about again before tomorrow, in UTC.
+    """Something that is not sent to a language model again before tomorrow, in UTC.
 
-    id, ts: of the event that says so. task: what it was asked for. chat: None where it is of no single chat.
-    event_ids: of the messages, the daily events, or the contents of memories. until: it is asked again then.
+    id, ts: of the event that says so. task: what was requested. chat: None where it is of no single chat.
+    event_ids: of the messages, the daily events, or the contents of memories. until: when it is sent again.
     """
 
     id: str
@@ -184,8 +186,10 @@ class Failures:
         self._last[about.task, about.chat, about.event_ids[0]] = about
 
     def requests(self, task: ModelTask, chat: str | None, event_ids: Iterable[str]) -> int:
-        """Return how many requests the one of some events took that took most; for one that was refused, as
-        many as there may be."""
+        """Return the greatest number of requests that one of some events took.
+
+        A refused one counts as the most requests that are allowed.
+        """
         return max((self._requests[task, chat, event_id] for event_id in event_ids), default=0)
 
     def rests(self, task: ModelTask, chat: str | None, event_ids: Iterable[str]) -> bool:
@@ -193,12 +197,12 @@ class Failures:
         return self.requests(task, chat, event_ids) >= _MOST
 
     def set_aside(self) -> list[SetAside]:
-        """Return what nobody asks about before tomorrow, the latest last."""
+        """Return what is not sent before tomorrow, the latest last."""
         return [each for each in self._last.values() if self.rests(each.task, each.chat, each.event_ids[:1])]
 
 
-# Without what was distilled, summarised or compared since: a person asked again, or another copy did.
-# A part of a chat is asked about in halves: it is done where both ends are.
+# Without what was distilled, summarised or compared since: a person ran it again, or another copy did.
+# A part of a chat is sent in halves: it is done where both ends are.
 _FAILED = """
 SELECT f.id, f.ts, f.task, f.chat_id, f.event_ids, f.why, f.kind, f.requests FROM model_failures f
 WHERE f.ts >= ?1 AND f.ts < ?2 AND (f.provider, f.model) = (?3, ?4) AND NOT CASE f.task
@@ -228,7 +232,7 @@ END ORDER BY f.ts, f.id
 
 
 def failures_of_today(db: Connection, provider: str, model: str) -> Failures:
-    """Return what a model gave nothing about today, in UTC."""
+    """Return what a model failed to answer today, in UTC."""
     since = f"{timestamps.today()}T00:00:00.000Z"
     until = _end_of_day(since)
     found = Failures()
@@ -250,7 +254,7 @@ def tokens_of_today(db: Connection) -> int:
 
 
 def set_aside_by(event: ModelFailed) -> SetAside:
-    """Return what an event that was appended now is about, as `failures_of_today` does."""
+    """Return what an event just appended sets aside, as `failures_of_today` does."""
     return SetAside(
         id=str(event.id),
         ts=str(event.ts),

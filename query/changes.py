@@ -51,8 +51,9 @@ class _DatedText(NamedTuple):
 
 
 def later_first(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
-    """Hits where the newer memory of each pair comes before the one that it may change, which is marked by
-    `changed_by`. Scores stay where they are.
+    """Return the hits, the newer memory of each pair before the one that it may change.
+
+    The older one is marked by `changed_by`. Scores stay where they are.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
@@ -64,7 +65,7 @@ def later_first(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
 
 
 def swapped(hits: Sequence[Hit]) -> list[Hit]:
-    """Hits where each that is marked has changed places with the later one, if that stood behind it."""
+    """Return the hits, each marked one swapped with the later one if that one comes after it."""
     ordered = list(hits)
     for hit in hits:
         places = {each.id: place for place, each in enumerate(ordered)}
@@ -102,8 +103,10 @@ class Changes:
 
 
 def says_change(text: str) -> bool:
-    """Whether a text says that something is no longer as it was: "no longer", "moved", and "now" unless it is
-    about something of which there may be several: "now likes tennis"."""
+    """Whether a text says that something is no longer as it was: "no longer", "moved".
+
+    Also "now", unless it is about something that may have several values: "now likes tennis".
+    """
     return _has("cues", text) or (_has("present", text) and not _has("several", text))
 
 
@@ -131,8 +134,10 @@ def _may_change(
 
 
 def names_the_same(newer: str, older: str) -> bool:
-    """Whether the newer text has every word of an older one about health, but numbers: one that says
-    "allergic" may be about another substance."""
+    """Whether the newer text has every word of an older one about health, except numbers.
+
+    One that says "allergic" may be about another substance.
+    """
     if not by_words(older) & Holds.HEALTH:
         return True
     words = [word for word in _words(older) if not re.search(r"\d", word)]
@@ -175,7 +180,7 @@ def _without_quotes(text: str) -> str:
 
 
 def _cover(db: Connection, terms: Sequence[str], older: str) -> float:
-    """Return how many words of a text a memory has, by their rarity, times the root of their number."""
+    """Return the share of a text's words that a memory has, by rarity, times the root of their number."""
     (rows,) = db.execute("SELECT count(*) FROM memory_chunks_fts").fetchone()
     whole = had = 0.0
     for term in terms:

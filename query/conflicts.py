@@ -11,7 +11,7 @@ from memlog.query.provenance import EVENT_COLUMNS, event_at
 
 
 class ConflictingMemory(msgspec.Struct, kw_only=True):
-    """A memory of a conflict, and what it said when it was compared; None where that was forgotten."""
+    """A memory of a conflict, and its text when it was compared; None where that was forgotten."""
 
     memory_id: str
     event_id: str
@@ -19,7 +19,7 @@ class ConflictingMemory(msgspec.Struct, kw_only=True):
 
 
 class MemoryConflict(msgspec.Struct, kw_only=True):
-    """Memories of which a person is to say what holds, or that a model found to contradict each other.
+    """Memories between which a person has to decide, or that a model found to contradict each other.
 
     relation: `contradiction`: not all can hold; `same`, `update`: a model would put one text in the place of
         what somebody saved.
@@ -148,8 +148,10 @@ WHERE stream = 'core' AND source = 'profile' AND json_extract(thing, '$[3]') = c
 
 
 def compared(db: Connection, stream: str, chat: str | None = None) -> set[str]:
-    """Return the events of a stream with contents that were compared, or went into a profile: of the group of
-    `chat`, or of the store. What a group knew before its profile was removed with it is new again.
+    """Return the events of a stream with contents that were compared, or went into a profile.
+
+    Of the group of `chat`, or of the store. What a group knew before its profile was removed with it is new
+    again.
     """
     (since,) = db.execute(_REMOVED, (chat,)).fetchone() if stream == "core" else ("",)
     rows = db.execute(
@@ -231,7 +233,6 @@ def merged_again_into(db: Connection, memory_id: str) -> str | None:
 
 
 def parted(db: Connection) -> list[frozenset[str]]:
-    """Return the events with the contents that a person has parted again, for each merge that was taken
-    back."""
+    """Return the events with contents that a person has separated again: a set for each merge taken back."""
     rows = db.execute("SELECT event_ids FROM decisions WHERE is_undone AND memory_id IS NOT NULL")
     return [frozenset(json.loads(event_ids)) for (event_ids,) in rows]

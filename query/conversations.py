@@ -108,8 +108,9 @@ def window(
     tokens: int | None = None,
     across_sessions: bool = False,
 ) -> Window:
-    """Return the newest messages of a chat since its last session break; the last 50 without `last` and
-    `tokens`.
+    """Return the newest messages of a chat since its last session break.
+
+    Without `last` and `tokens`, the last 50.
 
     last: messages at most. tokens: only whole messages whose contents fit, by the counter
     `model` of contexts. across_sessions: those of earlier sessions, too.

@@ -26,7 +26,7 @@ class CoreMemory(msgspec.Struct):
 
 
 def core_memory(db: Connection) -> CoreMemory:
-    """Return the core memory as the log leaves it."""
+    """Return the core memory according to the log."""
     return CoreMemory(**core_file.core_memory(db))
 
 
@@ -53,7 +53,7 @@ WITH RECURSIVE own AS (
 supports(key, memory_id, since) AS (
     SELECT c.key, v.value, c.updated_at FROM own c, json_each(c.memory_ids) v
     UNION
-    -- What was merged into another one is said by that one.
+    -- The memory that another one was merged into now has its content.
     SELECT s.key, d.memory_id, max(s.since, d.ts) FROM supports s
     JOIN merge_decisions d ON d.memory_id <> s.memory_id
     JOIN closed_extractions x ON (x.stream, x.id) = (d.stream, d.extraction_id)
@@ -111,8 +111,11 @@ class RejectedValue(NamedTuple):
 
 
 def rejected_values(db: Connection, log: Path, section: str) -> list[RejectedValue]:
-    """Return the values of a section that somebody has removed or replaced, without those that somebody has
-    set since, under any key. What memlog itself removes or replaces is not rejected."""
+    """Return the values of a section that somebody has removed or replaced.
+
+    Without those that somebody has set since, under any key. What memlog itself removes or replaces is not
+    rejected.
+    """
     changes = sorted(_changes(db, log, section), key=lambda change: change[0])
     last = {event.key: order for order, event in changes if event.source != PROFILE}
     held = {
@@ -133,7 +136,6 @@ def rejected_values(db: Connection, log: Path, section: str) -> list[RejectedVal
 def _changes(
     db: Connection, log: Path, section: str
 ) -> list[tuple[tuple[str | int, ...], CoreMemoryUpdated | CoreMemoryDeleted]]:
-    """Return the changes of a section, each with its precedence."""
     found: list[tuple[tuple[str | int, ...], CoreMemoryUpdated | CoreMemoryDeleted]] = []
     for day, number, writer, offset, length, segment in db.execute(_CHANGES).fetchall():
         name = cast("SegmentName", SegmentName.parse(segment))

@@ -104,8 +104,9 @@ _COLUMNS = f"document_id, source_id, file, filetype, size, {_PASSAGES}, version,
 
 
 def sources(db: Connection, source_id: str | None = None) -> list[Source]:
-    """Return all sources, or the one with this name, by name. A source is registered, or only named by
-    documents.
+    """Return all sources, or the one with this name, by name.
+
+    A source is registered, or only named by documents.
     """
     where = "" if source_id is None else "WHERE source_id = :source_id"
     rows = db.execute(
@@ -158,7 +159,7 @@ def versions(db: Connection, source_id: str) -> dict[str, str]:
 
 
 def shared(db: Connection, source_id: str) -> dict[str, int]:
-    """Return how many files of a source another source has, too, by the name of that source."""
+    """Return how many files of a source other sources have, too, by the name of each."""
     rows = db.execute(
         f"WITH own AS (SELECT {FILE_PATH} AS path, d.version, s.writer"
         " FROM documents d JOIN sources s USING (source_id) WHERE source_id = :source_id),"

@@ -32,8 +32,9 @@ class LinePosition(msgspec.Struct, frozen=True):
 
 
 def streams_of(db: Connection, name: str) -> list[str]:
-    """Return the streams, sorted, with an event or a redaction of the id `name`, or a bad line at that
-    position.
+    """Return the streams, sorted, with the id `name`.
+
+    It is the id of an event or a redaction, or the position of a bad line.
     """
     segment, offset = place_of(name) or (None, None)
     rows = db.execute(
@@ -84,8 +85,9 @@ def events_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
 
 
 def merged_into(db: Connection, memory_id: str) -> list[str]:
-    """Return a memory, and all that it was ever merged from; not what a person decided against, or took
-    back.
+    """Return a memory and all that it was ever merged from.
+
+    Merges that a person decided against, or took back, do not count.
     """
     rows = db.execute(
         "WITH RECURSIVE sources(id) AS (VALUES (?) UNION SELECT v.value FROM sources s"
@@ -100,9 +102,7 @@ def merged_into(db: Connection, memory_id: str) -> list[str]:
 
 
 def proposed_for(db: Connection, memory_ids: Iterable[str]) -> list[str]:
-    """Return the memories with texts that models proposed in the place of any of these, and nobody
-    accepted.
-    """
+    """Return the memories with texts that models proposed to replace any of these, and nobody accepted."""
     rows = db.execute(
         "SELECT d.proposal_id FROM merge_decisions d, json_each(d.memory_ids) v"
         " WHERE d.proposal_id IS NOT NULL AND v.value IN (SELECT value FROM json_each(?))"
@@ -138,8 +138,9 @@ def contexts_with(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
 
 
 def contexts_naming(db: Connection, events: Collection[Key]) -> set[Key]:
-    """Return the events of the contexts that gave any of these events, or a memory of which one of them
-    tells, or for which one of them asked.
+    """Return the events of the contexts related to any of these events.
+
+    Such a context gave one of them, gave a memory that one of them tells about, or was requested by one.
     """
     if db.execute("SELECT 1 FROM contexts_given LIMIT 1").fetchone() is None:
         return set()
@@ -164,8 +165,9 @@ def _contexts_with(db: Connection, things: Collection[Key]) -> set[Key]:
 
 
 def _as_asking(messages: Collection[Key]) -> Iterator[Key]:
-    """Yield the keys by which a context names an asking message: by its chat, whatever the folder, or by
-    none.
+    """Yield the keys by which a context names the message that it was given for.
+
+    By its chat, whatever the folder, or by no chat.
     """
     chats = {stream: chat_of_stream(stream) for stream, _ in messages}
     for stream, event_id in messages:

@@ -168,7 +168,6 @@ class Filters(Request, frozen=True, kw_only=True):
 
     @property
     def _is_of_messages(self) -> bool:
-        """Whether a property is filtered that only messages have."""
         return (self.role, self.speaker) != (None, None)
 
     def _not_excluded(self, *columns: str) -> Iterable[tuple[str, str | None]]:
@@ -191,8 +190,10 @@ def in_any_form(text: str | None) -> str | None:
 
 
 def of_categories(column: str, categories: Iterable[str], *, known: Collection[str] = CATEGORIES) -> Sql:
-    """Return the condition that a `column` has one of `categories`. A category that is not `known` is
-    `other`.
+    """Return the condition that a `column` has one of `categories`.
+
+    A category that is not `known` is `other`.
+
 
     Raises:
         BadInput: there is no such category.

@@ -83,8 +83,9 @@ def without_code(text: str, longest: int) -> str:
 
 
 def ends_of(text: str, longest: int) -> str:
-    """Return `text`, or the first and the last `longest` characters of a longer one, on lines of their
-    own.
+    """Return `text`, or the first and the last `longest` characters of a longer one.
+
+    Each of them is on a line of its own.
     """
     return text if len(text) <= 2 * longest else f"{text[:longest]}\n{text[-longest:]}"
 
@@ -156,7 +157,7 @@ def should_retrieve(text: str) -> Gate:
     than a millisecond and without a store.
 
     Raises:
-        BadInput: it is no text.
+        BadInput: it is not text.
     """
     if not isinstance(text, str):
         raise BadInput(f"text is {shown_value(text)}", hint="a text")
@@ -201,7 +202,7 @@ def _of_all_languages(name: str) -> Iterator[str]:
 
 
 def _topic_words(facts: FactWords) -> Iterator[str]:
-    """Words at the beginning or end of a fact's name: `my`, `favourite`."""
+    """Yield words at the beginning or end of a fact's name: `my`, `favourite`."""
     yield from f"{facts.favorite} {facts.favorite_behind} {facts.own}".translate(FOLDED).split()
     for prefix in facts.favorite_prefixes.translate(FOLDED).split():
         yield f"{prefix}*"
@@ -209,7 +210,6 @@ def _topic_words(facts: FactWords) -> Iterator[str]:
 
 @cache
 def _phrases(name: str) -> Phrases:
-    """Return the phrases of one table in all languages."""
     return Phrases(_of_all_languages(name))
 
 
@@ -239,7 +239,7 @@ class _Clause:
 
     @property
     def asks(self) -> str | None:
-        """The phrase that makes it a question; `why` alone asks about what was just said."""
+        """The phrase that makes it a question; `why` alone refers to the message before it."""
         rest = len(self.words) - self.begins
         beginnings = [place for place in (0, self.begins) if rest]
         return _found("asks", self.words, beginnings, shorter_than=rest) or _found(
@@ -279,7 +279,7 @@ def _first(found: Iterable[str | None]) -> str | None:
 
 
 def _social_reason(clauses: Sequence[_Clause]) -> Reason:
-    """Return why a short text needs no look: as a greeting rather than an acknowledgement."""
+    """Return why a short text needs no context: a greeting comes before an acknowledgement."""
     kinds = {kind for clause in clauses for kind in clause.kinds if clause.is_social}
     if "greetings" in kinds:
         return "greeting"

@@ -22,8 +22,9 @@ from memlog.query.provenance import EVENT_COLUMNS, StoredEvent, event_at
 
 
 def freshness(category: str, age_days: int) -> float:
-    """Return what age leaves of a memory, from 0 to 1: half after each half-life of its category, down to its
-    floor.
+    """Return the freshness of a memory by its age, from 0 to 1.
+
+    It halves after each half-life of its category, down to its floor.
 
     age_days: whole days, from 0 on.
     """
@@ -148,8 +149,10 @@ def memories(
 
 
 def faded(db: Connection, *, categories: Iterable[str], at_most: float) -> list[Memory]:
-    """Return the memories of `categories` with a relevance of `at_most` today, by relevance and id; no
-    archived ones."""
+    """Return the memories of `categories` with a relevance of `at_most` today, by relevance and id.
+
+    Archived ones are left out.
+    """
     condition, values = of_categories("m.category", categories)
     unarchived = select(db, f"WHERE m.archived_at IS NULL AND {condition}", values)
     chosen = [memory for memory in unarchived if memory.relevance <= at_most]
@@ -157,8 +160,9 @@ def faded(db: Connection, *, categories: Iterable[str], at_most: float) -> list[
 
 
 def history(db: Connection, log: Path, memory_id: str) -> list[StoredEvent]:
-    """Return the events that touched a memory, also a deleted one, and those that took them back, by
-    precedence.
+    """Return the events that touched a memory, and those that took them back, by precedence.
+
+    The memory may be deleted.
     """
     rows = db.execute(
         "WITH touched AS (SELECT stream, event_id, precedence FROM memory_events WHERE memory_id = ?)"

@@ -45,8 +45,9 @@ class QuarantinedLine(msgspec.Struct):
 def stored(
     db: Connection, log: Path, name: str, stream: str | None = None, *, neighbours: int = 0
 ) -> StoredEvent | None:
-    """Return the event with the id `name`, else the event with the content of the memory, fact
-    (`topic_key/rank`) or document (`source/file`) `name`, or None.
+    """Return the event with the id `name`, else the event with the content that is named so, or None.
+
+    The name is that of a memory, a fact (`topic_key/rank`) or a document (`source/file`).
 
     neighbours: messages to give on either side of a message.
 
@@ -65,7 +66,7 @@ def stored(
     by_stream = {row[0]: row for row in reversed(rows) if stream is None or row[0] == stream}
     if len(by_stream) > 1:
         streams = ", ".join(sorted(by_stream))
-        raise BadInput(f"{name} stands in several streams: {streams}", hint="name one: stream=STREAM")
+        raise BadInput(f"{name} is in several streams: {streams}", hint="name one: stream=STREAM")
     event = next((event_at(log, row) for row in by_stream.values()), None)
     if event is not None and neighbours:
         event.around = around_event(db, (event.position.stream, event.id), neighbours)
@@ -97,9 +98,9 @@ def stream_with(db: Connection, event_id: str) -> str:
     )
     streams = [stream for (stream,) in rows]
     if not streams:
-        raise NotFound(f"no event has the id {event_id}", hint="name the stream that it will stand in")
+        raise NotFound(f"no event has the id {event_id}", hint="name the stream that it will be in")
     if len(streams) > 1:
-        raise BadInput(f"{event_id} stands in several streams: {', '.join(streams)}", hint="name one")
+        raise BadInput(f"{event_id} is in several streams: {', '.join(streams)}", hint="name one")
     return str(streams[0])
 
 
@@ -112,8 +113,9 @@ def quarantine(db: Connection) -> list[QuarantinedLine]:
 
 
 def explanation(log: Path, line: QuarantinedLine) -> str:
-    """Return why a line is quarantined and what to do about it, for people, in more detail than its
-    reason.
+    """Return why a line is quarantined and what to do about it, for people.
+
+    It has more detail than the reason of the line.
     """
     name = SegmentName.parse(line.segment)
     reason: LineFault = line.reason  # type: ignore[assignment] # the table holds nothing else
@@ -185,8 +187,10 @@ def ids_in_use(db: Connection, ids: Sequence[str]) -> tuple[list[IdInUse], set[s
 def ids_below(
     db: Connection, streams: Sequence[str], names: Sequence[str]
 ) -> tuple[list[IdInUse], list[tuple[str, str]]]:
-    """Find the ids in `streams` that begin with one of `names` and a slash, and those that were forgotten,
-    each with the time of its redaction."""
+    """Find the ids in `streams` that begin with one of `names` and a slash.
+
+    And those that were forgotten, each with the time of its redaction.
+    """
     below = "> n.value || '/' AND {0} < n.value || '0'"  # the character after the slash
     # In this order: each name is a range of the index.
     source = "FROM json_each(?) AS s CROSS JOIN json_each(?) AS n CROSS JOIN"
@@ -227,7 +231,7 @@ class Conflict(msgspec.Struct, frozen=True):
 
 
 def conflicts(db: Connection, limit: int) -> list[Conflict]:
-    """At most `limit` conflicting lines, which no read shows, the newest first."""
+    """Return at most `limit` conflicting lines, which no read shows, the newest first."""
     rows = db.execute(
         "SELECT c.stream, c.id, c.segment, c.offset, e.segment, e.offset FROM conflicts c"
         " JOIN events e ON e.stream = c.stream AND e.id = c.id"

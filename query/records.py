@@ -14,7 +14,7 @@ from memlog.query.event_index import POSITION, LinePosition, all_of, record
 class DailyEvent(msgspec.Struct, kw_only=True):
     """Something that happened on a day.
 
-    event_date: such as 2026-02-24. chat: `<channel>:<chat_id>`, of which a model distilled it.
+    event_date: such as 2026-02-24. chat: `<channel>:<chat_id>`, the chat that a model distilled it from.
     raw_tokens: the length of what the summary sums up; None if unknown.
     compressed_at: when it was first distilled; None if it was not. memory_ids: into which memories, sorted.
     """
@@ -164,7 +164,7 @@ SELECT max(at) FROM (
 
 
 def why_clock_is_doubted(db: Connection, now: str, categories: Iterable[str]) -> str | None:
-    """Return why jobs do not prune at this time, if the clock is far ahead of what others than jobs wrote.
+    """Return why jobs do not prune now: the clock is far ahead of the last event that no job wrote.
 
     categories: those that jobs prune; without a memory of one there is no doubt.
     """
@@ -184,14 +184,15 @@ Counts = dict[str, int]
 
 
 def count_by(db: Connection, column: str, rows: str) -> Counts:
-    """Return the number of rows for each value of a column; `rows` is a table, and may go on with a
-    condition.
+    """Return the number of rows for each value of a column.
+
+    rows: a table, which a condition may follow.
     """
     return dict(db.execute(f"SELECT {column}, count(*) FROM {rows} GROUP BY 1 ORDER BY 1").fetchall())
 
 
 def counters(db: Connection, events_by_type: Counts) -> Counts:
-    """Counters for programs that watch a memory. They count events, so a replay gives the same.
+    """Return counters for programs that watch a memory; a replay gives the same, as they count events.
 
     memory.saved.count: saves, also of memories that existed or were deleted.
     memory.retrieved.count: memories given to an agent, each as often as it was.

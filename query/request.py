@@ -48,7 +48,7 @@ class Request(msgspec.Struct, frozen=True):
             return given
         if not isinstance(given, Mapping):
             raise BadInput(
-                f"{shown_value(given)} is no {cls.__name__}", hint=f"give its fields: {_names(cls)}"
+                f"invalid {cls.__name__}: {shown_value(given)}", hint=f"give its fields: {_names(cls)}"
             )
         # A local field is what a caller in this process gives by keyword: none that a mapping brings.
         check_names(cls.__name__, given, wire_names(cls))
@@ -59,7 +59,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 def read_argument(name: str, read: Callable[[Any], T], given: Any) -> T:  # noqa: ANN401
-    """Return what `read` makes of an argument.
+    """Return the result of `read` for an argument.
 
     Raises:
         BadInput: as `read`; the message begins with the argument's name.
@@ -91,7 +91,9 @@ def _plain_text(name: str, value: Any) -> Any:  # noqa: ANN401
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise BadInput(f"{name} is {shown_value(text)}", hint="write no half of a surrogate pair") from None
+        raise BadInput(
+            f"{name} is {shown_value(text)}", hint="leave out the lone half of a surrogate pair"
+        ) from None
     return text
 
 
@@ -104,15 +106,20 @@ def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
     known = [*known]
     for name in given:
         if name not in known:
-            raise BadInput(f"{owner} takes no {name!r}", hint=f"it takes {', '.join(known) or 'nothing'}")
+            raise BadInput(
+                f"{owner} got an unexpected argument: {name!r}",
+                hint=f"it takes {', '.join(known) or 'nothing'}",
+            )
 
 
 def written_time(time: str | datetime) -> str:
-    """Return a time as the log writes it. A datetime without an offset is UTC; a text may be a day alone, or
-    words such as "last week", which are of the system's time zone.
+    """Return a time as the log writes it.
+
+    A datetime without an offset is UTC; a text may be a day alone, or words such as "last week", which are of
+    the system's time zone.
 
     Raises:
-        BadInput: it is no such time.
+        BadInput: it is not such a time.
     """
     return _written(time, is_end=False)
 
@@ -121,7 +128,7 @@ def written_end(time: str | datetime) -> str:
     """As `written_time`; a day alone, or words, are the first moment behind, which includes the day.
 
     Raises:
-        BadInput: it is no such time.
+        BadInput: it is not such a time.
     """
     return _written(time, is_end=True)
 
@@ -135,7 +142,7 @@ def _written(time: str | datetime, *, is_end: bool) -> str:
         if words is not None:
             return words
         hint = "a datetime, or a text such as 2026-02-24, 2026-02-24T10:15:00Z or yesterday"
-        raise BadInput(f"{shown_value(time)} is no time", hint=hint) from error
+        raise BadInput(f"invalid timestamp: {shown_value(time)}", hint=hint) from error
 
 
 def time_of_words(text: str, zone: tzinfo | None, *, is_end: bool) -> str | None:
@@ -156,7 +163,7 @@ def written_day(day: str | datetime) -> str:
     """Return a day as the log writes it: 2026-02-24.
 
     Raises:
-        BadInput: it is no day of the calendar.
+        BadInput: it is not a day of the calendar.
     """
     try:
         return timestamps.day(day if isinstance(day, str) else day.isoformat()[: len("2026-02-24")])
@@ -172,7 +179,7 @@ def ids(given: Iterable[str]) -> frozenset[str]:
     """
     found = [] if isinstance(given, str) or not isinstance(given, Iterable) else [*given]
     if (not found and given) or not all(isinstance(each, str) for each in found):
-        raise BadInput(f"{shown_value(given)} is no collection of ids", hint="give a list of texts")
+        raise BadInput(f"not a collection of ids: {shown_value(given)}", hint="give a list of texts")
     return frozenset(found)
 
 
@@ -184,20 +191,20 @@ def path_of(given: str | Path) -> Path:
             expands, and Python does not.
     """
     if not isinstance(given, str | Path) or not str(given) or "\0" in str(given):
-        raise BadInput(f"{shown_value(given)} is no path", hint="a text or a pathlib.Path")
+        raise BadInput(f"not a path: {shown_value(given)}", hint="a text or a pathlib.Path")
     if Path(given).parts[:1] == ("~",):
-        raise BadInput(f"{shown_value(given)}: ~ is not expanded", hint="pass Path(...).expanduser()")
+        raise BadInput(f"~ is not expanded: {shown_value(given)}", hint="pass Path(...).expanduser()")
     try:
         os.fsencode(given)
     except UnicodeEncodeError as error:
         raise BadInput(
-            f"{shown_value(given)} is no path", hint="a name that the system can encode"
+            f"not a path: {shown_value(given)}", hint="a name that the system can encode"
         ) from error
     return Path(given)
 
 
 def one_by_one(values: tuple[Any, ...]) -> Any:  # noqa: ANN401
-    """Arguments that are given one by one; those of a list where a caller gives one list."""
+    """Return arguments that are given one by one; those of a list where a caller gives one list."""
     return values[0] if len(values) == 1 and isinstance(values[0], list | tuple) else values
 
 
@@ -243,10 +250,10 @@ class OfText(Request, frozen=True):
 
 
 def given_as_texts(request: type[Request], texts: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Return the fields of a request that are given as texts, such as in an address: of a list one for each
-    value.
+    """Return the fields of a request that are given as texts, such as in an address.
 
-    What is no number, and so on, stays a text: the request says what is wrong with it.
+    A list has one text for each value.
+    What is not a number, and so on, stays a text: the request says what is wrong with it.
 
     Raises:
         BadInput: a text is empty.
@@ -274,8 +281,9 @@ def given_as_texts(request: type[Request], texts: Mapping[str, Sequence[str]]) -
 
 
 def schema_of(request: type[Request]) -> dict[str, Any]:
-    """Return the JSON schema of a request (https://json-schema.org/draft/2020-12), without its local
-    fields.
+    """Return the JSON schema of a request, without its local fields.
+
+    https://json-schema.org/draft/2020-12
     """
     fields = [field for field in fields_of(request) if not field.is_local]
     return {
@@ -288,7 +296,7 @@ def schema_of(request: type[Request]) -> dict[str, Any]:
 
 
 def description_of(request: type[Request]) -> str:
-    """Return what a request does: its docstring without the errors."""
+    """Return the description of a request: its docstring without the errors."""
     # inspect.cleandoc would import inspect.
     text = (request.__doc__ or "").partition("Raises:")[0]
     return "\n".join(line.strip() for line in text.strip().splitlines())
@@ -307,7 +315,7 @@ def _schema_of_field(field: Field) -> dict[str, Any]:
 
 @cache
 def _readers(request: type[Request]) -> list[tuple[str, Callable[[Any], Any]]]:
-    """Return what checks each field that a caller gives, and makes it the form that memlog works with."""
+    """Return the converters of the fields that callers give: each checks its value and converts it."""
     fields = fields_of(request)
     return [(field.name, _reader(field)) for field in fields if not field.is_local] + [
         (field.name, partial(_callback if field.is_callback else _local, field))

@@ -52,8 +52,10 @@ def part_of(memory: Memory) -> SentText:
 
 
 def may_be_sent(db: Connection, hit: Hit) -> bool:
-    """Whether a hit may be ranked by a provider. Of a document the whole decides: a key may be longer than a
-    passage."""
+    """Whether a hit may be ranked by a provider.
+
+    Of a document the whole decides: a key may be longer than a passage.
+    """
     if is_private(hit.category) or has_key(hit.content):
         return False
     if hit.kind == "message" and hit.chat is not None:

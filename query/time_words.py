@@ -230,12 +230,18 @@ class _Rule(NamedTuple):
 
 
 def time_in(text: str, zone: tzinfo | None) -> NamedTime | None:
-    """Return the time in the past that a prompt names now. zone: of its days; None is the system's."""
+    """Return the past time that a prompt names, seen from now.
+
+    zone: of its days; None is the system's.
+    """
     return _in_zone(days_in(text, _today(zone)), zone)
 
 
 def time_of(text: str, zone: tzinfo | None) -> NamedTime | None:
-    """Return the time that a text means now which is nothing but a time. zone: as for `time_in`."""
+    """Return the time that a text means now, if it is nothing but a time.
+
+    zone: as for `time_in`.
+    """
     return _in_zone(days_of(text, _today(zone)), zone)
 
 
@@ -259,7 +265,7 @@ def days_in(text: str, today: date) -> Days | None:
 
 
 def days_of(text: str, today: date) -> Days | None:
-    """Return the days that a text means which is nothing but a time; None where it is none."""
+    """Return the days that a text means, if it is nothing but a time; None otherwise."""
     text = text.strip()
     for written in (text, f"on {text}", f"in {text}", f"в {text}", f"{text}na", f"{text}ssa"):
         for rule in _rules():
@@ -367,7 +373,7 @@ def _fixed(unit: Unit, back: int) -> _Reader:
 
 
 def _span(unit: Unit, back: int, today: date) -> tuple[date, date]:
-    """Return the unit of the calendar that is so many before the current one."""
+    """Return the calendar unit that is this many before the current one."""
     if unit == "day":
         return today - timedelta(back), today - timedelta(back - 1)
     if unit == "week":
@@ -384,7 +390,6 @@ def _of_months(months: int) -> date:
 
 
 def _unit(match: re.Match[str]) -> tuple[Unit, int]:
-    """Return the unit and the number of a match."""
     units = (
         unit
         for each in _LANGUAGES

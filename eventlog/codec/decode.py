@@ -67,8 +67,9 @@ def _is_spelled_shortest(value: object) -> bool:
 
 @cache
 def _spelled_in_ways(kind: type[Event]) -> tuple[tuple[str, Any], ...]:
-    """Return the members of an event type whose values have shorter spellings in JSON, with their
-    defaults.
+    """Return the members of an event type whose values have shorter spellings in JSON.
+
+    Each with its default.
     """
     fields = inspect.type_info(kind)
     assert isinstance(fields, inspect.StructType)
@@ -85,8 +86,10 @@ def _has_one_spelling(kind: Any) -> bool:  # noqa: ANN401 - msgspec has no commo
 
 
 def _keys_in(members: dict[str, Any]) -> int:
-    """Return the number of keys in all nested objects. Without recursion, since the caller's stack may be
-    deep.
+    """Return the number of keys in all nested objects.
+
+    Without recursion, since the caller's stack may be deep.
+
 
     Raises BadLine for an integer beyond 64 bits.
     """
@@ -136,7 +139,7 @@ def _check_pairs(pairs: list[tuple[str, Any]]) -> None:
 
 
 def shortened(value: object) -> str:
-    """Return `value` for a message."""
+    """Return `value` as a message shows it."""
     text = repr(value)
     return text if len(text) <= 80 else text[:80] + "…"
 
@@ -210,8 +213,9 @@ def without_bom(line: bytes) -> bytes:
 
 
 def canonical(event: Event) -> bytearray:
-    """Return a JSON list of the event's type and members, without id, ts, at, v and crc, in the order of its
-    struct, defaults included. Raises BadLine for an integer outside 64 bits.
+    """Return a JSON list of the event's type and members, in the order of its struct, defaults included.
+
+    Without id, ts, at, v and crc. Raises BadLine for an integer outside 64 bits.
     """
     # The envelope's fields come last.
     envelope = _CHANGE_ENVELOPE_FIELDS if isinstance(event, Change) else _ENVELOPE_FIELDS
@@ -239,8 +243,9 @@ def is_whole(line: bytes) -> bool:
 
 
 def _ends_nearly_with_crc(line: bytes) -> bool:
-    """Whether at most two changed bytes keep the end of `line` from being a crc. A killed writer leaves a
-    shorter end, not a changed one.
+    """Whether at most two changed bytes keep the end of `line` from being a crc.
+
+    A killed writer leaves a shorter end, not a changed one.
     """
     end = line[-CRC_LENGTH:]
     if len(end) < CRC_LENGTH:
@@ -289,12 +294,12 @@ def _foreign(line: bytes, place: Place, *, has_crc: bool) -> Event:
 
 
 def envelope_of(event: Event) -> tuple[str, ...]:
-    """Return the members of its line that are not its content."""
+    """Return the members of the event's line that are not its content."""
     return (*ENVELOPE, "wins", "highest_wins") if isinstance(event, Change) else ENVELOPE
 
 
 def event_of(members: dict[str, Any]) -> Event:
-    """Return the event of `members` in today's shape. Raises BadLine if they are none."""
+    """Return the event of `members` in today's shape. Raises BadLine if they are not an event."""
     kind = members.get("type")
     version = members.get("v", 1)
     if not isinstance(kind, str):

@@ -42,9 +42,10 @@ def place_of(line_id: str) -> tuple[str, int] | None:
 
 
 def upcast(members: dict[str, Any], place: Place) -> dict[str, Any]:
-    """Return the members of a foreign line in today's shape. Raises ValueError if its `ts` is no time.
+    """Return the members of a foreign line in today's shape.
 
     Its position gives a missing id, time (the segment's day), channel and chat_id (`meta`, then the folder).
+    Raises ValueError if its `ts` is not a time.
     """
     line = {name: value for name, value in members.items() if value is not None}
     if line.get("type") in (None, "subagent_result"):
@@ -62,7 +63,7 @@ def _time(ts: object, day: str) -> str:
     if ts is None:
         return f"{day}T00:00:00.000Z"
     if not isinstance(ts, str):
-        raise ValueError(f"ts {ts!r} is no text")  # noqa: TRY004 - wrong data, not a wrong call
+        raise ValueError(f"ts is not text: {ts!r}")  # noqa: TRY004 - wrong data, not a wrong call
     return timestamps.normalised(ts, naive_is_utc=True)
 
 

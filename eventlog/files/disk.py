@@ -40,14 +40,14 @@ def open(path: Path | str, flags: int, *, folder: int | None = None, follow: boo
 
 
 def close(fd: int) -> None:
-    """Close a descriptor, and free its lock, of which a forked child may have a copy."""
+    """Close a descriptor, and free its lock, which a forked child may hold too."""
     if fd in _locked:
         _free(fd)
     os.close(fd)
 
 
 def read(fd: int, length: int, offset: int) -> bytes:
-    """At most `length` bytes from `offset`; b"" at the end."""
+    """Return at most `length` bytes from `offset`; b"" at the end."""
     return os.pread(fd, length, offset)
 
 

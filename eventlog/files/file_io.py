@@ -69,13 +69,13 @@ def write_lines(fd: int, lines: list[bytes]) -> list[int]:
             offset += len(line)
         fruitless = 0 if len(offsets) > whole else fruitless + 1
         if fruitless == _FRUITLESS_WRITES:
-            raise OSError(errno.EIO, "the disk takes no whole line")
+            raise OSError(errno.EIO, "cannot write a whole line to the disk")
     return offsets
 
 
 @contextmanager
 def closing(fd: int) -> Iterator[int]:
-    """Return a context that closes the descriptor at its end."""
+    """Close the descriptor at the end of the context."""
     try:
         yield fd
     finally:
@@ -103,8 +103,9 @@ def read_all(fd: int) -> bytes:
 
 
 def lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
-    """Yield the lines between `start`, where one begins, and `end`, last first. The first one has no
-    newline.
+    """Yield the lines between `start`, where one begins, and `end`, last first.
+
+    The first one yielded has no newline.
     """
     rest, size = b"", _TAIL_BLOCK
     while end > start:
@@ -125,7 +126,7 @@ def open_regular(path: Path | str, flags: int, *, folder: int | None = None) -> 
     except OSError as error:
         # A link; a socket; a folder opened for writing.
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
-            raise FileExistsError(errno.EEXIST, f"{Path(path).name} is no regular file") from error
+            raise FileExistsError(errno.EEXIST, f"not a regular file: {Path(path).name}") from error
         raise
     try:
         check_regular(fd)
@@ -136,9 +137,9 @@ def open_regular(path: Path | str, flags: int, *, folder: int | None = None) -> 
 
 
 def check_regular(fd: int) -> None:
-    """Raise FileExistsError if no regular file is open: a pipe or device would block, or swallow bytes."""
+    """Raise FileExistsError unless a regular file is open: a pipe or device would block, or swallow bytes."""
     if not stat.S_ISREG(disk.status(fd).st_mode):
-        raise FileExistsError(errno.EEXIST, "something that is no regular file has its name")
+        raise FileExistsError(errno.EEXIST, "something other than a regular file has its name")
 
 
 def identity(status: os.stat_result) -> tuple[int, int]:
@@ -147,8 +148,10 @@ def identity(status: os.stat_result) -> tuple[int, int]:
 
 
 def missing_or(error: OSError) -> OSError:
-    """FileNotFoundError if `error` says that a link or a file has the name of a folder, or something else
-    that of a regular file, or that no file can have this name: what belongs there is gone. Otherwise `error`.
+    """Return FileNotFoundError if `error` says that what belongs at the path is gone, otherwise `error`.
+
+    It is gone if a link or a file has the name of a folder, if something else has the name of a regular file,
+    or if no file can have this name.
     """
     if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EEXIST, errno.ENAMETOOLONG):
         return FileNotFoundError(errno.ENOENT, error.strerror, error.filename)
@@ -178,13 +181,16 @@ def is_at(path: Path | str, status: os.stat_result, *, folder: int | None = None
 
 
 def file_version(status: os.stat_result | None) -> tuple[int, ...]:
-    """Return what changes with the bytes of a file. Its mtime does not count, since a scrub restores it."""
+    """Return a value that changes with the bytes of a file.
+
+    Its mtime does not count, since a scrub restores it.
+    """
     return () if status is None else (*identity(status), status.st_size, status.st_ctime_ns)
 
 
 @contextmanager
 def drafted(path: Path, draft: Path) -> Iterator[int]:
-    """Return a context with a descriptor of a new file, which replaces `path` at the end. Syncs nothing."""
+    """Yield a descriptor of a new file, which replaces `path` at the end. Syncs nothing."""
     with suppress(FileNotFoundError):
         disk.unlink(draft)
     with closing(open_file(draft, disk.WRITE | disk.NEW)) as fd:
@@ -209,7 +215,7 @@ def overwrite_all(fd: int, data: bytes, offset: int) -> None:
 
 @contextmanager
 def keeping_time(fd: int, keeps: bool) -> Iterator[None]:
-    """Return a context after which a changed file has its old mtime again, if `keeps`.
+    """Restore the old mtime of a changed file at the end of the context, if `keeps`.
 
     A file sync takes the later mtime for the newer version: this copy of another writer's file, with erased
     lines, must not replace the original, which may have grown.

@@ -119,7 +119,6 @@ def _changes(folders: list[Path], stop: Event, step_ms: int, group_ms: int, *, i
 
 
 def _existing(folders: Iterable[Path]) -> dict[Path, _Identity]:
-    """Return the existing `folders`, each with device and inode."""
     existing = {}
     for folder in folders:
         try:

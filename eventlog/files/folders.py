@@ -42,8 +42,9 @@ def check_store(folder: Path) -> None:
 
 
 def unwritable_folder(store: Path) -> Path | None:
-    """Return the folder that keeps read models from being written: the store's, or theirs; None without
-    one.
+    """Return the folder that prevents read models from being written; None if nothing does.
+
+    It is the store's folder, or theirs.
     """
     if disk.is_folder(store) and not os.access(store, os.W_OK):
         return store
@@ -51,8 +52,10 @@ def unwritable_folder(store: Path) -> Path | None:
 
 
 def is_kept_read_only(folder: Path) -> bool:
-    """Whether a folder is for reading alone: on a mount such as one of a container, or as its owner, who is
-    this user, has set its mode. What another user has made so is moved out of the way (`as_store_owner`).
+    """Whether a folder is deliberately read-only.
+
+    It is on a read-only mount, such as one of a container, or this user owns it and has set its mode. What
+    another user has made read-only is moved out of the way (`as_store_owner`).
     """
     try:
         # First whether it is there: what another thread makes behind a failed look is not kept from anybody.
@@ -66,8 +69,7 @@ def is_kept_read_only(folder: Path) -> bool:
 
 @contextmanager
 def entered(log: Path, stream: str, *, make: bool = False) -> Iterator[list[int]]:
-    """Return a context with descriptors of the log's folder and of each folder below it, down to that of
-    `stream`.
+    """Yield descriptors of the log's folder and of each folder below it, down to that of `stream`.
 
     make: create missing folders, and make their names durable.
 
@@ -146,7 +148,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 def lines_in(path: Path, most: int | None = None) -> bytes:
-    """At most `most` bytes of a file; b"" if it is missing, a copy, or no regular file. Raises OSError."""
+    """Return at most `most` bytes of a file; b"" if it is missing, a copy, or not regular. Raises OSError."""
     try:
         fd = open_regular(path, disk.READ)
     except (FileNotFoundError, FileExistsError):

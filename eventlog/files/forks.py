@@ -24,13 +24,16 @@ class SplitByFork:
         _known[number] = weakref.ref(self, lambda _: _known.pop(number, None))
 
     def before_fork(self, until: float) -> None:
-        """Let go what a child must not have. until: when to stop waiting, by `time.monotonic()`."""
+        """Release what a child must not have.
+
+        until: when to stop waiting, by `time.monotonic()`.
+        """
 
     def after_fork_in_parent(self) -> None:
         """Go on."""
 
     def after_fork_in_child(self) -> None:
-        """Make anew what threads of the parent had, and leave alone what is the parent's."""
+        """Replace what threads of the parent held, and leave alone what is the parent's."""
 
 
 class ForkMutex:
@@ -60,8 +63,9 @@ class ForkMutex:
 
 
 def keep_for_ever(what: object) -> None:
-    """Never let an object go, not even when Python ends: its end would wait for threads of the parent, or
-    change a file of the parent's.
+    """Keep an object permanently, even when Python ends.
+
+    Releasing it would wait for threads of the parent, or change a file of the parent's.
     """
     import ctypes
 

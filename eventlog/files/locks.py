@@ -71,7 +71,7 @@ def locked(
     if_stopped: float | None = None,
     is_held_here: Callable[[], bool] = lambda: False,
 ) -> Iterator[None]:
-    """Return a context that holds the lock file at `path`, made if missing, never removed; see `acquire`.
+    """Hold the lock file at `path` within the context; made if missing, never removed; see `acquire`.
 
     Raises Busy at once if this thread holds it: a callback or a signal handler would wait for itself.
     """
@@ -123,8 +123,9 @@ def _try(fd: int) -> bool:
 
 
 def holder(fd: int) -> str:
-    """Return the holder of a lock on an open file, for people: `process 123`, or `another process` if
-    unknown.
+    """Return the holder of a lock on an open file, for people.
+
+    It is `process 123`, or `another process` if unknown.
     """
     holders = _holders(fd)
     if not holders:
@@ -133,7 +134,6 @@ def holder(fd: int) -> str:
 
 
 def _is_stopped(fd: int) -> bool:
-    """Whether all known holders of the lock are stopped."""
     holders = _holders(fd)
     return bool(holders) and all(_state(pid) in ("T", "t") for pid in holders)
 
@@ -291,4 +291,4 @@ def remove_unusable(store: Path, refused: OSError) -> str | None:
         except OSError:
             return None
         done = f"{shown(folder)} was renamed to {aside.name}, which root can remove"
-    return f"{shown(path)}: {refused.strerror}: {done}, and memlog makes it anew"
+    return f"{shown(path)}: {refused.strerror}: {done}, and memlog creates it again"

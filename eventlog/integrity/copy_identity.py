@@ -100,6 +100,7 @@ class Writer:
 
     def has_written(self, stream: str, segment: str, fd: int) -> bool:
         """Whether the open, locked segment is the file that the writer made, and no shorter than recorded.
+
         Records a new empty one. Raises Busy and OSError.
         """
         known = self._segments.find(stream, segment)
@@ -117,16 +118,18 @@ class Writer:
         self._record(Written(stream, segment, here.inode, here.generation, size), lock_timeout)
 
     def remember_growth(self, stream: str, segment: str, size: int, *, lock_timeout: float) -> None:
-        """Record that a segment of which a size was recorded had `size` bytes, unless its name was given up:
-        then a loss may have been accepted. Raises Busy and OSError.
+        """Record that a segment with a recorded size had `size` bytes.
+
+        Unless its name was given up: then a loss may have been accepted. Raises Busy and OSError.
         """
         known = self._segments.find(stream, segment)
         if known is not None and writer_of(segment) == self.name():
             self._record(replace(known, bytes=size), lock_timeout)
 
     def written(self) -> dict[tuple[str, str], Written]:
-        """Return what this copy is known to have written, by stream and segment, under all its names; without
-        most sealed segments. Raises OSError.
+        """Return what this copy is known to have written, by stream and segment, under all its names.
+
+        Most sealed segments are left out. Raises OSError.
         """
         return self._segments.all()
 

@@ -59,8 +59,9 @@ def erasures_in(segment: Segment, fd: int, end: int, redacted: Container[Key]) -
 
 
 def erased_lines(fd: int, start: int, end: int) -> list[Line]:
-    """Return the erased lines between two offsets, without their bytes. Other lines do not end with a
-    space.
+    """Return the erased lines between two offsets, without their bytes.
+
+    Other lines do not end with a space.
     """
     for offset in range(start, end, _BLOCK):
         # With the byte before: a line may end at the beginning of a block.

@@ -89,8 +89,10 @@ def erase(
 
 
 def unfinished(segments: Iterable[Segment]) -> list[Segment]:
-    """Return the erased segments whose seals are out of date: a kill came in between, or the seal arrived
-    from another writer after the erasure. Raises OSError.
+    """Return the erased segments whose seals are out of date.
+
+    The erasure was killed before it sealed them again, or another writer's seal arrived afterwards.
+    Raises OSError.
     """
     segments = list(segments)
     if not segments:
@@ -104,8 +106,9 @@ def unfinished(segments: Iterable[Segment]) -> list[Segment]:
 def _before(
     seals: SealFiles, segment: Segment, fd: int, due: list[Line], lock_timeout: float, *, is_foreign: bool
 ) -> SealState:
-    """Blank the seals of a segment that matches one of them, with the lines `due` or without, or has only
-    grown: a segment that somebody changed must not get a new hash.
+    """Blank the seals of a segment that matches one of them, or has only grown.
+
+    It may match with the lines `due` or without. A segment that somebody changed must not get a new hash.
     """
     seals.refresh()
     seal = seals.valid(*segment.key)

@@ -46,8 +46,9 @@ def seal_all(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal]:
 
 
 def accept_losses(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal | OpenLoss]:
-    """Accept that missing bytes are lost: seal the current bytes of damaged sealed segments, and take those
-    of unsealed ones for all that was read.
+    """Accept that missing bytes are lost.
+
+    Seals the current bytes of damaged sealed segments; those of unsealed ones count as all that was read.
 
     Returns the new seals and the accepted losses of unsealed segments. Raises as `seal_all`.
     """

@@ -111,8 +111,9 @@ class SealIndex:
 
 
 def _key_of(line: bytes) -> bytes:
-    """Return the key of a line that `encoded` did not write, or with NUL bytes before it; b"" without a
-    seal.
+    """Return the key of a line that `encoded` did not write, or with NUL bytes before it.
+
+    It is b"" without a seal.
     """
     seal = decoded(line.strip(b"\0"), Seal)
     return b"" if seal is None else _key(seal.stream, seal.segment)
@@ -158,19 +159,20 @@ def has_grown(log: Path, old: Seal) -> bool:
 
 
 def size_of(log: Path, stream: str, segment: str) -> int | None:
-    """Return the size of a segment in bytes; None if it is missing or no regular file."""
+    """Return the size of a segment in bytes; None if it is missing or not a regular file."""
     # A text: making a path takes longer than the system call.
     status = status_at(f"{log}/{stream}/{segment}")
     return status.st_size if status is not None and stat.S_ISREG(status.st_mode) else None
 
 
 def held_in(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) -> Held:
-    """Return the size and hash of an open file, or of its first `end` bytes, as if the lines `blanked` were
-    erased.
+    """Return the size and hash of an open file, or of its first `end` bytes.
+
+    The lines `blanked` count as erased.
 
     blanked: sorted.
 
-    Raises FileExistsError if it is no regular file, OSError if it cannot be read.
+    Raises FileExistsError if it is not a regular file, OSError if it cannot be read.
     """
     check_regular(fd)
     digest, size, lines, last = sha256(), 0, 0, b"\n"
@@ -268,8 +270,9 @@ class SealFiles:
             return self.own.add(fd, [draft(stream, segment, held[segment]) for segment in new])
 
     def blank(self, stream: str, segment: str, *, lock_timeout: float = locks.TIMEOUT) -> None:
-        """Blank the hashes of a segment's seals before its bytes are erased: they mark an unfinished erasure
-        until `reseal`. Raises Busy and OSError.
+        """Blank the hashes of a segment's seals before its bytes are erased.
+
+        Blank hashes mark an unfinished erasure until `reseal`. Raises Busy and OSError.
         """
         self.refresh()
         # The matching ones last: a kill in between leaves one of them, or no hash at all.
@@ -277,8 +280,10 @@ class SealFiles:
         self._blank(stream, segment, lock_timeout)
 
     def reseal(self, stream: str, segment: str, *, lock_timeout: float = locks.TIMEOUT) -> Seal | None:
-        """Seal a segment again after an erasure, and blank the hashes of its other seals. May be run again
-        after a crash at any moment. Raises as `seal`.
+        """Seal a segment again after an erasure, and blank the hashes of its other seals.
+
+        May be run again after a crash at any moment. Raises as `seal`.
+
 
         Returns the valid seal; None if the segment had none, or is still arriving.
         """
@@ -328,8 +333,9 @@ class SealFile:
 
     @contextmanager
     def locked(self, timeout: float) -> Iterator[int]:
-        """Return a context with a descriptor that appends to the locked file, made if missing. Raises
-        Busy.
+        """Yield a descriptor that appends to the locked file, made if missing.
+
+        Raises Busy.
         """
         while True:
             with closing(open_regular(self._path, disk.APPEND | disk.CREATE)) as fd:
@@ -360,7 +366,12 @@ class SealFile:
         return made
 
     def blank_hashes(self, places: list[SealPlace], *, keeps_time: bool) -> None:
-        """Overwrite hashes of the locked file with spaces. keeps_time: see `keeping_time`. Raises OSError."""
+        """Overwrite hashes of the locked file with spaces.
+
+        keeps_time: see `keeping_time`.
+
+        Raises OSError.
+        """
         with closing(open_regular(self._path, disk.WRITE)) as fd, keeping_time(fd, keeps_time):
             for place in places:
                 data = blanked(place.data)

@@ -153,6 +153,7 @@ def lengths_in(files: Iterable[bytes]) -> dict[tuple[str, str], int]:
 
 def holding(seals: Sequence[Seal]) -> Seal:
     """Return the valid one of a segment's last seals in several files: the longest without an accepted loss.
+
     It does not depend on a clock, so all copies of a log agree.
     """
     return max(_not_lost(seals), key=lambda seal: (seal.bytes, not seal.is_blank, seal.at, seal.sha256))
@@ -174,14 +175,15 @@ def blanked(line: bytes) -> bytes:
 
 
 def _not_lost(seals: Sequence[_T]) -> list[_T]:
-    """Without the seals of bytes that another file accepts as lost."""
+    """Return the seals without those of bytes that another file accepts as lost."""
     lost = [range(seal.bytes + 1, seal.bytes + seal.lost + 1) for seal in seals if seal.lost]
     return [seal for seal in seals if not any(seal.bytes in sizes for sizes in lost)]
 
 
 def _lines(data: bytes, file: str) -> Iterator[SealLine]:
-    """Yield the lines, with a last one without newline: its crc shows whether it is whole. NUL bytes around a
-    line, which a power cut leaves, are not part of it.
+    """Yield the lines, with a last one without newline: its crc shows whether it is whole.
+
+    NUL bytes around a line, which a power cut leaves, are not part of it.
     """
     offset, prev = 0, FIRST
     known: dict[tuple[str, str], Seal] = {}

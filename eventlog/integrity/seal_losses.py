@@ -95,8 +95,9 @@ class Ownership:
         return writer_of(segment) not in (None, *self._own)
 
     def is_shared(self, segment: str) -> bool:
-        """Whether a file sync may bring an erasure of a segment: it is another writer's, or plain in a log
-        that has seals of another copy.
+        """Whether a file sync may bring an erasure of a segment.
+
+        It is another writer's, or plain in a log that has seals of another copy.
         """
         return self._has_copies if writer_of(segment) == "" else self.is_foreign(segment)
 
@@ -111,8 +112,9 @@ def losses(
     only: Iterable[tuple[str, str]] | None = None,
     sealed: Mapping[tuple[str, str], int] | None = None,
 ) -> list[Loss]:
-    """Return the sealed segments, all or `only` these, that are missing or shorter than their seals, without
-    those of other writers, which are `arriving`. Raises OSError.
+    """Return the sealed segments that are missing or shorter than their seals, all or `only` these.
+
+    Those of other writers are left out: they are `arriving`. Raises OSError.
 
     sealed: the `sealed_bytes` of the log, if they are known.
     """
@@ -141,8 +143,9 @@ def _short(
 
 
 def unlike(log: Path) -> list[Unlike]:
-    """Return the sealed segments that differ from their seals without a file sync or an erasure as the
-    reason. Reads every byte of the log. Raises OSError.
+    """Return the sealed segments that differ from their seals for another reason than file sync or erasure.
+
+    Reads every byte of the log. Raises OSError.
     """
     return [segment for segment in differing(log) if segment.state == "changed"]
 
@@ -154,7 +157,12 @@ def grown(log: Path) -> list[Unlike]:
 
 
 def differing(log: Path, only: Container[tuple[str, str]] | None = None) -> list[Unlike]:
-    """As `unlike`, with segments arriving or half erased. only: those to look at. Raises OSError."""
+    """As `unlike`, with segments arriving or half erased.
+
+    only: those to look at.
+
+    Raises OSError.
+    """
     differences, owner, seals = [], Ownership(log), read_seals(log)
     erased = {line.seal.name for line in seals.lines if line.seal is not None and line.seal.is_blank}
     for name, last in seals.last.items():
@@ -202,8 +210,9 @@ def _differ(seals: Sequence[Seal], held: Held) -> bool:
 
 
 def _half_erased(log: Path, owner: Ownership, last: Sequence[Seal], held: Held) -> State | None:
-    """Return the state of a segment that has text which a seal knows as erased, or an erasure that a seal
-    does not know; None for others.
+    """Return the state of a segment that is half erased; None for others.
+
+    It has text that a seal knows as erased, or an erasure that a seal does not know.
 
     In a segment of this copy's writer, redactions and crcs must prove an erasure, since another copy made it;
     another writer's may arrive before the redactions.
@@ -225,8 +234,10 @@ def _half_erased(log: Path, owner: Ownership, last: Sequence[Seal], held: Held) 
 
 
 def _are_like(seals: Sequence[Seal], held: Held | None) -> bool:
-    """Whether `held` matches one of the seals and is no shorter than the valid one. A blank valid seal
-    compares the length alone.
+    """Whether `held` matches one of the seals and is no shorter than the valid one.
+
+    A blank valid seal compares the length alone.
+
 
     Any file may match: two copies may know different states of an erasure.
     """

@@ -24,7 +24,7 @@ def _lengths(log: Path, files: tuple[tuple[str, tuple[int, ...]], ...]) -> Mappi
 
 
 def bytes_of(log: Path, name: str) -> bytes:
-    """Return the bytes of a seals file; b"" if it is missing or no regular file. Raises OSError."""
+    """Return the bytes of a seals file; b"" if it is missing or not a regular file. Raises OSError."""
     try:
         with closing(open_regular(log / name, disk.READ)) as fd:
             return read_all(fd)

@@ -118,7 +118,7 @@ def _add_line_problems(check: LogCheck) -> None:
 def _add_seals(check: LogCheck, seals: Seals) -> None:
     for line in seals.damaged:
         if line.damage == "no_file":
-            check.tampered.append(f"{line.file} is no regular file")
+            check.tampered.append(f"not a regular file: {line.file}")
         elif line.damage != "torn":
             check.tampered.append(f"{line.position}: {line.damage}")
     for seal in seals.valid.values():

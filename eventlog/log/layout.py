@@ -41,7 +41,7 @@ PRIVATE = (LOG, MODEL, CACHE, WRITERS, STORE_KEY, *LOCKS)
 """Paths that only the owner may read, with all below them."""
 
 DISPOSABLE = (MODEL, CACHE, WRITERS, WATERMARKS, STORE_KEY, *LOCKS)
-"""What is made anew when it is missing."""
+"""Files and folders that memlog makes again when they are missing."""
 
 TOP = (*PRIVATE, SETTINGS, WATERMARKS, GITIGNORE, GITATTRIBUTES)
 """All that memlog creates in a store's folder."""

@@ -21,8 +21,10 @@ Kerberos allows between the clocks of two machines (RFC 4120, 8.2)."""
 
 
 def precedence(event: Event, segment: SegmentName) -> str:
-    """Return the precedence of an event with a `ts`, as a time: without `wins` its `ts`, at most `CAP` after
-    `at`, or after the end of the segment's day in a foreign line.
+    """Return the precedence of an event with a `ts`, as a time.
+
+    Without `wins` it is its `ts`, at most `CAP` after `at`, or after the end of the segment's day in a
+    foreign line.
     """
     if isinstance(event, Change) and event.wins is not None:
         return event.wins
@@ -162,8 +164,9 @@ def _read_on(fd: int, before: _Tail, size: int, day: str | None) -> _Tail:
 
 
 def _stamps(line: bytes) -> _Stamps | None:
-    """Return the stamps of a line: None if it is damaged (its year may be 9999), `ts` alone if it is
-    foreign.
+    """Return the stamps of a line; `ts` alone if it is foreign, None if it is damaged.
+
+    The year of a damaged line may be 9999.
     """
     line = line.strip(b"\0")  # a power cut may leave NUL bytes
     try:

@@ -66,7 +66,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
 @contextmanager
 def opened(log: Path, stream: str, filename: str) -> Iterator[int]:
-    """Return a context with a descriptor that reads a segment, through no link below `log`.
+    """Yield a descriptor that reads a segment, through no link below `log`.
 
     Raises FileNotFoundError if it is gone, or something else has its name or that of its folder; OSError.
     """
@@ -113,8 +113,10 @@ def read_lines(
 
 
 def _without_nuls(line: Line) -> Line:
-    """Return `line` without the NUL bytes around it, which a file system leaves for data that was not written
-    before a power cut. A line of NUL bytes alone is blank.
+    """Return `line` without the NUL bytes around it.
+
+    A file system leaves them for data that was not written before a power cut. A line of NUL bytes alone is
+    blank.
     """
     if line.data is None:
         return line
@@ -172,8 +174,9 @@ class Fingerprint(msgspec.Struct, frozen=True):
         return sha256(disk.read(fd, self.offset - start, start)).digest() == self.rest
 
     def extended(self, fd: int, offset: int, blanked: Sequence[Line] = ()) -> "Fingerprint":
-        """Return the fingerprint of a longer prefix of the file, as if the lines `blanked` (sorted) were
-        erased.
+        """Return the fingerprint of a longer prefix of the file.
+
+        The lines `blanked` (sorted) count as erased.
         """
         chain = self.chain
         whole_before, whole = self.offset // _CHAIN_BLOCK, offset // _CHAIN_BLOCK
@@ -184,8 +187,9 @@ class Fingerprint(msgspec.Struct, frozen=True):
 
 
 def fingerprint(fd: int, offset: int, blanked: Sequence[Line] = ()) -> Fingerprint:
-    """Return the fingerprint of a file's first `offset` bytes, as if the lines `blanked` (sorted) were
-    erased.
+    """Return the fingerprint of a file's first `offset` bytes.
+
+    The lines `blanked` (sorted) count as erased.
     """
     return UNREAD.extended(fd, offset, blanked)
 
@@ -386,8 +390,9 @@ def last_at(segments: Iterable[Segment]) -> str | None:
 
 
 def todays_members(entry: LogEntry) -> dict[str, Any]:
-    """Return the members of an event in today's shape, unknown ones last. Raises TypeError without an
-    event.
+    """Return the members of an event in today's shape, unknown ones last.
+
+    Raises TypeError without an event.
     """
     event, data = entry.event, entry.line.data
     if isinstance(event, BadLine) or data is None:
@@ -426,7 +431,9 @@ def lines_of(segment: Segment, bounds: Bounds | None = None, *, tails: bool = Fa
 
 
 def why_left_out(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
-    """Return why a line counts as no new event; None if it does. Adds new events to `known`."""
+    """Return why a line does not count as a new event; None if it does.
+
+    Adds new events to `known`."""
     if is_redacted(entry, redacted):
         return "redacted"
     if isinstance(entry.event, BadLine):
@@ -473,8 +480,10 @@ FileState = tuple[str, int, int, int, int, int]
 
 
 def state_of(log: Path) -> list[FileState]:
-    """Return the state of each file and folder that a reader of `log` may look at; [] without a log. Raises
-    OSError.
+    """Return the state of each file and folder that a reader of `log` may look at; [] without a log.
+
+    Raises OSError.
+
 
     An equal state means that nothing was added, changed or removed; it may differ without a change, since the
     system lists a folder in any order. DirEntry.stat keeps the interpreter's lock: a thread with hundreds of

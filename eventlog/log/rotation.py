@@ -127,8 +127,9 @@ class Rotation:
 
     @contextmanager
     def current(self, stream: str) -> Iterator[LockedSegment]:
-        """Yield the writer's current segment of a stream, locked, with room for lines. Raises Busy and
-        OSError.
+        """Yield the writer's current segment of a stream, locked, with room for lines.
+
+        Raises Busy and OSError.
         """
         writer = self.writer.name()
         deadline = time.monotonic() + self._lock_timeout
@@ -155,8 +156,9 @@ class Rotation:
 
     @contextmanager
     def last(self, stream: str, writer: str, folders: list[int], deadline: float) -> Iterator[LockedSegment]:
-        """Yield the last segment of a stream and writer, locked; made if there is none. Raises as
-        `current`.
+        """Yield the last segment of a stream and writer, locked; made if there is none.
+
+        Raises as `current`.
         """
         while True:
             # Listing a folder takes longer the more segments it has: once, under the lock, is enough.
@@ -262,7 +264,7 @@ _unclosed: "weakref.WeakSet[Rotation]" = weakref.WeakSet()
 
 @atexit.register
 def _record_unclosed() -> None:
-    """Also where nobody closes the store, its sizes are recorded."""
+    """Record the sizes of stores that nobody has closed."""
     for rotation in list(_unclosed):
         _record(rotation.writer, rotation._unrecorded, _SHORTLY)
 
@@ -283,8 +285,9 @@ def _key(segment: LockedSegment) -> tuple[str, str, int]:
 
 
 def _open(name: SegmentName, flags: int, folder: int) -> int:
-    """Return a descriptor of a writer's segment. Raises _NameTakenError if no regular file has its name,
-    OSError.
+    """Return a descriptor of a writer's segment.
+
+    Raises _NameTakenError if no regular file has its name, OSError.
     """
     try:
         return open_regular(name.filename, flags, folder=folder)

@@ -200,7 +200,7 @@ class Segment(msgspec.Struct, frozen=True):
         return self.log / self.stream / self.name.filename
 
     def status(self) -> os.stat_result:
-        """Of its file. Raises FileNotFoundError as `segment.opened`, OSError."""
+        """Return the status of its file. Raises FileNotFoundError as `segment.opened`, OSError."""
         try:
             # Called for thousands of segments: joining paths takes as long as the system call.
             return disk.look(f"{self.log}/{self.stream}/{self.name.filename}")
@@ -209,7 +209,7 @@ class Segment(msgspec.Struct, frozen=True):
 
 
 def by_writer(segments: Iterable[Segment]) -> dict[tuple[str, str], list[Segment]]:
-    """Segments by (stream, writer), oldest first."""
+    """Group segments by (stream, writer), oldest first."""
     written: defaultdict[tuple[str, str], list[Segment]] = defaultdict(list)
     for segment in segments:
         written[segment.stream, segment.name.writer].append(segment)
@@ -228,7 +228,7 @@ def segments_of(
     unread: dict[str, OSError] | None = None,
     sealed: Container[tuple[str, str]] | None = None,
 ) -> tuple[list[Segment], list[Path]]:
-    """Return all segments below `log`, sorted; and the paths that are no part of the log.
+    """Return all segments below `log`, sorted, and the paths that do not belong to the log.
 
     Links, devices and files with other names are never read: the second list has them, without hidden ones.
 
@@ -264,8 +264,9 @@ def segments_of(
 
 
 def segment_at(log: Path, stream: str, filename: str) -> Segment:
-    """Return the segment in a file. A foreign program may have sealed a file that is none: it counts as
-    plain.
+    """Return the segment in a file.
+
+    A foreign program may have sealed a file that is none: it counts as plain.
     """
     return Segment(log, stream, SegmentName.parse(filename) or SegmentName("0001-01-01"), is_newest=True)
 

@@ -73,8 +73,10 @@ class Follower:
 
 
 def looks(folder: Path, stop: Event | None = None) -> Iterator[None]:
-    """Yield when it is time to look: after a change below `folder`, soon after that again, and after a
-    pause. The folder may be removed and created again.
+    """Yield when it is time to look: after a change below `folder`, soon after that again, and after a pause.
+
+    The folder may be removed and created again.
+
 
     stop: another thread sets it to end the iteration.
     """
@@ -99,8 +101,9 @@ def _pause(hints: ChangeHints, folder: Path, took: float) -> float:
 
 
 def _end(segment: Segment) -> int:
-    """Return where a segment's next line begins: a writer may not have finished what follows the last
-    newline.
+    """Return where a segment's next line begins.
+
+    A writer may not have finished what follows the last newline.
     """
     with reading(segment) as fd:
         size = disk.status(fd).st_size
@@ -123,13 +126,13 @@ def is_conflict_copy(filename: str) -> bool:
 
 
 def why_not_read(log: Path, path: Path) -> str:
-    """Return a sentence for people."""
-    what = "a conflict copy of a file sync" if is_conflict_copy(path.name) else "no segment"
+    """Return a sentence that says why a file below the log is not read."""
+    what = "a conflict copy of a file sync" if is_conflict_copy(path.name) else "not a segment"
     return f"{shown(path.relative_to(log.parent))} is {what}: not read"
 
 
 def remedy(log: Path, path: Path) -> str:
-    """Return what to do about an unread file."""
+    """Return advice about an unread file."""
     conflict = _CONFLICT_COPY.fullmatch(path.name)
     if conflict is not None and conflict["day"] and path.parent not in (log, log / CONVERSATIONS):
         return _segment_remedy(log, path, conflict["day"])

@@ -113,8 +113,10 @@ class WatermarkFile:
     def add(
         self, marks: list[Watermark], still_needed: Callable[[Iterable[Watermark]], Iterable[Watermark]]
     ) -> None:
-        """Append `marks`. Once superseded lines take more than half of the file, it is rewritten with the
-        watermarks that are `still_needed`. Raises OSError.
+        """Append `marks`.
+
+        Once superseded lines take more than half of the file, it is rewritten with the watermarks that are
+        `still_needed`. Raises OSError.
         """
         if not marks:
             return
@@ -250,7 +252,7 @@ class Watermarks:
 
     @cached_property
     def _writer(self) -> Writer:
-        """Read where it is asked for: most catch-ups have lost nothing."""
+        """Read at first use: most catch-ups have lost nothing."""
         return Writer(self._store)
 
     @property
@@ -277,8 +279,9 @@ class Watermarks:
         return lost
 
     def losses(self, *, stream: str | None = None) -> list[OpenLoss]:
-        """Return the losses of a stream, or of all, that nobody has accepted and no seal shows. Raises
-        OSError.
+        """Return the losses of a stream, or of all, that nobody has accepted and no seal shows.
+
+        Raises OSError.
         """
         return [each for each in self.differences(stream=stream) if isinstance(each, OpenLoss)]
 
@@ -329,8 +332,10 @@ class Watermarks:
 
     @contextmanager
     def erasing(self, segment: Segment, fd: int) -> Iterator[None]:
-        """Return a context in which lines of the open segment are erased: the watermark follows, and no hash
-        of the erased text stays. An earlier loss stays a loss. Raises OSError; then nothing was erased.
+        """Let lines of the open segment be erased within the context.
+
+        The watermark follows, and no hash of the erased text stays. An earlier loss stays a loss. Raises
+        OSError; then nothing was erased.
         """
         self._file.refresh()
         old = self._file.get(*segment.key)
@@ -344,23 +349,25 @@ class Watermarks:
             self._file.add([_measured(old.name, fd, old.bytes)], self._still_needed)
 
     def _still_needed(self, marks: Iterable[Watermark]) -> list[Watermark]:
-        """Without the watermarks of sealed segments, except those damaged before they were sealed."""
+        """Return the watermarks, without sealed segments except those damaged before they were sealed."""
         is_protected = self._seal_protection()
         return [
             mark for mark in marks if not is_protected(mark.name) or _difference(self._log, mark) is not None
         ]
 
     def _seal_protection(self) -> Callable[[Name], bool]:
-        """Return a test whether a seal shows what a segment loses. Another writer's seal does not: a segment
-        shorter than it may be arriving.
+        """Return a predicate: whether a seal shows what a segment loses.
+
+        Another writer's seal does not: a segment shorter than it may be arriving.
         """
         sealed, owner = sealed_bytes(self._log), Ownership(self._log)
         return lambda name: name in sealed and not owner.is_foreign(name[1])
 
 
 def _raised(file: WatermarkFile, read: Read, old: Watermark | None) -> Watermark | OpenLoss | None:
-    """Return the watermark that replaces `old`, or its loss, or None if `old` stays. No hash covers lines
-    that another copy erased, nor erased text that came back.
+    """Return the watermark that replaces `old`, or its loss, or None if `old` stays.
+
+    No hash covers lines that another copy erased, nor erased text that came back.
     """
     segment, now = read.segment, read.now
     if old is not None and now.offset == old.bytes and old.is_of(now):
@@ -419,8 +426,10 @@ def _difference(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | None:
 
 
 def _returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line] | None:
-    """Return the lines that `old` knows as erased and whose text is back. None if the open segment differs
-    from `old` by more than erasures.
+    """Return the lines that `old` knows as erased and whose text is back.
+
+    None if the open segment differs from `old` by more than erasures.
+
 
     Erasures by another copy count if another line is blank now, the stream has redactions, and every other
     line of memlog is intact. One redaction erases every line of its id.

@@ -185,8 +185,9 @@ class Log:
         self._rotation.record_sizes()
 
     def own_writers(self) -> tuple[str, ...]:
-        """Return the writer's name of this copy of the store, then its retired names; () before the first
-        append.
+        """Return the writer's name of this copy of the store, then its retired names.
+
+        It is () before the first append.
         """
         return self._rotation.writer.own_names()
 
@@ -194,8 +195,9 @@ class Log:
 def in_batches(
     items: Iterable[T], length: Callable[[T], int], least: int, most: float = math.inf
 ) -> Iterator[list[T]]:
-    """Yield `items` in lists, each ended by the item with which it has `least` bytes in all, or `most`
-    items.
+    """Yield `items` in lists of at least `least` bytes, or `most` items.
+
+    The item that reaches the limit ends its list.
     """
     batch: list[T] = []
     size = 0
@@ -255,7 +257,6 @@ class _Identified(msgspec.Struct):
 
 
 def _given_id(line: bytes) -> str | None:
-    """Return the event id in a refused line, if it can be read."""
     # Imported here: most lines are valid.
     from memlog.eventlog.secrets.detection import masked
 

@@ -55,8 +55,9 @@ def kinds_in_line(line: bytes) -> list[str]:
 
 
 def masked_event(source: bytes) -> bytes:
-    """Return a line of JSON with its keys masked at any depth, without `at` and `crc`; `source` itself
-    without keys.
+    """Return a line of JSON with its keys masked at any depth, without `at` and `crc`.
+
+    A line without keys is `source` itself.
 
     Raises BadInput if a member that names something holds a key.
     """
@@ -175,7 +176,7 @@ def _unused(members: Container[str], name: str) -> str:
 # name.
 
 _STEMS = "pass pw kennw salasana парол contraseña 密 口令 api secret token".split()
-"""A text without any holds no name."""
+"""A text with none of these holds no name."""
 
 _NAME = (
     r"(?:(?P<password>passw(?:or[dt]|d)s?|passwörter|pass(?:phrase|code)s?|kennw(?:ort|örter)|salasana"
@@ -245,7 +246,7 @@ def named_values(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _loosely_behind(text: str, end: int) -> Iterator[tuple[int, int]]:
-    """Return the value behind a name that ends at `end`, and behind other words."""
+    """Yield the value behind a name that ends at `end`, and behind other words."""
     separator = _compiled(_SEPARATOR).search(text, end, end + _GAP)
     for pattern, start in ((_NEXT, end), (_BEHIND_SEPARATOR, separator.end() if separator else len(text))):
         if match := _compiled(pattern).match(text, start):

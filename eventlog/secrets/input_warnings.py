@@ -33,7 +33,10 @@ _MOST_SHOWN = 60
 
 
 def input_warnings(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[AppendWarning, ...]:
-    """Warnings about a valid event. members: all given members."""
+    """Return warnings about a valid event.
+
+    members: all given members.
+    """
     known = (*_OF_ANY_LINE, *event.__struct_fields__)
     of_chat = _chat_form(event, members)
     if of_chat:

@@ -390,8 +390,9 @@ _MARKS = ("_", "-", ":", "/", "=", "")
 
 
 def _grouped() -> dict[str, dict[str, list[int]]]:
-    """Return the shapes of each fixed text, by a character in it: most texts lack several of the
-    characters.
+    """Return the shapes of each fixed text, by a character in it.
+
+    Most texts lack several of the characters.
     """
     groups: dict[str, dict[str, list[int]]] = {mark: {} for mark in _MARKS}
     for index, shape in enumerate(SHAPES):

@@ -93,7 +93,7 @@ def masked_parts(parts: Sequence[SentText]) -> list[str]:
 
 
 def with_keys(parts: Sequence[SentText]) -> list[bool]:
-    """Return which of `parts` hold a key, or a piece of one."""
+    """Return, for each of `parts`, whether it holds a key, or a piece of one."""
     return [bool(spans) for spans in _found(parts)]
 
 

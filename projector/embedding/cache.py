@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS vectors (
     vector       BLOB NOT NULL,  -- float32, little endian
     UNIQUE (model_no, text_sha256)
 );
--- What a provider could not embed, and on which day it was asked.
+-- What a provider could not embed, and the day of the request.
 CREATE TABLE IF NOT EXISTS set_aside (
     model_no     INTEGER NOT NULL REFERENCES models (model_no),
     text_sha256  BLOB NOT NULL,
@@ -80,7 +80,7 @@ class VectorCache:
             )
 
     def days_aside(self, texts: Iterable[str]) -> dict[str, str]:
-        """Return the days on which those of `texts` were set aside that were."""
+        """Return the day on which each of `texts` was set aside, for those that were."""
         sql = "SELECT day FROM set_aside WHERE model_no = ? AND text_sha256 = ?"
         with wrapped(self._path):
             found = ((text, self._db.execute(sql, (self._model_no, _key(text))).fetchone()) for text in texts)
@@ -98,7 +98,7 @@ class VectorCache:
             self._db.execute("DELETE FROM set_aside WHERE model_no = ? AND day < ?", (self._model_no, before))
 
     def dimension(self) -> int | None:
-        """Of the vectors of the model; None without any."""
+        """Return the dimension of the model's vectors; None if there are none."""
         sql = "SELECT length(vector) / 4 FROM vectors WHERE model_no = ? LIMIT 1"
         with wrapped(self._path):
             row = self._db.execute(sql, (self._model_no,)).fetchone()
@@ -114,7 +114,7 @@ def keep_only(store: Path, texts: Iterable[str], *, vacuum: bool = False) -> int
 
     Their bytes are overwritten, and none stays in SQLite's side files.
 
-    vacuum: make the file anew, so that it has no free pages either.
+    vacuum: rewrite the file, so that it has no free pages either.
 
     Raises:
         DatabaseError: another process has the file in use for too long.
@@ -153,7 +153,7 @@ def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]
 
 
 def count_unused(store: Path, texts: Iterable[str], *, read_only: bool = False) -> int:
-    """Return how many texts have a vector in the cache and are none of `texts`. Changes nothing.
+    """Return how many texts other than `texts` have a vector in the cache. Changes nothing.
 
     Raises:
         DatabaseError: the cache cannot be read.
@@ -168,7 +168,7 @@ def count_unused(store: Path, texts: Iterable[str], *, read_only: bool = False) 
 
 
 def _unfit(db: Connection) -> list[str]:
-    """Return what is wrong with vectors: several lengths, numbers that are none."""
+    """Return the problems of vectors: different lengths, numbers that are not finite."""
     # Imported here: appending, reading and projecting without a model do without it.
     try:
         import numpy
@@ -180,7 +180,7 @@ def _unfit(db: Connection) -> list[str]:
     for model, vector in db.execute("SELECT models.id, vector FROM vectors JOIN models USING (model_no)"):
         lengths[model].add(len(vector))
         if not vector or len(vector) % 4:
-            problems[f"a vector of {model} is no row of numbers"] = None
+            problems[f"a vector of {model} is not a row of numbers"] = None
         elif not numpy.isfinite(numpy.frombuffer(vector, "<f4")).all():
             problems[f"a vector of {model} is not finite"] = None
     differing = [f"vectors of {model} differ in length" for model, found in lengths.items() if len(found) > 1]
@@ -188,8 +188,9 @@ def _unfit(db: Connection) -> list[str]:
 
 
 def _opened(path: Path) -> Connection:
-    """Return the cache; a new one in the place of a damaged one, which holds nothing that is not computed
-    again.
+    """Return the cache; a new one replaces a damaged one.
+
+    Everything in it can be computed again.
 
     Raises Busy if the parent of this process has it open: its vectors are not thrown away.
     """

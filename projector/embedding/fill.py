@@ -26,7 +26,7 @@ _MARK, _EVER = "9999-12-31", "99999"
 
 
 def names_set_aside(db: Connection, store: Path) -> list[str]:
-    """Return what was set aside: `message 01a2160e-…`."""
+    """Return the name of what was set aside, such as `message 01a2160e-…`."""
     names: dict[str, None] = {}
     for of in vectors.SETS if status_at(store / EMBEDDINGS) is not None else ():
         model = vectors.model_of(db, of)
@@ -39,7 +39,7 @@ def names_set_aside(db: Connection, store: Path) -> list[str]:
 
 
 def take_back(db: Connection, store: Path, model: Model, turn: Turn) -> None:
-    """Have the passages wait for a vector anew that were set aside before today."""
+    """Queue the passages that were set aside before today for a vector again."""
     today, of = timestamps.today(), vectors.set_for(model)
     with closing(VectorCache(store, model.id)) as cache:
         is_lost = not cache.has_set_aside(_EVER)  # with the cache: what was set aside is not known
@@ -89,8 +89,9 @@ def fill(
     batch: int,
     progress: Progress | None,
 ) -> None:
-    """Store the missing vectors of a model in the live generation `db`, and add to `counts`; see
-    `Projector.embed`.
+    """Store the missing vectors of a model in the live generation `db`, and add to `counts`.
+
+    See `Projector.embed`.
 
     Vectors of another model than those that are there gather in the cache first. So a search has either all
     of the old ones, or all of the new ones.
@@ -186,8 +187,10 @@ class _VectorFill(NamedTuple):
         return True
 
     def swap(self) -> bool:
-        """Put the gathered vectors in the place of those of another model, in one transaction; False where
-        another process has done so."""
+        """Replace the vectors of another model by the gathered ones, in one transaction.
+
+        Returns False where another process has done so.
+        """
         with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
             if not vectors.use_model(self.db, self.embedder):
                 return True
@@ -200,7 +203,7 @@ class _VectorFill(NamedTuple):
         return True
 
     def _sorted(self, shelf: Shelf, passages: list[Pending]) -> tuple[list[Pending], list[Pending]]:
-        """Return those that may be embedded, and those that are not sent to a provider."""
+        """Return the passages that may be embedded, and those that are not sent to a provider."""
         if not self.embedder.is_remote:
             return passages, []
         with_keys = index.with_keys(self.db, shelf, passages)
@@ -208,7 +211,6 @@ class _VectorFill(NamedTuple):
         return [each for each in passages if each not in withheld], withheld
 
     def _vectors(self, passages: list[Pending]) -> "_TextVectors":
-        """Return the vectors of texts, as far as `limit` allows."""
         with closing(VectorCache(self.store, self.embedder.id)) as cache:
             cached = cache.find([passage.text for passage in passages])
             missing = [text for text in dict.fromkeys(each.text for each in passages) if text not in cached]
@@ -244,7 +246,7 @@ class _TextVectors(NamedTuple):
 
 
 def _without(refused: frozenset[str], passages: list[Pending]) -> tuple[list[Pending], list[Pending]]:
-    """Return the passages without those that a provider cannot embed, and these."""
+    """Return the passages that a provider can embed, and those that it cannot."""
     return (
         [each for each in passages if each.text not in refused],
         [each for each in passages if each.text in refused],

@@ -62,8 +62,9 @@ class Embedder(Model, Protocol):
         """See the class."""
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
-        """Return a vector for each of `texts`, as rows of a float32 array [len(texts), dimension], of length
-        1.
+        """Return a vector of length 1 for each of `texts`.
+
+        They are the rows of a float32 array [len(texts), dimension].
 
         Raises:
             EmbeddingError: the model failed, or a vector is not finite.
@@ -92,7 +93,7 @@ class Models(NamedTuple):
         return [each for each in self if each is not None]
 
     def named(self) -> "list[tuple[str, Embedder]]":
-        """Return those that there are, each with its name among what is silent."""
+        """Return the models that exist, each with the name under which it may be reported as silent."""
         names = ("vector", "multilingual")
         return [(name, each) for name, each in zip(names, self, strict=True) if each is not None]
 
@@ -274,8 +275,11 @@ def _read(path: Path) -> bytes:
 
 
 def _batches_of_one_length(windows: list[list[int]]) -> Iterator[tuple[int, ...]]:
-    """Numbers of windows of equal length, in small batches: measured 2.4 times as fast as padding to the
-    longest of 32, and a text's vector is the same to the bit alone and in company."""
+    """Yield the numbers of windows of equal length, in small batches.
+
+    Measured 2.4 times as fast as padding to the longest of 32, and a text's vector is the same to the bit
+    alone and in company.
+    """
     by_length: defaultdict[int, list[int]] = defaultdict(list)
     for number, window in enumerate(windows):
         by_length[len(window)].append(number)
@@ -285,7 +289,7 @@ def _batches_of_one_length(windows: list[list[int]]) -> Iterator[tuple[int, ...]
 
 
 def normalised(rows: "ArrayLike") -> "NDArray[np.float32]":
-    """Vectors as rows of length 1.
+    """Return vectors as rows of length 1.
 
     Raises:
         EmbeddingError: one is not finite, or of length 0.

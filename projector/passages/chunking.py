@@ -40,7 +40,7 @@ class ChunkSizes(msgspec.Struct, frozen=True):
     """In tokens of the shipped vocabulary; part of the projection id.
 
     Raises:
-        BadInput: the window is not from 64 to what the model takes at once, or the overlap is no part of it.
+        BadInput: the window is not from 64 to what the model takes at once, or the overlap is not smaller.
     """
 
     window: int = CHUNK_TOKENS.default
@@ -121,7 +121,7 @@ def single_chunk(text: str, form: Form = MARKDOWN) -> list[Chunk]:
 
 
 def plain_chunks(text: str, sizes: ChunkSizes) -> Iterator[Chunk]:
-    """Windows of a text, broken at spaces, whatever its form and tokens."""
+    """Cut a text into windows at spaces, whatever its form and tokens."""
     size = sizes.window * _PLAIN_BYTES_PER_TOKEN
     start = 0
     while start < len(text):
@@ -152,7 +152,7 @@ class _Cutter:
         self._newline = "\r\n" if "\r\n" in text else "\n"
 
     def chunks(self, form: Form) -> Iterator[Chunk]:
-        """As many units in each chunk as its window holds."""
+        """Yield the chunks, each with as many units as its window holds."""
         units = self._units(form)
         held = [next(units)]
         opening = _Opening(held[0].block.section, held[0].start, held[0].before)
@@ -181,8 +181,9 @@ class _Cutter:
         return held[: last + 1] if fits else held
 
     def _next_opening(self, kept: list[_Unit], headings: list[_Unit], unit: _Unit) -> _Opening:
-        """Return how the chunk that adds `unit` begins: with its headings, or with the overlap of a
-        paragraph.
+        """Return the beginning of the chunk that adds `unit`.
+
+        It begins with its headings, or with the overlap of a paragraph.
         """
         block, ruler, sizes = unit.block, self._ruler, self._sizes
         if headings:
@@ -243,7 +244,7 @@ class _Cutter:
         return limit if limit == end or line_end <= start else line_end
 
     def _around(self, block: Block, frame: Frame) -> tuple[_Repeated, _Repeated]:
-        """Return what each part has in front and behind; nothing if it would leave too little room."""
+        """Return the text before and after each part; none if it would leave too little room."""
         marks = self._repeated(frame.marks)
         written = self._ruler.count(frame.body_end, block.end)
         closing = marks._replace(tokens=max(marks.tokens, written)) if marks.text else _NOTHING
@@ -261,6 +262,6 @@ class _Cutter:
         return _Repeated(self._text[slice(*span)].rstrip("\r\n") + self._newline, tokens)
 
     def _behind(self, end: int, closing: _Repeated) -> _Repeated:
-        """Return what closes a part that ends at `end`, on a line of its own."""
+        """Return the line that closes a part that ends at `end`."""
         begun = closing.text and not self._text.endswith("\n", 0, end)
         return closing._replace(text=self._newline + closing.text) if begun else closing

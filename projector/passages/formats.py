@@ -1,4 +1,4 @@
-"""How a text of which type is cut: as Markdown, as reStructuredText, or as source code."""
+"""Chooses how a text is cut by its type: as Markdown, as reStructuredText, or as source code."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple

@@ -75,7 +75,7 @@ def fact_holds_key(db: Connection, fact_id: str) -> bool:
 
 
 def names_of_memory(db: Connection, memory_id: str) -> list[str]:
-    """Return what a memory is called: its title, its topic, its tags."""
+    """Return the names of a memory: its title, its topic, its tags."""
     row = db.execute(
         "SELECT title, content, topic, tags FROM memories WHERE memory_id = ?", (memory_id,)
     ).fetchone()
@@ -83,7 +83,7 @@ def names_of_memory(db: Connection, memory_id: str) -> list[str]:
 
 
 def names_of(title: str, content: str, topic: str | None, tags: Sequence[str]) -> list[str]:
-    """Return what a memory is called, without a title that only repeats its beginning."""
+    """Return the names of a memory, without a title that only repeats its beginning."""
     return [name for name in (memory_label(title, content), topic, *tags) if name]
 
 
@@ -97,7 +97,7 @@ def newest(db: Connection, chat: Sequence[str]) -> list[SentText]:
 
 
 def beside(db: Connection, where: str, values: Sequence[Any]) -> tuple[list[SentText], list[SentText]]:
-    """Return what is said before the message that meets `where`, and behind it, oldest first."""
+    """Return the messages before and after the one that meets `where`, oldest first."""
     place = db.execute(f"SELECT channel, chat_id, {_COLUMNS} FROM messages WHERE {where}", values).fetchone()
     if place is None:
         return [], []

@@ -66,7 +66,7 @@ _MULTILINGUAL = tuple(
 
 
 def shelves(of: VectorSet) -> tuple[Shelf, ...]:
-    """Return the same passages with the vectors of a set."""
+    """Return the passage tables with the vectors of a set."""
     return _MULTILINGUAL if of is vectors.MULTILINGUAL else SHELVES
 
 
@@ -129,14 +129,14 @@ def add_document(
 
 
 def _row(whole: Whole, index: int, chunk: Chunk) -> tuple[Any, ...]:
-    """Return the owner, and the columns `_PASSAGE`."""
     owner = (whole.id, whole.stream, whole.label or "", whole.created_at, whole.updated_at)
     return (*owner, index, chunk.section or "", chunk.content, chunk.start, chunk.end)
 
 
 def _cut(whole: Whole, sizes: ChunkSizes, form: Form = MARKDOWN, names: Sequence[str] = ()) -> list[Chunk]:
-    """Return the passages of a text; one, where its names are too long to be repeated with each of
-    several.
+    """Return the passages of a text.
+
+    One only, where its names are too long to be repeated with each of several.
     """
     content = whole.content
     if surely_within(content, sizes.window) and not whole.is_plain:
@@ -194,7 +194,7 @@ def remove(db: Connection, shelf: Shelf, where: str, values: tuple[Any, ...]) ->
 
 
 def queue_all(db: Connection, of: VectorSet = vectors.FIRST) -> None:
-    """Have every passage wait for a vector anew."""
+    """Queue every passage for a vector again."""
     for shelf in shelves(of):
         db.execute(f"INSERT OR IGNORE INTO {shelf.queue} SELECT chunk_no FROM {shelf.chunks}")
 
@@ -221,7 +221,7 @@ def all_after(db: Connection, shelf: Shelf, number: int, size: int) -> list[Pend
 
 
 def without_vector(db: Connection, shelf: Shelf) -> list[Pending]:
-    """Return the passages that have no vector and wait for none."""
+    """Return the passages that have no vector and do not wait for one."""
     is_left = (
         f"chunk_no NOT IN (SELECT rowid FROM {shelf.vectors}) AND chunk_no NOT IN (SELECT chunk_no FROM"
         f" {shelf.queue}) AND chunk_no > ? ORDER BY chunk_no"
@@ -230,7 +230,7 @@ def without_vector(db: Connection, shelf: Shelf) -> list[Pending]:
 
 
 def name_of_owner(db: Connection, shelf: Shelf, number: int) -> str:
-    """Return what a passage was cut from: `message 01a2160e-…`."""
+    """Return the name of the text that a passage was cut from, such as `message 01a2160e-…`."""
     owners = _OWNERS[shelf.chunks]
     sql = f"SELECT {', '.join(owners)} FROM {shelf.chunks} WHERE chunk_no = ?"
     row = db.execute(sql, (number,)).fetchone()
@@ -239,7 +239,7 @@ def name_of_owner(db: Connection, shelf: Shelf, number: int) -> str:
 
 
 def queue_again(db: Connection, shelf: Shelf, passage: Pending) -> None:
-    """Have a passage wait for a vector anew, if it was not removed meanwhile."""
+    """Queue a passage for a vector again, unless it was removed meanwhile."""
     sql = f"INSERT OR IGNORE INTO {shelf.queue} SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no = ?"
     db.execute(sql, (passage.chunk_no,))
 
@@ -261,8 +261,10 @@ _OWNERS = {
 
 
 def with_keys(db: Connection, shelf: Shelf, passages: Iterable[Pending]) -> set[int]:
-    """Return the numbers of the passages that hold a key or a piece of one, which may be longer than a
-    passage, and may be told by what stands beside the text from which they were cut."""
+    """Return the numbers of the passages that hold a key or a piece of one.
+
+    A key may be longer than a passage, and may be recognised only by what stands beside the text.
+    """
     owners = _OWNERS[shelf.chunks]
     columns = ", ".join(("stream", *owners))
     known: dict[tuple[Any, ...], bool] = {}
@@ -332,7 +334,7 @@ def count_pending(db: Connection, of: VectorSet = vectors.FIRST) -> int:
 
 
 def count_all_pending(db: Connection) -> int:
-    """Return how many vectors passages wait for: of each set that is in use."""
+    """Return how many vectors passages wait for, in each set that is in use."""
     return sum(count_pending(db, of) for of in vectors.SETS)
 
 

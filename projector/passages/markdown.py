@@ -185,8 +185,9 @@ def _begins_block(line: str) -> bool:
 
 
 def _behind_fence(lines: Sequence[TextLine], index: int, fence: re.Match[str]) -> int:
-    """Return the index of the line behind a fence: behind what closes it, or where the list ends that
-    holds it.
+    """Return the index of the line after a fence.
+
+    It follows the line that closes the fence, or the end of the list that holds it.
     """
     is_in_list = fence.start("indent") > 0 or len(fence["indent"].expandtabs(_CODE_INDENT)) >= _CODE_INDENT
     marks = fence["marks"]

@@ -1,7 +1,7 @@
 """The blocks of a reStructuredText, as far as they matter for where a passage may be cut.
 
 https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html: a title has a line of one punctuation mark
-below it, at least as long, or the same above it too; which marks are of which level is told by their order.
+below it, at least as long, or the same above it too; the order of the marks determines their levels.
 """
 
 import re
@@ -21,8 +21,9 @@ _Style = tuple[str, bool]
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Return the blocks of `text`, in order. Blank lines are in none, but for those within a literal
-    block.
+    """Return the blocks of `text`, in order.
+
+    Blank lines belong to a block only within a literal one.
     """
     return nested(text, partial(_part_at, []))
 

@@ -31,8 +31,9 @@ _TAB = 4
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Return the blocks of `text`, in order: lines that define something, and others, as far as none is
-    blank.
+    """Return the blocks of `text`, in order.
+
+    A block is a line that defines something, or other lines up to a definition or a blank line.
     """
     return nested(text, _part_at)
 

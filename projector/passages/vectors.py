@@ -54,7 +54,7 @@ class Pending(NamedTuple):
 
 
 def set_for(model: Model) -> VectorSet:
-    """Return the tables that vectors of a model go into."""
+    """Return the tables that hold the vectors of a model."""
     return MULTILINGUAL if is_multilingual(model.id) else FIRST
 
 
@@ -77,7 +77,7 @@ def count(db: Connection, of: VectorSet = FIRST) -> int:
 def use_model(db: Connection, model: Model) -> bool:
     """Make the vector tables for `model`; False if they are there.
 
-    If True, vectors of another model are gone, and all passages wait anew.
+    If True, vectors of another model are gone, and all passages wait for vectors again.
     """
     of = set_for(model)
     if model_of(db, of) == model.id:
@@ -114,8 +114,9 @@ def note_gathered(db: Connection, model: Model, upto: Mapping[str, int]) -> None
 
 
 def why_unlike(db: Connection, model: Model) -> str | None:
-    """Return why the vectors in `db` cannot be compared with `model`'s; None if they can, or there are
-    none.
+    """Return why the vectors in `db` cannot be compared with those of `model`.
+
+    None if they can, or if there are none.
     """
     stored = model_of(db, set_for(model))
     if stored in (None, model.id):
@@ -144,7 +145,7 @@ def remove(db: Connection, of: VectorSet, table: str, chunk_numbers: str, values
     """Remove the vectors of the chunks that the query `chunk_numbers` gives; return whether others stay.
 
     A SQLite that cannot load sqlite-vec gives all vectors up, lest some stay without a chunk: all passages
-    have to wait anew. One that can makes the tables anew, from the cache.
+    wait for vectors again. One that can load it rebuilds the tables from the cache.
     """
     if model_of(db, of) is None:
         return True

@@ -21,7 +21,7 @@ _FENCE = re.compile(
 """YAML between `---`, or TOML between `+++`, at the very beginning, as Jekyll, Hugo and Obsidian have it."""
 
 _LONGEST = 16 * 1024
-"""Characters in which front matter has to end: a text without any is not searched to its end."""
+"""Characters in which front matter has to end: a text without it is not searched to its end."""
 
 _NAMES = ("date", "updated", "lastmod", "modified", "created")
 """What names the date, the best first."""

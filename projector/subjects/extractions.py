@@ -38,8 +38,10 @@ _decoder = msgspec.json.Decoder(_DISTILLED)
 
 
 def that_count(db: Connection, events: Sequence[Placed]) -> list[Placed]:
-    """Return `events` without those that wait for the end of their extraction, which are held; and those that
-    were held until now."""
+    """Return the events that count now: those that need not wait, and those that were held until now.
+
+    Those that wait for the end of their extraction are held.
+    """
     distilled = [placed for placed in events if _extraction_of(placed) is not None]
     closing = [placed for placed in events if isinstance(placed.event, _CLOSING)]
     if not distilled and not closing:

@@ -16,7 +16,7 @@ _KEY = ("chat_id", "topic_key", "kind", "rank")
 
 
 def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
-    """Store and remove facts with their passages, and keep which messages said them."""
+    """Store and remove facts with their passages, and keep the messages that stated them."""
     for placed in events:
         if isinstance(placed.event, FactRemoved):
             _clear(db, placed, placed.event)

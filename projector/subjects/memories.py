@@ -1,6 +1,6 @@
 """Memories: what they say, which of them exist, how often they were used, how far they have faded.
 
-A memory's row is made anew from `versions`, `tombstones`, `decays`, `memory_events` and `undone_events`
+A memory's row is computed again from `versions`, `tombstones`, `decays`, `memory_events` and `undone_events`
 whenever one of them changes, so that it does not matter in which order events arrive.
 """
 
@@ -48,7 +48,7 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
 
 
 def fade(db: Connection, memory_ids: Collection[str] | None) -> None:
-    """Compute the saliences of some memories anew; None for all."""
+    """Compute the saliences of some memories again; None for all."""
     if memory_ids is not None and not memory_ids:
         return
     decays = _Decays(db)
@@ -159,8 +159,10 @@ class _Decays:
         self._known: dict[tuple[float, str, int, frozenset[str]], float] = {}
 
     def applied(self, memory_id: str, salience: float, since: str, category: str) -> float:
-        """Return a salience that was set with the precedence `since`, after all newer decays but those of
-        days on which the memory was one of the two best for a message."""
+        """Return a salience that was set with the precedence `since`, after the newer decays.
+
+        Without decays of days on which the memory was one of the two best for a message.
+        """
         start = bisect_right(self._precedences, since)
         days = self._db.execute("SELECT day FROM best_in_contexts WHERE memory_id = ?", (memory_id,))
         spared = frozenset(day for (day,) in days)

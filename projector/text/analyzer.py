@@ -67,7 +67,7 @@ _CASE_SHAPES = (b"aA", b"AAa")
 _PREFIX_LENGTH = 3
 
 _FEW_WORDS = 8
-"""Words of a question that shows no language by a stop word are asked in every one where they are so few."""
+"""A question with no stop word and at most this many words is stemmed in every Latin-script language."""
 
 
 # Expressions that take `re` milliseconds are compiled at first use: a command that lists memories needs none.
@@ -120,7 +120,7 @@ def _sign() -> re.Pattern[str]:
 
 
 def _whole_word(is_ascii: bool) -> str:
-    # Possessive, and only from where a word begins: else a long word is read anew from each of its letters.
+    # Possessive, and only from where a word begins: else a long word is read again from each of its letters.
     begins = r"(?<![^\W_])" + ("" if is_ascii else f"(?<![{_marks()}])")
     return f"{begins}{_letters(is_ascii)}+"
 
@@ -133,7 +133,7 @@ def _divided(is_ascii: bool) -> re.Pattern[str]:
 
 @cache
 def _joined(is_ascii: bool) -> re.Pattern[str]:
-    """Return what joins the words of a path, an address, a version, a code."""
+    """Return the pattern of a path, an address, a version or a code: words with signs between them."""
     word = _letters(is_ascii)
     return re.compile(rf"{_whole_word(is_ascii)}(?:(?:[._\-/\\@:+~]|://|::|->){word}+)+")
 
@@ -205,7 +205,7 @@ def written_words(text: str) -> list[str]:
     """Return the words of `text` in their order, folded, as the index has them next to each other.
 
     Runs of scripts without spaces are pairs or triples, without what is left at the end of longer runs: that
-    stands in the index only at the end of a run, so a phrase that asked for it would miss.
+    stands in the index only at the end of a run, so a phrase that contained it would miss.
     """
     text = folded(text)
     if not text.isascii():
@@ -214,8 +214,9 @@ def written_words(text: str) -> list[str]:
 
 
 def question_words(text: str) -> list[Word]:
-    """Return the words that a question asks for, each once; of paths and versions those of two letters and
-    more.
+    """Return the words that a question asks for, each once.
+
+    Of paths and versions, only those of two letters or more.
     """
     text = compatible(text)
     names = _names(text)
@@ -224,8 +225,8 @@ def question_words(text: str) -> list[Word]:
     between = _words(lower if lower.isascii() else spaceless().sub(" ", lower))
     spoken = stemming.languages(filter(stemming.is_latin, between), by_letters=False)
     stop_words = stemming.stop_words_in(spoken or (ENGLISH,))
-    request = _asked(between, spoken)
-    found = {plain(word): _word(word, spoken, request, stop_words) for word in dict.fromkeys(between)}
+    stemmed_in = _stem_languages(between, spoken)
+    found = {plain(word): _word(word, spoken, stemmed_in, stop_words) for word in dict.fromkeys(between)}
     words = {word: found.get(word) or Word(word) for word in written_words(text)}
     # A name is no word of a language: it and its parts have no stems.
     bare = [*filter(_inner_parts, _words(text)), *_telling_parts(names)]
@@ -233,8 +234,9 @@ def question_words(text: str) -> list[Word]:
 
 
 def question_names(text: str) -> list[list[str]]:
-    """Return the words, two and more, of each path, address, version or code in `text`, as the index has
-    them.
+    """Return the words of each path, address, version or code in `text`, as the index has them.
+
+    Each has two words or more.
     """
     joined = [written_words(match[0]) for match in _joined(text.isascii()).finditer(text)]
     return [words for words in (*joined, *_names(text)) if len(words) > 1]
@@ -246,15 +248,17 @@ def passage(label: str | None, content: str) -> str:
 
 
 def memory_label(title: str, content: str) -> str | None:
-    """Return the title where it says what the content does not: the default title is the content's
-    beginning.
+    """Return the title where it adds to the content.
+
+    The default title is the content's beginning.
     """
     return None if content.startswith(title) else title
 
 
 def _stems(text: str) -> list[str]:
-    """Return the marked stems that the index has of a text; of other scripts those that do not begin the
-    word.
+    """Return the marked stems that the index has of a text.
+
+    Of other scripts, those that do not begin the word.
     """
     is_english = stemming.is_plain_english(text)
     if is_english and text.isascii():
@@ -269,17 +273,17 @@ def _stems(text: str) -> list[str]:
     ]
 
 
-def _asked(words: Sequence[str], spoken: Sequence[str]) -> Sequence[str]:
-    """Return the languages whose stems a question in Latin letters asks for."""
+def _stem_languages(words: Sequence[str], spoken: Sequence[str]) -> Sequence[str]:
+    """Return the languages in whose stems a question in Latin letters is looked up."""
     if not spoken and len(set(words)) <= _FEW_WORDS:
         return latin()
     found = spoken or stemming.languages(filter(stemming.is_latin, words))
     return [name for name in found if name != ENGLISH]
 
 
-def _word(word: str, spoken: Sequence[str], request: Sequence[str], stop_words: Collection[str]) -> Word:
+def _word(word: str, spoken: Sequence[str], stemmed_in: Sequence[str], stop_words: Collection[str]) -> Word:
     # A word with a letter that English has not is not English, whatever the others are.
-    in_latin = request if request or word.isascii() else latin()
+    in_latin = stemmed_in if stemmed_in or word.isascii() else latin()
     stems = list(dict.fromkeys(plain(stem) for _, stem in stemming.stems([word], in_latin)))
     is_one = len(stems) == 1 and plain(word).startswith(stems[0])
     stem = stems[0] if is_one and len(stems[0]) >= _least_stem(word, spoken) else None
@@ -287,7 +291,7 @@ def _word(word: str, spoken: Sequence[str], request: Sequence[str], stop_words: 
 
 
 def _least_stem(word: str, spoken: Sequence[str]) -> float:
-    """Letters of a stem with which other words begin seldom enough."""
+    """Return the letters that a stem needs so that few other words begin with it."""
     if not stemming.is_latin(word):
         return _PREFIX_LENGTH
     return _PREFIX_LENGTH + 1 if len(spoken) == 1 and ENGLISH not in spoken else math.inf
@@ -327,8 +331,9 @@ def _may_have_names(text: str) -> bool:
 
 
 def _without_single_parts(text: str) -> str:
-    """Return `text` without the parts of one character of v1.2.3, E_NOENT: most texts have those
-    somewhere.
+    """Return `text` without the one-character parts of names such as v1.2.3, E_NOENT.
+
+    Most texts have those somewhere.
     """
     return _joined(text.isascii()).sub(lambda joined: _longer_parts(joined[0]), _SIGNED.sub(" ", text))
 

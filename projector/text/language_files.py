@@ -16,7 +16,7 @@ class TextWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
     stemmer: a Snowball algorithm, by default that of the language's name. FTS5 stems English.
     dropped_endings: letters to drop at the end of a stem, where Snowball leaves forms of a word apart.
-    characters: ranges of code points that only this language uses. A language without any uses Latin letters.
+    characters: ranges of code points that only this language uses. One without them uses Latin letters.
     foreign_letters: letters in those ranges that only other languages use.
     preference: the rank among equally likely languages in Latin letters; the lowest wins.
     letters: letters beside a to z.
@@ -136,7 +136,7 @@ class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     own: words for "my", which a topic's key leaves out. own_suffix: the same, as an ending.
     other_suffixes: endings for "your", "his" and the like.
     gradation: letters in stems, and those that replace them.
-    plural_ending: of a topic whose whole list is asked for.
+    plural_ending: of a topic whose whole list is requested.
     topics: by key, the words for topics that have one key in all languages; `_` joins words.
     """
 
@@ -162,8 +162,8 @@ class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     negating: the same, of words that also change what a filler behind them says: "not always" is not "not".
     turning_endings: as `turning`, as endings; `ending*` may have up to 20 letters behind it.
     filling: do not change the meaning of a sentence; in Chinese perhaps with the character before. A language
-        without any is not understood. joints: join two parts that may change places.
-    light: function words in a sentence that a merge may join; without any, it joins none of a language.
+        without fillers is not understood. joints: join two parts that may change places.
+    light: function words in a sentence that a merge may join; without them, it joins none of a language.
         reaching: words in no such sentence, as they reach beyond their part; as `turning`.
     certain, foreign: regular expressions for what texts of the language have, and those of languages like it
         have not, and the reverse.

@@ -28,8 +28,9 @@ def marks_of(words: Sequence[str]) -> Marks:
 
 
 def first_place(text: str, marks: Marks) -> int:
-    """Return the place in `text` of the first word that a question with `marks` may have found; 0 without
-    any.
+    """Return the place in `text` of the first word that a question with `marks` may have found.
+
+    It is 0 without such a word.
     """
     pairs = [text.find(pair) for pair in marks.pairs]
     word, _ = next(_marked_words(text, marks), (-1, -1))
@@ -59,7 +60,7 @@ def _marked_words(text: str, marks: Marks) -> Iterator[tuple[int, int]]:
 
 
 def _beginning(word: str) -> str:
-    """Return what the forms of a word in a text begin with, as far as its stems tell."""
+    """Return the beginnings of the forms of a word in a text, as far as its stems tell."""
     foreign = stemming.stems([word], stemming.languages([word]) or latin())
     stems = map(plain, [stemming.english_stem(word), *(stem for _, stem in foreign)])
     beginnings = (stem for stem in stems if len(stem) >= _SHORTEST_STEM and word.startswith(stem))

@@ -1,8 +1,8 @@
 """Recognises the language of a text, as far as search needs it, and stems its words.
 
 A language with a script of its own (Russian, Greek, Arabic, Hindi, Tamil, Armenian) is recognised by its
-letters, word by word. A text in Latin letters is in the languages of which it has most stop words and special
-letters; several may be equal. A text without any is in no language. FTS5 stems English (porter).
+letters, word by word. A text in Latin letters is in the languages whose stop words and special letters it has
+most of; several may be equal. A text with none of them is in no language. FTS5 stems English (porter).
 """
 
 import re
@@ -125,8 +125,9 @@ def languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ..
 
 
 def language_of(text: str) -> str:
-    """Return the language of a text by its beginning: that of its script, else English, unless two signs tell
-    otherwise.
+    """Return the language of a text by its beginning.
+
+    It is that of its script, else English, unless two signs point to another one.
 
     A sign is a stop word that English has not, or a word with letters that English has not. One word such as
     "no", "ned" or "o" is a stop word of some language by chance: see docs/tools/context-details.md.
@@ -174,7 +175,7 @@ def _is_like(word: str, language: str) -> bool:
 
 
 def stems(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]:
-    """Pairs of word and stem, unordered; words in Latin letters are stemmed in each language of `latin`.
+    """Return pairs of word and stem, unordered; Latin-script words are stemmed in each language of `latin`.
 
     words: in lower case. Stop words are not stemmed in their language; words of one or two letters and very
     long ones are not stemmed at all.
@@ -248,7 +249,7 @@ def _told_apart() -> dict[str, TextWords]:
 
 @cache
 def _scripts() -> tuple[tuple[int, int, str, frozenset[str]], ...]:
-    """Ranges of characters: first, last, language, and the letters in it that only other languages use."""
+    """Return ranges of characters: first, last, language, and letters that only other languages use."""
     return tuple(
         (start, end, name, frozenset(language.text.foreign_letters))
         for name, language in language_files.languages("text").items()
@@ -302,7 +303,6 @@ def _signs() -> _Signs:
 
 
 def _turned(signs: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
-    """Languages by sign."""
     turned = defaultdict[str, list[str]](list)
     for name, having in signs.items():
         for sign in having:

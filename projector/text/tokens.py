@@ -140,7 +140,7 @@ def is_spaceless(token: str) -> bool:
 
 
 def gram_length(run: str) -> int:
-    """Characters of the parts in which a run of a script without spaces is indexed.
+    """Return the length of the parts in which a run of a script without spaces is indexed.
 
     Pairs of Chinese, Japanese and Korean; triples of Thai and its neighbours, which have fewer letters. Of
     XQuAD's questions in Thai, triples find 99.7 % in the first ten, pairs 97.2 %.
@@ -178,8 +178,9 @@ def american(word: str) -> str:
 
 
 def other_spelling(word: str) -> str | None:
-    """Return `word`, folded, as it is spelled across the ocean: `colours` as `colors`; None if there is no
-    other.
+    """Return the other spelling of `word`, folded: British or American; None if there is no other.
+
+    `colours` becomes `colors`.
     """
     begins, _, other = _spellings()
     found = begins.match(word)
@@ -204,8 +205,10 @@ _EMOJI = (*range(0x2600, 0x27C0), *range(0x2B00, 0x2C00), *range(0x1F000, 0x1FB0
 
 
 def compatible(text: str) -> str:
-    """Return `text` in NFKC without invisible characters; as it is, where most of its characters would become
-    several."""
+    """Return `text` in NFKC without invisible characters.
+
+    It stays as is where most of its characters would become several.
+    """
     found = nfkc(text).translate(_INVISIBLE)
     return found if len(found) <= _LONGEST_GROWTH * len(text) + _LONGEST_FORM else text
 
@@ -248,7 +251,7 @@ def _emoji_word(code: int) -> str:
 
 @cache
 def _plain_letters() -> dict[int, int | str | None]:
-    """Return what is left of letters that unicode61 leaves as they are, and of what must not reach it."""
+    """Return replacements for letters that unicode61 leaves as is, and for what must not reach it."""
     points = (*range(0x0591, 0x05C8), 0x0640, *range(0x064B, 0x0653), 0x0670)  # Hebrew, Arabic
     combining = (*range(0x0300, 0x0370), *range(0xFE00, 0xFE10))
     private = (0, *range(0xE000, 0xF900))

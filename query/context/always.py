@@ -29,7 +29,7 @@ _OF_TOPICS = (
     f"SELECT memory_id, topic, updated_at, content FROM memories m WHERE topic IS NOT NULL AND {_SHOWN}"
 )
 
-# Of the content of a memory, the event says who wrote it, and of which conversation.
+# The event with the content of a memory says who wrote it, and in which conversation.
 _ENTRIES = f"""
 SELECT m.memory_id, m.event_id, m.kind, m.category, m.title, m.content, m.importance, m.topic, m.updated_at,
     coalesce(m.chat_id, t.chat_id), t.extraction_id IS NOT NULL, {POSITION}
@@ -40,8 +40,8 @@ ORDER BY m.importance DESC, m.updated_at DESC, m.memory_id
 """
 
 # TextKey in the messages of two extractions, or saved or changed by somebody; also as another memory that was
-# merged into it. What was said before it was deleted does not count, nor what somebody saved before a model
-# said it anew.
+# merged into it. What was recorded before it was deleted does not count, nor what somebody saved before a
+# model stated it again.
 _VOUCHED = """
 WITH RECURSIVE origins (memory_id, said_as) AS (
     SELECT value, value FROM json_each(?1)
@@ -76,7 +76,7 @@ WHERE c.model IS NULL AND d.relation IN ('contradiction', 'different')
 def always_entries(
     db: Connection, request: BuildContext, changes: Changes, line: Callable[[ContextEntry], str]
 ) -> list[EligibleEntry]:
-    """Return what always holds in the scope of a request, by right; to be explained, also what has no room.
+    """Return what always holds in the scope of a request; to be explained, also what has no room.
 
     line: an entry as text: all forms have the same entries.
 

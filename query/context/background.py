@@ -42,8 +42,10 @@ _LARGEST_SAMPLE = (400, 100)
 
 
 def reads(model: Model, text: str) -> bool:
-    """Whether a model reads the language of a text. The bundled model reads English; of others nothing is
-    known."""
+    """Whether a model reads the language of a text.
+
+    The bundled model reads English; of others nothing is known.
+    """
     return not is_bundled(model) or language_of(text) == ENGLISH
 
 
@@ -137,7 +139,6 @@ def count_not_english(db: Connection) -> tuple[int, int]:
 
 
 def _sampled(db: Connection, shelf: Shelf, most: int) -> list[int]:
-    """Return the numbers of the passages in the sample."""
     (last,) = db.execute(f"SELECT coalesce(max(chunk_no), 0) FROM {shelf.chunks}").fetchone()
     step = 1
     while last // step > most:
@@ -150,7 +151,6 @@ def _sampled(db: Connection, shelf: Shelf, most: int) -> list[int]:
 
 
 def _read(db: Connection, shelf: Shelf, numbers: list[int]) -> "dict[int, tuple[str, NDArray[np.float32]]]":
-    """Return the languages and vectors of passages by number."""
     import numpy as np
 
     # CROSS JOIN: vec0 reads each of them, never all.

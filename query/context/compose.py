@@ -133,8 +133,10 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
 
 
 def _later_first(changes: Changes, always: Sequence[EligibleEntry], hits: ContextHits) -> ContextHits:
-    """Return the hits, where the newer of two comes first, and what any other memory of the context may
-    change is marked, also what always holds or is not relevant enough."""
+    """Return the hits, the newer of two first, with what another memory of the context may change marked.
+
+    The other memory may be one that always holds, or one that is not relevant enough.
+    """
     if not hits.listed:
         return hits
     found = [*(hit for hit, _ in hits.listed), *(each.hit for each in hits.below)]
@@ -149,7 +151,6 @@ def _later_first(changes: Changes, always: Sequence[EligibleEntry], hits: Contex
 
 
 def _below(hits: ContextHits) -> Iterator[OmittedEntry]:
-    """Yield what was found and is not relevant enough."""
     parts: dict[str, Part] = {"message": "passage", "fact": "fact", "summary": "summary"}
     for hit, why, score in hits.below:
         part = (
@@ -178,8 +179,9 @@ class GivenContext(msgspec.Struct, frozen=True):
 
 
 def given_of(db: Connection, request: BuildContext, context: Context, asking: Key | None) -> GivenContext:
-    """Return what is to be recorded of a context, read in the transaction that composed it. asking: the
-    message.
+    """Return the record of a context, read in the transaction that composed it.
+
+    asking: the message.
     """
     tokens: dict[str, int] = {}
     for entry in context.entries:
@@ -211,7 +213,6 @@ def _block(context: Context) -> str | None:
 
 
 def _chat_of(db: Connection, asking: Key | None) -> str | None:
-    """Return the chat of the asking message."""
     if asking is None:
         return None
     query = "SELECT channel, chat_id FROM messages WHERE (stream, id) = (?, ?)"
@@ -220,7 +221,7 @@ def _chat_of(db: Connection, asking: Key | None) -> str | None:
 
 
 def _entries(db: Connection, entries: Sequence[ContextEntry]) -> list[GivenEntry]:
-    """Return one for each event and part: an event may have several passages, or facts of a list."""
+    """Return one entry for each event and part: an event may have several passages, or facts of a list."""
     events = _events_by_name(db, entries)
     given: dict[tuple[str, str | None, str], GivenEntry] = {}
     for entry in entries:
@@ -237,7 +238,6 @@ def _entries(db: Connection, entries: Sequence[ContextEntry]) -> list[GivenEntry
 
 
 def _events_by_name(db: Connection, entries: Sequence[ContextEntry]) -> dict[tuple[str | None, str], str]:
-    """Return the events of facts and documents, by stream and name."""
     events: dict[tuple[str | None, str], str] = {}
     for stream, query in _EVENTS_BY_NAME.items():
         names = [entry.id for entry in entries if entry.position.stream == stream]

@@ -46,7 +46,7 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     changed_by: a later memory that may change this one; None without one.
     is_best: whether it is one of the two best of what was found for the message.
     is_disputed: whether another memory contradicts it, and a person is to decide.
-    copies: how many messages or memories say this, of which it is the newest.
+    copies: how many messages or memories say this; it is the newest of them.
     """
 
     citation: str = ""
@@ -113,8 +113,10 @@ def fact_entries(topic: Topic) -> list[ContextEntry]:
 
 
 def newest_first(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
-    """Return `entries`, where the newest fact of a key and rank comes first, and older ones that tell
-    otherwise are marked."""
+    """Return `entries`, the newest fact of a key and rank first.
+
+    Older ones that contradict it are marked.
+    """
     places: dict[tuple[Part, str, int], list[int]] = {}
     for place, entry in enumerate(entries):
         if (topic := topic_of(entry)) is not None:
@@ -144,7 +146,7 @@ def by_rank(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
 
 
 def topic_of(entry: ContextEntry) -> tuple[Part, str, int] | None:
-    """Return what a fact tells about, which a newer one may tell anew; None of other entries."""
+    """Return what a fact is about, which a newer one may state again; None for other entries."""
     if entry.topic is None or entry.part != "fact":
         return None
     return entry.part, folded(entry.topic), entry.rank

@@ -120,8 +120,9 @@ def escaped(text: str, *, keep_lines: bool = False) -> str:
 
 
 def unlabelled(text: str) -> str:
-    """Return `text`, already escaped, as the beginning of a line without a label: it begins with none,
-    either.
+    """Return `text`, already escaped, as the beginning of a line without a label.
+
+    The text does not begin with a label, either.
     """
     return _LABEL.sub(r"\1\\\2", text)
 
@@ -189,7 +190,7 @@ class Excerpts:
         return _joined(text, sentences, sorted(taken))
 
     def _parts(self, sentence: str) -> list[str]:
-        """Return a sentence; one that is longer than an excerpt in pieces of half of one."""
+        """Return a sentence as a list; one longer than an excerpt is split into pieces of half an excerpt."""
         if not sentence.strip(_CUT).strip():
             return []
         # A token is a character of some scripts, and an escape is several tokens.
@@ -201,7 +202,7 @@ class Excerpts:
 
 
 def _scores(sentences: Sequence[str], marks: Marks) -> list[float]:
-    """Of each sentence how many of the question's words it has; one that few have counts more."""
+    """Return, for each sentence, how many of the question's words it has; a rare word counts more."""
     found = [
         {sentence[start:end].casefold() for start, end in marked_places(sentence, marks)}
         for sentence in sentences

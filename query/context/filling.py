@@ -153,7 +153,7 @@ class EligibleEntries:
         self._window = {_key(entry): self._checked(entry) for entry in entries}
 
     def listed(self) -> Iterator[EligibleEntry]:
-        """Yield what belongs to the prompt, of every kind, best first; before it the facts that answer it."""
+        """Yield the facts that answer the prompt, then what belongs to it, of every kind, best first."""
         answers = {each.entry.id: each for each in self._answers()}
         candidates = [self._listed(hit, score) for hit, score in self._hits.listed]
         for each in candidates:
@@ -168,7 +168,7 @@ class EligibleEntries:
             yield by_entry[id(entry)]
 
     def faded(self) -> Iterator[EligibleEntry]:
-        """Memories that are found and have faded; none but to explain a context."""
+        """Yield the memories that are found and have faded; only to explain a context."""
         for hit in self._hits.faded:
             memory = memories.memory(self._db, hit.id)
             faded = memory_entry(memory, hit)
@@ -177,7 +177,7 @@ class EligibleEntries:
                 yield EligibleEntry(faded, why)
 
     def passages(self) -> Iterator[EligibleEntry]:
-        """Passages of messages by their own floor.
+        """Yield passages of messages by their own floor.
 
         Long ones that only their neighbours found come last: each takes the room of some turns.
         """
@@ -187,7 +187,7 @@ class EligibleEntries:
             yield self._passage(hit)
 
     def documents(self) -> Iterator[EligibleEntry]:
-        """Passages of documents by their own floor."""
+        """Yield passages of documents by their own floor."""
         return map(_document, self._hits.documents)
 
     def summaries(self) -> Iterator[EligibleEntry]:
@@ -213,14 +213,14 @@ class EligibleEntries:
         return EligibleEntry(entry, SUPERSEDED if _key(entry) in self._superseded else None)
 
     def _listed(self, hit: Hit, score: EntryScore) -> EligibleEntry:
-        """Return the candidate of a hit that is listed by its score."""
         found = self._candidate(hit)
         found.entry.score, found.entry.relevance_score = score, round(chance(score), 3)
         return found
 
     def _corrections(self, listed: Iterable[EligibleEntry]) -> list[EligibleEntry]:
-        """Return what was found below the floor and tells anew what is listed, which would else be given
-        alone.
+        """Return what was found below the floor and states a listed entry again.
+
+        Otherwise the listed entry would be given alone.
         """
         dates: dict[object, str] = {}
         for each in listed:
@@ -232,8 +232,9 @@ class EligibleEntries:
         return [each for each in below if (each.entry.ts or "") > dates.get(topic_of(each.entry), "9999")]
 
     def _whole_lists(self, listed: Sequence[EligibleEntry]) -> Iterator[EligibleEntry]:
-        """Yield what is listed, with all ranks of a list behind the first one: a part would pass for the
-        whole.
+        """Yield what is listed, with all ranks of a list after the first one.
+
+        A part of a list would pass for the whole.
         """
         known = {each.entry.id: each for each in listed}
         given = set[str]()
@@ -280,14 +281,12 @@ class EligibleEntries:
         return EligibleEntry(summary_entry(found, score), why)
 
     def _fact(self, hit: Hit) -> EligibleEntry:
-        """Return a fact, if it is current."""
         topic = self._by_fact.get(hit.id)
         found = [each for each in self._facts_of(topic) if each.entry.id == hit.id] if topic else []
         return found[0] if found else EligibleEntry(hit_entry(hit, "fact", "FACT"), SUPERSEDED)
 
     @cached_property
     def _by_fact(self) -> dict[str, Topic]:
-        """The topic of each current fact."""
         own = (topics(self._db, chat) for chat in self._own)
         known = all_topics(self._db) if self._is_of_all else chain.from_iterable(own)
         return {fact.fact_id: topic for topic in known for fact in topic.facts}
@@ -323,7 +322,6 @@ def _document(hit: Hit) -> EligibleEntry:
 
 
 def _event_type(db: Connection, hit: Hit) -> str:
-    """Return the type of the event with the content of a hit."""
     row = db.execute(
         "SELECT type FROM events WHERE stream = ? AND id = ?", (hit.position.stream, hit.event_id)
     ).fetchone()
@@ -354,7 +352,7 @@ lost."""
 
 _NO_ROOM = "no room"
 _WHOLE: tuple[Part, ...] = (*STABLE, "fact")
-"""Parts of which nothing is cut."""
+"""Parts whose entries are never cut."""
 
 
 class OmittedEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -372,7 +370,7 @@ class OmittedEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Share:
-    """Candidates of which a context takes so many at most, and so many of a part; None for all."""
+    """Limits how many candidates a context takes, in all and of each part; None for all."""
 
     def __init__(
         self,
@@ -385,7 +383,7 @@ class _Share:
         self._taken: dict[Part | None, set[str]] = {}
 
     def full_for(self, entry: ContextEntry) -> str | None:
-        """Return why no more is taken; None while it is."""
+        """Return why an entry is not taken; None if there is room for it."""
         for part in (entry.part, None):
             most = self._limits.get(part)
             if most is not None and len(self._taken.get(part, set()) | {_place(entry)}) > most:
@@ -399,7 +397,7 @@ class _Share:
 
 
 def _place(entry: ContextEntry) -> str:
-    """Return what counts as one: all ranks of a list do."""
+    """Return what an entry counts as: all ranks of a list count as one."""
     return f"{entry.part} {entry.topic if entry.part == 'fact' else entry.id} {entry.chat}"
 
 
@@ -471,7 +469,7 @@ class Filling:
         return Excerpts(self._request.search.question, self._request.counter)
 
     def _beside(self, listed: Iterable[EligibleEntry]) -> Iterator[EligibleEntry]:
-        """Yield what is listed; of what always holds the entry of the stable half."""
+        """Yield the listed entries; for one that always holds, the entry of the stable half."""
         for each in listed:
             if not (each.entry.is_memory and each.entry.id in self._held):
                 yield each
@@ -543,15 +541,15 @@ class Filling:
         return True
 
     def _may_be_cut(self, entry: ContextEntry) -> bool:
-        """Whether an entry may be cut to its best sentences: a turn, which would leave the one before without
-        its answer, and the best for the prompt.
+        """Whether an entry may be cut to its best sentences.
+
+        A turn may, since without it the one before would lack its answer, and the best entry for the prompt.
         """
         if entry.part == "window":
             return True
         return entry.part not in _WHOLE and sum(each.part not in _WHOLE for each in self.taken) < _BEST
 
     def _weigh(self, entry: ContextEntry) -> float:
-        """Return the weight that an entry adds to the text."""
         if size(least_weight(entry.content), self._request.counter) > self._request.max_tokens:
             return least_weight(entry.content)
         # Its final number may differ: the entries together have these numbers.

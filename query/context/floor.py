@@ -21,7 +21,7 @@ from memlog.query.search.request import LONGEST_QUESTION, FtsQuery, parse
 from memlog.query.search.vector_cache import similarities
 
 LONG = 300
-"""Characters of a prompt of which each line is looked up, too."""
+"""Characters of a prompt; each line of a longer one is looked up, too."""
 
 _LONG_LINE = 240
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*")
@@ -122,7 +122,7 @@ words by chance. At .42, .053 of the small talk in five languages finds somethin
 
 OF_FEW = 0.74
 """The factor of these three for memories, and for fewer than 100 messages: the best of few is less near by
-chance. So all 65 questions of fixtures/month keep their memories, of which 7 lose them at 1; of small talk,
+chance. So all 65 questions of fixtures/month keep their memories; 7 of them lose them at 1; of small talk,
 .77 finds none there. At .74, .30 of XQuAD's questions about other articles find a document: there it is 1."""
 
 FEW_MESSAGES = 100
@@ -183,7 +183,10 @@ class Judged(NamedTuple):
 
 
 def judged(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
-    """Return what may enter a prompt. terms: of the question. factor: of the floor."""
+    """Return the hits that may enter a prompt.
+
+    terms: of the question. factor: of the floor.
+    """
     best = max((each.relevance for each in hits if each.relevance is not None), default=None)
     # Where the model reads neither, the words alone tell.
     root = math.sqrt(max(terms, 1))
@@ -206,7 +209,7 @@ def judged(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
 
 
 def without_near_copies(hits: Sequence[Hit]) -> Judged:
-    """Messages by falling score; of those of a speaker that say nearly the same, the newest."""
+    """Return messages by falling score; of a speaker's that say nearly the same, the newest."""
     groups: list[list[tuple[Wording, Hit]]] = []
     for hit in hits:
         wording = _wording(hit)
@@ -261,7 +264,7 @@ def measured(
     *,
     is_read: bool,
 ) -> list[Measured]:
-    """Return what tells how relevant each hit is.
+    """Return the features that tell how relevant each hit is.
 
     vector: of the question; None without one. reads: whether the model reads a text. is_read: the question.
     """
@@ -278,7 +281,7 @@ def measured(
 
 
 def cosines(db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: bytes) -> dict[int, float]:
-    """By place, the cosine of the nearest passage of a message, or of the passage that was found."""
+    """Return, by place, the cosine of a message's nearest passage, or of the passage that was found."""
     best: dict[int, float] = {}
     for shelf, of_shelf in passages_of(db, found).items():
         for chunk, cosine in similarities(db, shelf, [*of_shelf], vector).items() if of_shelf else ():
@@ -290,7 +293,7 @@ def cosines(db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: byte
 def passages_of(
     db: Connection, found: Sequence[tuple[Candidate, Hit]], of: VectorSet = FIRST
 ) -> dict[Shelf, dict[int, int]]:
-    """By shelf, the passages of messages, and those that were found, by their numbers: the place of each."""
+    """Return, by shelf, the places of the passages of messages and of those found, by their numbers."""
     candidates = {place: each for place, (each, _) in enumerate(found)}
     by_number = {each.message_no: place for place, each in candidates.items() if each.message_no}
     rows = db.execute(
@@ -313,8 +316,10 @@ def covers(
     found: Sequence[tuple[Candidate, Hit]],
     near: Neighbourhood | None = None,
 ) -> list[float]:
-    """Return the share of the terms that each hit has, each by its rarity. near: a message has those of its
-    neighbours, too."""
+    """Return the share of the terms that each hit has, each by its rarity.
+
+    near: a message has those of its neighbours, too.
+    """
     shares = [0.0] * len(found)
     by_table: dict[str, dict[int, int]] = {}
     for place, (candidate, _) in enumerate(found):
@@ -346,15 +351,15 @@ def covers(
 
 
 def _row_of(candidate: Candidate) -> tuple[str, int | None]:
-    """Return the full-text table and row of a candidate."""
     if candidate.message_no is not None:
         return "messages_fts", candidate.message_no
     return ("doc_chunks_fts" if candidate.kind == "document" else "memory_chunks_fts"), candidate.chunk_no
 
 
 def _spread(numbers: Iterable[int], near: Neighbourhood) -> Mapping[int, float]:
-    """Return what a word is worth for the messages that have it, and for their neighbours: the most for
-    each.
+    """Return the weight of a word for the messages that have it, and for their neighbours.
+
+    Each message takes the greatest one.
     """
     worth: dict[int, float] = {}
     for number in numbers:

@@ -54,8 +54,9 @@ class Printer(Protocol):
 def printer_of(
     request: BuildContext, *, silent: dict[str, str], synced: bool, answered: float | None
 ) -> Printer:
-    """Return the printer of the form of a request. silent, synced: as in a search. answered: see
-    `Context`.
+    """Return the printer of the form of a request.
+
+    silent, synced: as in a search. answered: see `Context`.
     """
     if request.form == "json":
         return _JsonPrinter(silent, synced, answered)
@@ -76,8 +77,9 @@ class LinePrinter:
         self.first, self.last = (FIRST_LINE, LAST_LINE) if self._is_dated else SESSION_LINES
 
     def line(self, entry: ContextEntry) -> str:
-        """Return an entry, with its citation if it has one. One of another chat than the current one names
-        it.
+        """Return an entry, with its citation if it has one.
+
+        An entry of another chat than the current one names its chat.
         """
         chat = f" ({entry.chat})" if entry.chat not in (None, self._chat) else ""
         marks = f" ({entry.copies:,} copies)" if entry.copies > 1 else ""
@@ -98,7 +100,7 @@ class LinePrinter:
         # A daily event has a day of the calendar, and no moment.
         minute = (entry.ts or "")[:10] if entry.label == "EVENT" else self._minute(entry.ts)
         if entry.part in ("passage", "window"):
-            # Of what was said long ago, the day is enough.
+            # For an old message, the day is enough.
             when = minute[:10] if entry.part == "passage" and self._is_dated else minute
             return f"{when} {speaker(entry.role, entry.name)}: {entry.content}"
         # The title of a memory without one is the beginning of its content.
@@ -184,7 +186,6 @@ class _MessagesPrinter(Printer):
         return as_json(f"\n{self._lines.line(entry)}")[1:-1]
 
     def _turn(self, entry: ContextEntry) -> str:
-        """Return a message of the window as a language model takes it."""
         if entry.role in _ROLES:
             return as_json({"role": entry.role, "content": escaped(entry.content, keep_lines=True)})
         content = f"[{(entry.role or '').upper()}] {escaped(self._lines.statement(entry))}"
@@ -197,7 +198,6 @@ def as_json(value: Any) -> str:  # noqa: ANN401 - whatever msgspec can encode
 
 
 def _object(entry: ContextEntry) -> str:
-    """Return an entry for programs."""
     names = {"citation": entry.citation, "part": entry.part, "label": entry.label}
     names["memory_id" if entry.is_memory else "id"] = entry.id
     members = {name: getattr(entry, name) for name in _JSON_MEMBERS}

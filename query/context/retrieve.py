@@ -130,8 +130,10 @@ class PromptSearches:
         self.silent: dict[str, str] = dict(self._found[self._filters["memory"]].silent)
 
     def listed(self) -> tuple[Rated, list[Below]]:
-        """Return what belongs to the prompt: first what is of the time that it names, then by its score; and
-        what does not."""
+        """Return what belongs to the prompt, and what does not.
+
+        First comes what is of the time that the prompt names, then the rest by its score.
+        """
         kinds = self._listed_kinds
         found = [
             each for kind in kinds for each in self._measured(kind, self._hits(kind), self._filters[kind])
@@ -151,7 +153,7 @@ class PromptSearches:
         return kept, [Below(hit, "below the floor", score) for hit, score in rest if id(hit) not in known]
 
     def _of_time(self) -> Iterator[ListedHit]:
-        """Yield what was said or saved in the time that the prompt names."""
+        """Yield the messages and memories of the time that the prompt names."""
         for kind, filters in self._in_time.items():
             found = self._found.get(filters, _NOTHING)
             if len(found.hits) < _OF_TIME:
@@ -160,8 +162,9 @@ class PromptSearches:
                 yield each._replace(in_time=each.hit.kind == kind)
 
     def _with_replies(self, kept: Rated, below: Rated) -> Rated:
-        """Return what is kept, with the reply behind each question, which has seldom the words of the
-        prompt.
+        """Return what is kept, with the reply after each question.
+
+        A reply seldom has the words of the prompt.
         """
         if "message" not in self._listed_kinds:
             return kept
@@ -179,32 +182,30 @@ class PromptSearches:
         return given
 
     def passages(self) -> floor.Judged:
-        """Messages, by the floor for a store where little is distilled."""
+        """Return messages, by the floor for a store where little is distilled."""
         if "message" in self._listed_kinds:
             return floor.Judged([], [])
         few = count_rows(self._db, f"(SELECT 1 FROM messages LIMIT {floor.FEW_MESSAGES})")
         return self._judged("message", floor.OF_FEW if few < floor.FEW_MESSAGES else 1.0)
 
     def documents(self) -> floor.Judged:
-        """Documents, by the same floor."""
+        """Return documents, by the same floor."""
         if "document" in self._listed_kinds:
             return floor.Judged([], [])
         judged = self._judged("document")
         return judged._replace(kept=judged.kept[: self._request.documents])
 
     def faded(self) -> list[Hit]:
-        """Memories that are found and have faded; none but to explain a context."""
+        """Return the memories that are found and have faded; only to explain a context."""
         known = {hit.id for _, hit in self._hits("memory").hits}
         return [hit for _, hit in self._found.get(self._faded, _NOTHING).hits if hit.id not in known]
 
     def _newest(self, kind: Kind, filters: Filters, found: Found) -> list[tuple[Candidate, Hit]]:
-        """Return the newest of a kind, beside what a search has found."""
         known = {candidate.ref for candidate, _ in found.hits}
         new = {each.ref: each for each in fulltext.newest(self._db, _TABLES[kind], filters, _OF_TIME)}
         return self._of_own(self._unscored(each for ref, each in new.items() if ref not in known))
 
     def _unscored(self, candidates: Iterable[Candidate]) -> list[tuple[Candidate, Hit]]:
-        """Return what the search has not found."""
         return hits_of(self._db, [(each, 0.0) for each in candidates], self._prompt.question)
 
     @cached_property
@@ -224,11 +225,9 @@ class PromptSearches:
         return ["memory", *few]
 
     def _hits(self, kind: Kind) -> Found:
-        """Return what a search finds, whether relevant or not."""
         return self._found.get(self._filters[kind], _NOTHING)
 
     def _search(self) -> dict[Filters, Found]:
-        """Return what the search finds, by the filters of each quota."""
         request = self._request
         most: dict[Kind, int] = {
             "memory": max(_HITS, _CANDIDATES * request.limit),
@@ -255,7 +254,10 @@ class PromptSearches:
         return bool(found)
 
     def _judged(self, kind: Kind, factor: float = 1.0) -> floor.Judged:
-        """Return what a search finds, judged by words and meaning. factor: of the floor."""
+        """Return what a search finds, judged by words and meaning.
+
+        factor: of the floor.
+        """
         found, prompt = self._hits(kind), self._prompt
         hits = floor.measured(
             self._db,
@@ -293,7 +295,7 @@ class PromptSearches:
 
     @cached_property
     def _looked_up(self) -> dict[Kind, LookedUp]:
-        """What the lines of a long prompt find; empty for a short one."""
+        """The candidates that the lines of a long prompt find; empty for a short one."""
         lines = lines_of(self._prompt.text)
         return {kind: look_up(self._db, _TABLES[kind], lines) for kind in self._listed_kinds} if lines else {}
 
@@ -305,8 +307,10 @@ class PromptSearches:
         return [each for each in prompts if each.vector is not None]
 
     def _of_lines(self, kind: Kind, found: list[tuple[Candidate, Hit]], filters: Filters) -> dict[Ref, float]:
-        """Return the cover of the best line of a long prompt for each candidate; what only a line finds is
-        added to `found`."""
+        """Return the cover of the best line of a long prompt for each candidate.
+
+        What only a line finds is added to `found`.
+        """
         if not self._looked_up:
             return {}
         covers = self._looked_up[kind].covers
@@ -328,7 +332,7 @@ class PromptSearches:
         return by_ref
 
     def _factor(self, hit: Hit) -> float:
-        """Of the odds of a hit: what another chat says counts less."""
+        """Return the factor of the odds of a hit: what another chat says counts less."""
         request = self._request
         is_own = request.chat is None or request.scope == "chat" or hit.chat in (None, request.chat_name)
         return 1.0 if is_own else OF_ANOTHER_CHAT
@@ -384,7 +388,7 @@ def find(
 ) -> ContextHits:
     """Search for `request.text`.
 
-    asking: the message with this text. sample: of the store. rerank: ranks what is relevant anew.
+    asking: the message with this text. sample: of the store. rerank: reranks what is relevant.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
@@ -425,7 +429,7 @@ def find(
 
 
 def _weighted(hits: Sequence[Hit], request: BuildContext) -> Sequence[Hit]:
-    """Hits by falling score, where those of other conversations than the current one count less."""
+    """Return hits by falling score; those of other conversations than the current one count less."""
     if request.chat is None or request.scope == "chat":
         return hits
     for hit in hits:

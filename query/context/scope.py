@@ -100,7 +100,7 @@ def speakers(db: Connection, people: People, chat: str | None = None) -> Iterato
 
     chat: one that is about to begin.
     """
-    # Whoever is named in the settings counts before anything is said.
+    # Whoever is named in the settings counts before the first message.
     yield from (Speaker(person, chats[0]) for person, chats in people.chats.items() if chats)
     for name in _names(db):
         own = (Speaker(name, place) for place in _of_name(db, name) if people.owner(place) is None)
@@ -135,7 +135,6 @@ def _names(db: Connection) -> Iterator[str]:
 
 
 def _of_name(db: Connection, name: str) -> Iterator[str]:
-    """Yield the chats in which user messages give a name."""
     return _chats(db, _OF_NAME, name)
 
 
@@ -172,7 +171,7 @@ def _derived(db: Connection, people: People, rows: str, *of: str) -> Iterator[st
 
 
 def _following(db: Connection, select: str, *of: str) -> Iterator[str]:
-    """Yield what a statement finds behind the last one: with an index it looks at no row twice."""
+    """Yield the rows that a statement finds after the last one; with an index, each row is read once."""
     found: str | None = ""
     while (found := db.execute(select, (*of, found)).fetchone()[0]) is not None:
         yield found
@@ -274,12 +273,12 @@ class SourceEvent(NamedTuple):
 
 
 def origins_of(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[SourceEvent]]:
-    """Return what each memory was made of, and itself."""
+    """Return the sources of each memory, and itself."""
     return _origins(db, _OF_MEMORIES, memory_ids)
 
 
 def origins_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str, set[SourceEvent]]:
-    """Return what each profile was made of, also what none of its values cites."""
+    """Return the sources of each profile, also those that none of its values cites."""
     return _origins(db, _OF_PROFILES, extraction_ids)
 
 
@@ -312,8 +311,9 @@ def chats_of(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[str]]:
 
 
 def chats_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str, set[str]]:
-    """Return the chats that each profile was made of, also those that none of its values cites: a model may
-    repeat what it does not name. Without profiles of which nobody can say that.
+    """Return the chats that each profile was made of, also those that none of its values cites.
+
+    A model may repeat what it does not name. Profiles whose chats nobody can tell are left out.
     """
     names = as_list([*extraction_ids])
     found: dict[str, set[str]] = {}
@@ -327,7 +327,7 @@ def chats_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str
 
 
 def of_others(db: Connection, request: BuildContext, memory_ids: Collection[str]) -> set[str]:
-    """Return those of some memories that come from a chat which the scope of a request does not show."""
+    """Return the memories that come from a chat outside the scope of a request."""
     if request.scope == "store" or not memory_ids:
         return set()
     own = {*request.own_chats}
@@ -406,7 +406,7 @@ def scope_of(db: Connection, request: BuildContext, people: People, *, synced: b
 
 
 def automatic_scope(db: Connection, people: People, chat: str | None = None) -> ChosenScope:
-    """Choose the scope of `auto`, so that nobody is given what another person said.
+    """Choose the scope of `auto`, so that nobody is given what another person wrote.
 
     chat: one that is about to begin.
     """
@@ -452,7 +452,7 @@ def knows_messengers(db: Connection) -> bool:
 
 
 def narrowed_by_messengers(db: Connection, people: People) -> str | None:
-    """Return why chats are kept apart though names alone would not tell; None where they would, or share."""
+    """Return why chats are kept apart where names alone would not tell; None otherwise."""
     (names,) = db.execute("SELECT count(DISTINCT name) FROM messages WHERE role = 'user'").fetchone()
     chosen = automatic_scope(db, people)
     return chosen.why if names < 2 and chosen.scope == "chat" else None

@@ -78,7 +78,7 @@ class MultilingualPrompt:
         return np.frombuffer(found, np.float32)
 
     def nearness(self, found: Sequence[tuple[Candidate, Hit]]) -> dict[int, Nearness]:
-        """Return how near each of the hits is that has a vector, by its place."""
+        """Return the nearness of each hit with a vector, by its place."""
         if self.vector is None:
             return {}
         import numpy as np
@@ -100,7 +100,7 @@ class MultilingualPrompt:
         return result
 
     def likeness(self) -> float:
-        """Return its similarity to personal prompts, less that to general ones, in any language."""
+        """Return the prompt's similarity to personal prompts, less that to general ones, in any language."""
         import numpy as np
 
         assert self.vector is not None
@@ -113,8 +113,9 @@ class MultilingualPrompt:
         return float(personal - general)
 
     def _others(self, name: str) -> tuple[float, float]:
-        """Return the mean and the deviation of its similarity to the background and the store, in a
-        language.
+        """Return the mean and the deviation of the prompt's similarity to the background and the store.
+
+        name: the name of a language.
         """
         import numpy as np
 
@@ -128,8 +129,10 @@ class MultilingualPrompt:
 
     @cached_property
     def _from_other_prompts(self) -> "tuple[NDArray[np.float32], float]":
-        """The way from the mean of other prompts of its language to it, [dimension], and how much the
-        similarity of a background sentence to these differs."""
+        """Return the offset [dimension] from the mean of other prompts of its language, and a deviation.
+
+        The deviation is that of a background sentence's similarity to these prompts.
+        """
 
         assert self.vector is not None
         away = self.vector - _prompts(language(self._text)).mean(0)
@@ -138,7 +141,6 @@ class MultilingualPrompt:
 
 @cache
 def _prompts(name: str) -> "NDArray[np.float32]":
-    """Background prompts of a language."""
     import numpy as np
 
     return np.concatenate([part for each in _of_language(name) for part in each[1:]])
@@ -305,7 +307,7 @@ class EntryScore(msgspec.Struct, frozen=True, kw_only=True):
     is_of_time: bool = False
 
     def __str__(self) -> str:
-        """For people."""
+        """Format the scores for people."""
         compared = [f"{each:.2f}" for each in (self.meaning, self.multilingual) if each is not None]
         meaning = " and ".join(compared) or "none compared"
         words = f"words{' of a line' if self.is_of_a_line else ''} {self.words:.2f}"
@@ -372,7 +374,10 @@ class ScoredPrompt:
         return self.models if self.multilingual is None else Models(None, self.models.multilingual)
 
     def weights(self, far: Nearness | None) -> Weights:
-        """Return the weights of an entry. far: by the multilingual model; None where that has no vector."""
+        """Return the weights of an entry.
+
+        far: by the multilingual model; None where that has no vector.
+        """
         if far is None:
             return WEIGHTS["bundled"]
         return WEIGHTS["both" if self._is_bundled else "multilingual"]
@@ -414,8 +419,11 @@ class ScoredPrompt:
         return personal - general
 
     def floor(self, best: float, far: Nearness | None, is_known: IsKnown) -> float:
-        """Return the least score of an entry. best: the greatest of all. far: of the entry that is nearest to
-        this prompt by the multilingual model. is_known: whether the store has a name."""
+        """Return the least score of an entry.
+
+        best: the greatest of all. far: of the entry that is nearest to this prompt by the multilingual model.
+        is_known: whether the store has a name.
+        """
         if should_retrieve(self.text).reason in _SOCIAL:
             return SOFT_FLOOR
         weights = self.weights(far)
@@ -435,7 +443,7 @@ class ScoredPrompt:
 def compared(
     db: Connection, prompt: ScoredPrompt, found: Sequence[tuple[Candidate, Hit]]
 ) -> list[tuple[float | None, float]]:
-    """Return how similar each hit is in meaning, None where nothing can be compared, and its cover."""
+    """Return the similarity in meaning of each hit, None where none can be computed, and its cover."""
     terms = prompt.question.terms
     covers = floor.covers(db, terms, found)
     near: dict[int, float] = {}
@@ -448,7 +456,10 @@ def compared(
 
 
 def is_known(db: Connection, name: str, asking: Key | None = None) -> bool:
-    """Whether anything in the store has a name. asking: the message that asks, which does not count."""
+    """Whether anything in the store has a name.
+
+    asking: the message that asks, which does not count.
+    """
     stream, message = asking or ("", "")
     for term in parse(name).terms:
         found = db.execute(
@@ -541,7 +552,7 @@ def chance(score: EntryScore) -> float:
 
 
 def embedding_once(models: Models) -> Models:
-    """Models that embed the question of several searches once."""
+    """Return models that embed the question of several searches once."""
     return Models(*(each and _EmbedsOnce(each) for each in models))
 
 

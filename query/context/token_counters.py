@@ -65,8 +65,9 @@ _LONG_WORD = re.compile(rf"[^\W_]{{{_LONGEST_WORD}}}(?=[^\W_])")
 
 
 def model_tokens(text: str) -> float:
-    """Return the tokens of `text`, before rounding; of a text joined from pieces at spaces at most their
-    sum.
+    """Return the tokens of `text`, before rounding.
+
+    A text joined from pieces at spaces has at most their sum.
     """
     return sum(map(_of_piece, pieces(text)))
 

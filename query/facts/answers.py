@@ -92,20 +92,22 @@ _FACTS = (
 
 
 def topics(db: Connection, chat: str | None) -> list[Topic]:
-    """Return the topics of a chat, `<channel>:<chat_id>` or None for the store's own scope; the newest
-    first.
+    """Return the topics of a chat, the newest first.
+
+    chat: `<channel>:<chat_id>`; None for the store's own scope.
     """
     return _topics(db.execute(f"{_FACTS} WHERE f.chat_id = ?", (chat or "",)).fetchall())
 
 
 def exactly(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
-    """Return the first topic with one of these keys, for what is written."""
+    """Return the first topic with exactly one of these keys, for writing."""
     return next((topic for topic in topics if topic.key in keys), None)
 
 
 def called(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
-    """Return the first topic with one of these keys; else the first that differs in number or spelling
-    alone.
+    """Return the first topic with one of these keys.
+
+    Without one, it is the first that differs in number or spelling alone.
     """
     alike = {compared(key) for key in keys}
     return exactly(topics, keys) or next((topic for topic in topics if compared(topic.key) in alike), None)
@@ -215,8 +217,9 @@ def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_
 
 
 def find(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) -> Topic | None:
-    """Return the topic chosen from a chat; if it has none and with `any_chat`, the newest from the other
-    chats.
+    """Return the topic chosen from a chat.
+
+    If the chat has none, and with `any_chat`, it is the newest from the other chats.
     """
     own = choose(topics(db, chat))
     if own is not None or not any_chat:
@@ -251,7 +254,7 @@ def _lines(facts: Sequence[Fact]) -> str:
 
 
 def ask(db: Connection, text: str, *, chat: str | None, any_chat: bool) -> FactAnswer:
-    """Answers a question from the facts of a chat.
+    """Answer a question from the facts of a chat.
 
     any_chat: if the chat has no such topic, use the chat that set it last.
     """
@@ -302,8 +305,9 @@ def _keys(question: Question) -> Sequence[str] | None:
 
 
 def _name(topic: Topic, question: Question) -> Sequence[str] | None:
-    """Return the words of a topic's key to compare with those of the question; None if the topic cannot be
-    meant.
+    """Return the words of a topic's key to compare with those of the question.
+
+    None if the topic cannot be meant.
     """
     words = topic.key.split("_")
     part = favorite_part(words, question.language)

@@ -44,7 +44,7 @@ def number_of(word: str, language: str) -> int | None:
 
 
 def ordinal_words(language: str) -> Mapping[str, int]:
-    """Ordinals by word, in all their forms, with the first ones in digits."""
+    """Return the ordinals by word, in all their forms, with the first ones in digits."""
     in_digits = fact_words()[language].numbers.in_digits.split()
     return {**_ordinals(language), **{word: number for number, word in enumerate(in_digits, 1)}}
 
@@ -305,8 +305,9 @@ def _phrases(table: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _words(text: str) -> list[str]:
-    """Return the folded words of a question without the signs around them, except in `#2`, `'s`, and `2.`
-    within.
+    """Return the folded words of a question without the signs around them.
+
+    The signs stay in `#2`, `'s`, and `2.` within.
     """
     folded = visible(text).replace("’", "'")
     parts = re.split(_SPACES, re.sub(_MINUS, "minus", re.sub(_APART, "", folded)))

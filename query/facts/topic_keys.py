@@ -53,7 +53,7 @@ def key_of(name: str) -> str:
     _check(name)
     key = _key(words_of(name))
     if not key:
-        raise BadInput(f"{name!r} names no topic", hint="name one, such as favorite_colors")
+        raise BadInput(f"not the name of a topic: {name!r}", hint="name one, such as favorite_colors")
     if len(key) > LONGEST:
         raise BadInput(
             f"a topic's key of {len(key)} characters: {key[:40]!r}…", hint=f"at most {LONGEST} characters"
@@ -76,7 +76,7 @@ def _compared_topic(topic: str | None) -> str | None:
 
 
 def compared(key: str) -> str:
-    """Return what two keys have in common if they differ in number, spelling, possessives or signs.
+    """Return a form that is equal for keys that differ in number, spelling, possessives or signs.
 
     It is also the key under which memlog once stored such a topic.
     """
@@ -227,7 +227,6 @@ def _forms(words: str) -> frozenset[str]:
 
 @cache
 def _built_in() -> dict[str, dict[str, str]]:
-    """Keys by language and word."""
     return {
         language: {word: key for key, words in table.topics.items() for word in words.split()}
         for language, table in fact_words().items()

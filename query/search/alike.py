@@ -28,8 +28,9 @@ WHERE c.memory_id = a.value AND c.chunk_index = 0 AND v.rowid = c.chunk_no
 def alike(
     db: Connection, wanted: Sequence[Memory], others: Sequence[Memory], limit: int
 ) -> dict[str, list[str]]:
-    """Return, for each wanted memory, the ids of at most `limit` others that share most with it by words, and
-    of as many by meaning, where both have a vector.
+    """Return, for each wanted memory, the ids of the others that are most alike.
+
+    At most `limit` by words, and as many by meaning, where both have a vector.
     """
     found: dict[str, list[str]] = {memory.memory_id: [] for memory in wanted}
     for nearest in (_by_words(wanted, others, limit), _by_meaning(db, wanted, others, limit)):
@@ -95,7 +96,7 @@ _CANDIDATES_READ = 2000
 def likely_memories(
     db: Connection, text: str, *, chat: str | None, any_chat: bool, lengths: tuple[int, int], limit: int
 ) -> list[Memory]:
-    """At most `limit` memories that share the most words with `text`, best first, without archived ones.
+    """Return at most `limit` unarchived memories that share most words with `text`, best first.
 
     chat: of the memories, `<channel>:<chat_id>`; None for the store's own scope. any_chat: of every chat.
     lengths: the least and the greatest length of their contents, in characters.
@@ -104,7 +105,7 @@ def likely_memories(
     if expression is None:
         return []
     rows = db.execute(
-        # CROSS JOIN: the full text is asked once, not once for each memory of the chat. Of each memory the
+        # CROSS JOIN: the full text is queried once, not once for each memory of the chat. Of each memory the
         # first passage alone.
         "SELECT c.memory_id FROM memory_chunks_fts CROSS JOIN memory_chunks c CROSS JOIN memories l"
         " WHERE memory_chunks_fts MATCH ? AND c.chunk_no = memory_chunks_fts.rowid AND c.chunk_index = 0"

@@ -1,6 +1,6 @@
 """Selects the best candidates of one side of a search; one candidate represents all copies of a text.
 
-Copies have the same words and are of one kind, role and speaker. Without this, a question that was asked 45
+Copies have the same words and are of one kind, role and speaker. Without this, a question that was sent 45
 times fills the candidates, and its answer is none of them.
 """
 
@@ -29,8 +29,9 @@ class _Twin(NamedTuple):
 
 
 def without_twins(db: Connection, sides: Mapping[str, Lists]) -> dict[str, Lists]:
-    """Return the candidates of a search, with one document for each file: notes of a workspace are
-    memories, too.
+    """Return the candidates of a search, with one document for each file.
+
+    Notes of a workspace are memories, too.
     """
     every = (each for lists in sides.values() for rows in lists for each in rows)
     outer = outer_twins(db, {each.key[1] for each in every if each.owner == "document"})
@@ -46,7 +47,7 @@ def is_one_of(candidate: Candidate, document_ids: Collection[str]) -> bool:
 
 
 def outer_twins(db: Connection, document_ids: Collection[str]) -> set[str]:
-    """Return those of some documents whose file another one of them is of, too, in a source further in."""
+    """Return the documents whose file another one of them has, too, in a source further in."""
     if len(document_ids) < 2:
         return set()
     rows = db.execute(
@@ -154,8 +155,9 @@ def _score(candidate: Candidate) -> float:
 
 
 def same_in_all(sides: dict[str, Lists]) -> dict[str, Lists]:
-    """Return `sides`, with one candidate for each text in all of them: one side may not know the newest
-    copy.
+    """Return `sides`, with one candidate for each text in all of them.
+
+    One side may not know the newest copy.
     """
     newest: dict[Hashable, Candidate] = {}
     copies: dict[Hashable, int] = {}
@@ -180,7 +182,7 @@ class TextKey(NamedTuple):
 
 
 def text_keys(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, TextKey]:
-    """By candidate what its copies have in common; of a fact and a long text, what no other has."""
+    """Return, by candidate, what its copies have in common; a fact or a long text has no copies."""
     own_texts: dict[Ref, TextKey] = {}
     by_query: dict[str, dict[object, Candidate]] = {}
     for each in candidates:

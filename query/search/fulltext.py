@@ -103,7 +103,7 @@ def _scores(db: Connection, term: str, numbers: str) -> list[tuple[int, float]]:
     """Return the numbers and scores of the messages among `numbers`, a JSON list, that match one term."""
     rows: list[tuple[int, float]] = db.execute(
         "SELECT rowid, -bm25(messages_fts) FROM messages_fts WHERE messages_fts MATCH ?"
-        # The plus: each number on its own would count the term's matches anew.
+        # The plus: each number on its own would count the term's matches again.
         " AND +rowid IN (SELECT value FROM json_each(?))",
         (term, numbers),
     ).fetchall()
@@ -119,7 +119,7 @@ def _matches(db: Connection, index: _Index, expression: str, filters: Filters, d
         rows = db.execute(
             # Ordering by bm25() was measured 1.3 to 3 times as fast as ordering by rank.
             f"SELECT {index.columns}, -bm25({index.table}) FROM {index.table}"
-            # CROSS JOIN: the full text is asked once, not once for each row that the filters leave.
+            # CROSS JOIN: the full text is queried once, not once for each row that the filters leave.
             f" CROSS JOIN {index.rows} WHERE {index.rowid} = {index.table}.rowid"
             f" AND {index.table} MATCH ? AND {condition[0]} ORDER BY bm25({index.table}) LIMIT ?",
             [expression, *condition[1], limit],

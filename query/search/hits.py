@@ -67,7 +67,7 @@ Lists = list[list[Candidate]]
 
 
 def in_order(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Candidates of equal scores in their order: newer first, then by kind, stream and id."""
+    """Sort candidates of equal scores: newer first, then by kind, stream and id."""
     ordered = sorted(candidates, key=lambda candidate: (candidate.kind, candidate.owner, candidate.key))
     ordered.sort(key=lambda candidate: candidate.ts, reverse=True)
     return ordered
@@ -108,7 +108,7 @@ InOrder = Callable[[Iterable[Ref]], list[Ref]]
 """Orders entries of equal scores."""
 
 Says = Callable[[Ref], Hashable]
-"""What an entry has in common with its copies, of which the best is taken; None for one that is not taken."""
+"""What an entry has in common with its copies, the best of which is taken; None for one that is not taken."""
 
 
 def _itself(ref: Ref) -> Hashable:
@@ -238,8 +238,8 @@ class Hit(msgspec.Struct, kw_only=True):
     id: of the event of a message, summary or daily event; the memory_id; `source_id/file` of a document;
         `topic_key/rank` of a fact, followed by `/channel:chat_id` if it is a chat's.
     event_id: of the event with this content.
-    score: 0 to 1: the fused score over the best possible of the sides that took part. Where a provider ranks
-        hits anew, they change places, and the scores stay where they are.
+    score: 0 to 1: the fused score over the best possible of the sides that took part. Where a provider
+        reranks hits, they change places, and the scores stay where they are.
     similarity: cosine similarity of its best passage, 0 to 1; None if it has none, or if only the full text
         found a message.
     relevance: the probability that a memory, fact or document belongs to the question; None of messages.
@@ -325,7 +325,7 @@ _EVENTS: tuple[Owner, ...] = ("message", "summary", "daily_event")
 def hits_of(
     db: Connection, scored: Sequence[tuple[Candidate, float]], question: FtsQuery
 ) -> list[tuple[Candidate, Hit]]:
-    """Candidates with their hits, with snippets for a question; `add_evidence` completes them.
+    """Return candidates with their hits and snippets for a question; `add_evidence` completes them.
 
     scored: with their scores, from 0 to 1.
     """
@@ -376,13 +376,13 @@ _PASSAGES = (
 
 
 def _by_place(db: Connection, sql: str, given: Sequence[Sequence[Any]]) -> dict[int, Sequence[Any]]:
-    """By its place the row of each list that is given, which begins with its place."""
+    """Return, by place, the row of each given list, which begins with its place."""
     rows = db.execute(sql, (as_list(given),))
     return {place: row for place, *row in (required_row(rows) for _ in given)}
 
 
 def snippet(text: str, marks: Marks, start: int = 0, end: int | None = None) -> str:
-    """At most 200 characters of `text` between `start` and `end`, around the first of `marks` there."""
+    """Return at most 200 characters of `text` between `start` and `end`, around the first of `marks`."""
     if len(text) <= SNIPPET_LENGTH:
         return text
     passage = text[start:end]

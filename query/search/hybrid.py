@@ -162,8 +162,9 @@ class _Pool:
         return self._by_ref[ref]
 
     def says(self, ref: Ref) -> Hashable:
-        """Return what a member has in common with its copies; None for a neighbour that is a copy of a
-        candidate.
+        """Return what a member has in common with its copies.
+
+        None for a neighbour that is a copy of a candidate.
         """
         if ref in self._by_ref or not isinstance(ref, int):
             return self._by_ref[ref].says
@@ -234,7 +235,7 @@ def _weights(ranking: Ranking, sides: Collection[str]) -> dict[str, float]:
 
 
 def _expression(request: Search, silent: dict[str, str]) -> str | None:
-    """Return what the full text is asked; None for a question without words."""
+    """Return the full-text query of a question; None for one without words."""
     question = request.question
     if question.expression is None:
         silent["text"] = "the question has no word to look for"
@@ -261,8 +262,9 @@ def _text_side(db: Connection, request: Search, quota: Quota, expression: str) -
 def _vectors(
     db: Connection, request: Search, models: Models, silent: dict[str, str]
 ) -> list[tuple[Compared, bytes]]:
-    """Return the vector of the question by each model; none, with why in `silent`, if none can be
-    compared.
+    """Return the vector of the question by each model.
+
+    Empty, with the reason in `silent`, if no passage can be compared.
     """
     found = [
         (way, vector)
@@ -281,7 +283,6 @@ def _vector_side(
     vectors: Iterable[tuple[Compared, bytes]],
     held: HeldVectors | None,
 ) -> Lists:
-    """Return the candidates nearest in meaning, by each model."""
     pool = request.ranked_by.vector_pool(quota.k, alone=request.mode == "vector")
     least = request.min_similarity
     return [
@@ -291,8 +292,9 @@ def _vector_side(
 
 
 def _around(db: Connection, candidate: Candidate, neighbours: int) -> Surroundings | None:
-    """Return a candidate with up to `neighbours` on either side; None for a memory, which has no
-    neighbours.
+    """Return a candidate with up to `neighbours` on either side.
+
+    None for a memory, which has no neighbours.
     """
     if candidate.kind == "message":
         return around_event(db, candidate.key, neighbours)
@@ -310,8 +312,9 @@ eleven, or one of two, are enough; core memory is small, and written to be found
 
 
 def rate(db: Connection, request: Search, models: Models, sample: StoreSample, found: Found) -> bool:
-    """Note in each hit but messages its `relevance`, and its `similarity` where it has none; return whether
-    anything that was found certainly has to do with the question.
+    """Set the `relevance` of each hit but messages, and its `similarity` where it has none.
+
+    Returns whether anything that was found is certainly related to the question.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
@@ -339,8 +342,9 @@ def rate(db: Connection, request: Search, models: Models, sample: StoreSample, f
 
 
 def core_hits(db: Connection, question: FtsQuery) -> list[Hit]:
-    """Return the values of the core memory that have enough of a question's words, best first: hits of source
-    `core`, whose id is section and key.
+    """Return the values of the core memory that have enough of a question's words, best first.
+
+    They are hits of source `core`, whose id is section and key.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.

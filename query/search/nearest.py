@@ -48,8 +48,9 @@ _OTHER_SCRIPT = "the model reads English, and the question is in another script"
 
 
 def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str, str]) -> bytes | None:
-    """Return the query's vector as float32; None if no passage can be compared: `silent` gets why, by the
-    model.
+    """Return the query's vector as float32; None if no passage can be compared.
+
+    Then `silent` gets the reason, by the model.
     """
     name = "multilingual" if is_multilingual(embedder.id) else "vector"
     reason = _why_not_comparable(text, db, embedder)
@@ -66,7 +67,7 @@ def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str,
 
 
 def embedded_part(text: str, embedder: Embedder) -> str:
-    """Return what of a question is embedded."""
+    """Return the text of a question that is embedded."""
     return text[: _OF_MULTILINGUAL if is_multilingual(embedder.id) else _EMBEDDED_CHARACTERS]
 
 
@@ -89,8 +90,9 @@ def nearest(
     held: HeldVectors | None = None,
     of: VectorSet = FIRST,
 ) -> list[Candidate]:
-    """Return the `depth` messages, memories and documents with the passages nearest to a vector, and their
-    cosine similarities.
+    """Return the `depth` messages, memories and documents with the passages nearest to a vector.
+
+    Each with its cosine similarity.
 
     vector: float32, little endian, of the dimension of the generation's model.
     min_similarity: leaves out less similar ones; None for none.
@@ -131,7 +133,7 @@ class Compared(NamedTuple):
 
 
 def ways(models: Models, text: str) -> list[Compared]:
-    """Return how a question is compared by meaning.
+    """Return the ways in which a question is compared by meaning.
 
     With the multilingual model, the bundled one compares English with English alone, which it does better:
     see docs/languages.md.
@@ -199,8 +201,9 @@ _SOURCES = (
 
 
 def _shelves(of: VectorSet, filters: Filters) -> Iterator[tuple[str, Shelf, Sql | None]]:
-    """Yield each shelf that filters do not leave out, with the columns of a candidate before it, and behind
-    it a query for the numbers of the passages that they allow; None if they allow all.
+    """Yield the columns of a candidate, a shelf, and a query, for each shelf that filters allow.
+
+    The query gives the numbers of the passages that they allow; it is None if they allow all.
     """
     for source, shelf in zip(_SOURCES, index.shelves(of), strict=True):
         if filters.is_empty:

@@ -66,15 +66,17 @@ class SearchedPassage(NamedTuple):
 
     @property
     def factor(self) -> float:
-        """The factor of a memory's score: 0.9 for a faded one, 1 for a new one of importance 0.5, 1.1 for the
-        most important."""
+        """Return the factor of a memory's score.
+
+        It is 0.9 for a faded one, 1 for a new one of importance 0.5, 1.1 for the most important.
+        """
         return 1.0 if self.relevance is None else 0.9 + 0.2 * self.relevance
 
 
 def priors(
     messages: Mapping[int, SearchedMessage], passages: Mapping[Ref, SearchedPassage], question: str
 ) -> dict[Ref, float]:
-    """Return the likelihood of each, plus a weight if the question names its speaker or its topic."""
+    """Return the likelihood of each candidate, plus a weight if the question names its speaker or topic."""
     words = _words_of(question)
     speakers = {message.speaker for message in messages.values() if message.speaker}
     speakers = {name for name in speakers if not words.isdisjoint(_words_of_speaker(name))}
@@ -95,7 +97,7 @@ def named_topics(topics: set[str], question: str) -> set[str]:
 
 
 def _named_topics(topics: set[str], words: frozenset[str]) -> set[str]:
-    """Return the topics of which all words are among `words`, in English in either number and spelling."""
+    """Return the topics whose words are all among `words`, in English in either number and spelling."""
     if not topics:
         return set()
     roots = set(map(_root, words))
@@ -109,7 +111,7 @@ def _root(word: str) -> str:
 
 
 def passages_of(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, SearchedPassage]:
-    """Return the candidates that are no messages."""
+    """Return the candidates that are not messages."""
     refs: dict[str, dict[int, Ref]] = {_MEMORIES: {}, _DOCUMENTS: {}}
     for candidate in candidates:
         if candidate.message_no is None and candidate.chunk_no is not None:
@@ -198,8 +200,9 @@ NO_NEIGHBOURS = Neighbourhood({}, [])
 def neighbourhood_of(
     db: Connection, numbers: Iterable[int], filters: Filters, *, alone: bool
 ) -> Neighbourhood:
-    """Return the messages with these numbers, and unless `alone` up to two on each side within their
-    sessions.
+    """Return the messages with these numbers and, unless `alone`, up to two on each side.
+
+    The neighbours are in the same session.
     """
     condition = filters.of_messages()
     chosen = as_list(list(numbers))

@@ -228,7 +228,7 @@ def parse(text: str) -> FtsQuery:
 
 
 def _joined(words: Sequence[str]) -> str:
-    """Words that must be adjacent. FTS5 looks up each word of a phrase."""
+    """Join words that must be adjacent: FTS5 looks up each word of a phrase."""
     return " ".join(words[:MAX_WORDS])
 
 
@@ -238,9 +238,10 @@ def raw(text: str) -> FtsQuery:
 
 
 def _terms(word: Word) -> list[str]:
-    """Return the terms that find a word: itself, and words with its beginning, or with its stem in a known
-    language; in English also its other spelling. In a script without spaces a pair or a triple, or what
-    begins so.
+    """Return the terms that find a word.
+
+    They are the word itself, and words with its beginning, or with its stem in a known language; in English
+    also its other spelling. In a script without spaces, a pair or a triple, or what begins with it.
     """
     stems = [f'"{stem}"' for stem in word.stems]
     if (other := other_spelling(word.written)) is not None:
@@ -256,5 +257,5 @@ def _terms(word: Word) -> list[str]:
 
 
 def _prefix(name: str) -> str:
-    """Return a name and its continuations; 1.20 is no continuation of 1.2."""
+    """Return a name and its continuations; 1.20 is not a continuation of 1.2."""
     return f'"{name}"' if name[-1].isdigit() else f'"{name}"*'

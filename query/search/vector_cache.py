@@ -66,8 +66,10 @@ class HeldVectors:
         self._scans: dict[str, int] = {}
 
     def nearest(self, db: Connection, shelf: Shelf, vector: bytes, limit: int) -> dict[int, float] | None:
-        """Return the `limit` passages of a shelf nearest to `vector`, nearest first, by chunk number with
-        their cosine similarities; None if vec0 has to compare."""
+        """Return the `limit` passages of a shelf nearest to `vector`, nearest first.
+
+        By chunk number, with their cosine similarities; None if vec0 has to compare.
+        """
         self._follow(db)
         held = self._held.get(shelf.vectors) or self._loaded(db, shelf, len(vector) // _FLOAT_BYTES)
         if held is None:
@@ -145,7 +147,6 @@ def _near(held: _ShelfVectors, vector: bytes, count: int) -> _Near:
 
 
 def _existing(db: Connection, shelf: Shelf, similar: dict[int, float]) -> dict[int, float]:
-    """Return the similarities of the passages that still exist."""
     rows = db.execute(
         f"SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no IN (SELECT value FROM json_each(?))",
         (as_list([*similar]),),

@@ -492,7 +492,7 @@ def test_a_file_that_is_no_segment_is_named_and_left_alone(memlog: Run, segment:
     segment("memory", b"buy milk\n", "notes.txt")
     done = memlog("query", "neighbour", "--mode", "text")
     assert done.code == 0
-    assert b"log/memory/notes.txt is no segment: not read" in done.err
+    assert b"log/memory/notes.txt is not a segment: not read" in done.err
 
 
 def test_a_file_name_that_is_not_utf_8_stops_no_project(

@@ -142,7 +142,7 @@ def test_one_line_is_read_by_its_place(segment: Path) -> None:
 def test_a_link_in_a_segments_place_is_not_followed(segment: Path) -> None:
     link = segment.with_name("link")
     link.symlink_to(segment)
-    with pytest.raises(FileNotFoundError, match="no regular file"), opened(*at(link)):
+    with pytest.raises(FileNotFoundError, match="regular file"), opened(*at(link)):
         pass
 
 
@@ -161,7 +161,7 @@ def test_the_log_itself_may_be_a_link(segment: Path, tmp_path: Path) -> None:
 
 def test_a_pipe_that_stands_as_a_segment_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    with pytest.raises(FileNotFoundError, match="no regular file"), opened(*at(tmp_path / "fifo")):
+    with pytest.raises(FileNotFoundError, match="regular file"), opened(*at(tmp_path / "fifo")):
         pass
 
 

@@ -215,7 +215,7 @@ def test_what_is_no_segment_is_named_and_not_read(history):
     os.mkfifo(history.folder / "2026-02-26.jsonl")
     notes = history.catch_up().notes
     assert len(notes) == 4
-    assert all("is no segment: not read" in note for note in notes)
+    assert all("is not a segment: not read" in note for note in notes)
     assert len(history.ids()) == 6
 
 

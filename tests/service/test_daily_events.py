@@ -83,10 +83,10 @@ NO_DAYS += ["", "2026-02-24T10:15:00Z", " 2026-02-24", "2026-02-24\n", "٢٠٢٦
 
 def test_a_day_that_no_calendar_has_is_refused(daily):
     for day in NO_DAYS:
-        with refused(day, match="no day"):
+        with refused(day, match="invalid date|not a day"):
             daily.record("Twelve guests", date=day)
         for asked in ("date", "since", "until"):
-            with refused(day, match="no day"):
+            with refused(day, match="invalid date|not a day"):
                 daily.list(**{asked: day})
         assert daily.list() == [], day
 

@@ -74,23 +74,26 @@ def searching(**options: Any) -> Callable[[memlog.Store], object]:
 
 
 CALLS: dict[str, tuple[Callable[[memlog.Store], object], str]] = {
-    "since": (searching(filters={"since": "soon"}), "filters: since: 'soon' is no time"),
-    "until": (searching(filters={"until": 7}), "filters: until: 7 is no time"),
+    "since": (searching(filters={"since": "soon"}), "filters: since: invalid timestamp: 'soon'"),
+    "until": (searching(filters={"until": 7}), "filters: until: invalid timestamp: 7"),
     "category": (searching(filters={"category": "teas"}), "filters: category is 'teas'"),
-    "exclude": (searching(filters={"exclude": "m1"}), "filters: exclude: 'm1' is no collection of ids"),
+    "exclude": (searching(filters={"exclude": "m1"}), "filters: exclude: not a collection of ids: 'm1'"),
     "role": (searching(filters={"role": "cat"}), "filters: role is 'cat'"),
-    "a filter": (searching(filters={"speeker": "Ann"}), "filters: Filters takes no 'speeker'"),
-    "filters": (searching(filters=7), "filters: 7 is no Filters"),
+    "a filter": (
+        searching(filters={"speeker": "Ann"}),
+        "filters: Filters got an unexpected argument: 'speeker'",
+    ),
+    "filters": (searching(filters=7), "filters: invalid Filters: 7"),
     "chat": (searching(chat=7), "chat is 7"),
     "k": (searching(k="many"), "k is 'many'"),
     "day": (lambda store: store.daily.list(date="24.2."), "date: "),
     "day of a stretch": (lambda store: store.daily.list(since="now"), "since: "),
-    "path": (lambda store: store.documents.add("~/notes"), "path: '~/notes': ~ is not expanded"),
+    "path": (lambda store: store.documents.add("~/notes"), "path: ~ is not expanded: '~/notes'"),
     "paths": (lambda store: store.documents.add_all([7]), "paths: "),
     "memory ids": (lambda store: store.daily.compress(["d"], memory_ids="m"), "memory_ids is 'm'"),
     "rates": (lambda store: store.memories.decay(rates=7), "rates is 7"),
-    "store": (lambda _: memlog.open("~/notes"), "path: '~/notes': ~ is not expanded"),
-    "model": (lambda store: memlog.open(store.path, model=""), "model: '' is no path"),
+    "store": (lambda _: memlog.open("~/notes"), "path: ~ is not expanded: '~/notes'"),
+    "model": (lambda store: memlog.open(store.path, model=""), "model: not a path: ''"),
     "create": (lambda store: memlog.open(store.path, create="yes"), "create is 'yes'"),  # type: ignore[arg-type]
 }
 

@@ -327,7 +327,7 @@ def test_what_a_person_should_know_of_a_changed_stream_is_told(tmp_path):
         assert len(contents(store)) == len(contents(store)) == 2
         segment.with_name("notes").touch()
         contents(store)
-        assert "cli_1/notes is no segment" in notes[-1]
+        assert "cli_1/notes is not a segment" in notes[-1]
         segment.with_name("notes").unlink()
         contents(store)
         store.append([message("three")])
@@ -445,7 +445,7 @@ def test_a_stray_file_is_told_once_and_has_no_read_catch_up_again(tmp_path, monk
             assert contents(store) == ["one"]
         assert made == [{"conversations/cli_1"}]
         assert len(notes) == 1
-        assert f"{stray.name} is no segment" in notes[0]
+        assert f"{stray.name} is not a segment" in notes[0]
         store.append(message("three", chat_id="2"))
         contents(store)
         assert made[1:] == [{"conversations/cli_2"}]

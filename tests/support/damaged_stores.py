@@ -388,7 +388,7 @@ DAMAGED: dict[str, tuple[int, str, Callable[[Store], None]]] = {
     ),
     "conflict-copy": (3, "is a conflict copy", lambda store: _conflict_copy(store.open)),
     "conflict-copy-of-seals": (3, "is a conflict copy", lambda store: _conflict_copy(store.seals)),
-    "stranger": (1, "is no segment", lambda store: store.add(store.log / "notes.txt", b"tea\n")),
+    "stranger": (1, "is not a segment", lambda store: store.add(store.log / "notes.txt", b"tea\n")),
 }
 """By name: the exit code of `verify`, what it says, and the damage."""
 

@@ -189,7 +189,7 @@ def test_damage_is_told_with_the_file_that_has_it(other: Copy) -> None:
     assert other.check().tampered == [f"{foreign.name}:1: no_seal"]
     foreign.unlink()
     foreign.symlink_to("elsewhere")
-    assert f"{foreign.name} is no regular file" in other.check().tampered
+    assert f"not a regular file: {foreign.name}" in other.check().tampered
 
 
 def test_two_copies_that_scrub_end_with_equal_segments_and_no_seal_of_what_was_erased(

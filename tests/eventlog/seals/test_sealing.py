@@ -85,7 +85,7 @@ def test_where_no_seal_can_be_written_nothing_is_acknowledged(log: Any, clock: A
     os.symlink("elsewhere", log.seals)
     log.append("black")
     clock.set("2026-02-25T00:00:00.000Z")
-    with pytest.raises(LogError, match=r"seals\.[a-z2-7]{6}\.jsonl is no regular file") as error:
+    with pytest.raises(LogError, match=r"not a regular file: seals\.[a-z2-7]{6}\.jsonl") as error:
         log.append("white")
     assert error.value.code == "cannot_create"
     assert log.segments == [log.name(TODAY)]
