@@ -76,12 +76,12 @@ _SHOWN = 200
 class MemlogError(Exception):
     """Base of all errors: `code` and `retryable` for programs, message and `hint` for people.
 
-    detail: what another program answered, which may quote its input; for the terminal alone, never stored.
+    said: what another program answered, which may quote its input; for the terminal alone, never stored.
     """
 
     code: ErrorCode = "error"
     retryable = False
-    detail = ""
+    said = ""
 
     def __init__(
         self, message: str, *, hint: str = "", code: ErrorCode | None = None, retryable: bool | None = None

@@ -23,6 +23,18 @@ def test_every_folder_with_code_is_a_package_and_so_installs():
     assert setuptools["packages"]["find"] == {"where": [".pkg"], "namespaces": False}
 
 
+def test_every_file_that_the_code_reads_is_installed():
+    data = PYPROJECT["tool"]["setuptools"]["package-data"]
+    installed = {
+        path
+        for package, patterns in data.items()
+        for pattern in patterns
+        for path in ROOT.joinpath(*package.split(".")[1:]).glob(pattern)
+    }
+    files = {path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()}
+    assert {path for path in files - installed if path.suffix not in (".py", ".pyc")} == set()
+
+
 def test_every_folder_at_the_top_that_has_code_is_known():
     tops = {path.parent.name for path in ROOT.glob("*/__init__.py")}
     assert tops == {*FOLDERS, "tests"}

@@ -163,9 +163,9 @@ def _lacking(error: BaseException | None) -> str | None:
 
 def _words_of(error: BaseException) -> str:
     """Return what a provider said: it may quote what it was sent, so that no file and no pipe gets it."""
-    if not (isinstance(error, MemlogError) and error.detail and sys.stderr.isatty()):
+    if not (isinstance(error, MemlogError) and error.said and sys.stderr.isatty()):
         return ""
-    return _masked(error.detail)
+    return _masked(error.said)
 
 
 def _masked(text: str) -> str:

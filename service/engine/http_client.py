@@ -207,7 +207,7 @@ def _local(message: str, hint: str) -> ProviderError:
 
 
 def _saying(failure: ProviderError, detail: str) -> ProviderError:
-    failure.detail = detail if len(detail) <= _TOLD else detail[:_TOLD] + "…"
+    failure.said = detail if len(detail) <= _TOLD else detail[:_TOLD] + "…"
     return failure
 
 

@@ -351,7 +351,7 @@ class RemoteEmbedder:
 
     def _failure(self, error: ProviderError, run: EmbeddingRun, *, is_of_texts: bool) -> EmbeddingError:
         failure = EmbeddingError(error.message, hint=error.hint, retryable=error.retryable)
-        failure.detail = error.detail
+        failure.said = error.said
         failure.refused, failure.is_of_texts = frozenset(run.refused), is_of_texts
         if run.found:
             rows = normalised([*run.found.values()])
@@ -422,7 +422,7 @@ class RemoteEmbedder:
             return self._post("/api/embed", body, seconds)
         except ProviderError as error:
             # Before 0.3.4 there was only the other path, which takes one text.
-            if error.status != 404 or "not found, try" in error.detail:
+            if error.status != 404 or "not found, try" in error.said:
                 raise
             vectors = []
             for text in texts:

@@ -293,15 +293,16 @@ class ReadModel(SplitByFork):
 
     def _up_to_date(self) -> Connection:
         """Return the live generation, with everything that was acknowledged before this call."""
+        shared = min(_QUERY_LOCK_TIMEOUT, self._lock_timeout)
         with suppress(Busy):
-            done = self._shared_catch_up.share(self._catch_up, _QUERY_LOCK_TIMEOUT)
+            done = self._shared_catch_up.share(self._catch_up, shared)
             if done is not None:
                 self.noted(done)
             db = self.projector.live()
             if self.projector.frozen is None:  # else it may lack what another connection has written
                 return db
         # Alone: a writer waits longer for another projector than reads, which would wait for it meanwhile.
-        self.noted(self.projector.catch_up())
+        self.noted(self.projector.catch_up(lock_timeout=self._lock_timeout - shared))
         return self.projector.live()
 
     def healed(self, work: Callable[[], Answer]) -> Answer:
