@@ -216,7 +216,7 @@ class Projects:
         aside = path.with_name(f"{path.name[:_ASIDE_HEAD]}~{os.urandom(4).hex()}")
         log = path / LOG
         with ExitStack() as held:
-            # A watch holds its own as long as it runs, and would make the store anew.
+            # A watch holds its own as long as it runs, and would create the store again.
             held.enter_context(locks.locked_if_there(path / WATCH_LOCK, "the store", 0))
             held.enter_context(locks.locked_if_there(path / SCRUB_LOCK, "the scrub", lock_timeout))
             held.enter_context(locks.locked_if_there(path / BUILD_LOCK, "the rebuild", lock_timeout))

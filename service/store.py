@@ -91,7 +91,7 @@ class Store:
     path: its folder, absolute from now on; made at the first append.
     create: make the store now, where it is missing; else reads raise NotFound until the first append.
     model: a folder with `model.onnx` and `tokenizer.json`; None for the model that memlog ships with.
-    embedding: who embeds texts, where it is not that model. rerank: who ranks hits anew.
+    embedding: who embeds texts, where it is not that model. rerank: the provider that reranks hits.
     language_model: who distils conversations; None for nobody. extraction: the rules of that.
     jobs: when the jobs of a day and of a week run; None for 03:00 and Monday at 04:00.
     people: whose chats are whose; None for what messages and `memlog.People` tell by themselves.

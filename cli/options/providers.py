@@ -42,7 +42,7 @@ def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
 
 
 def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
-    """Return who ranks hits anew; None for nobody.
+    """Return the provider that reranks hits; None for none.
 
     Raises:
         BadInput: a setting has an invalid value.

@@ -57,7 +57,7 @@ FORMAT_OPTIONS = (
 """The options of a command that prints records."""
 
 JSON_OPTION = format_option("--json", is_flag=True, help="Print JSON for programs.")
-"""The option of a command that prints text unless it is asked for JSON."""
+"""The option of a command that prints text unless JSON is requested."""
 
 Columns = Mapping[str, str | Callable[[Any], object]]
 """The columns of a table of records: by name, the attribute that a cell shows, or what makes the cell."""

@@ -18,7 +18,7 @@ def confirmed(operation: Callable[[Q], T], request: Q, agreed: Callable[[T], boo
     """Return what an operation answers, done once a person has agreed to what a dry run of it answers.
 
     Raises:
-        UsageError: nobody can be asked, since stdin is no terminal.
+        UsageError: no confirmation is possible, since stdin is not a terminal.
     """
     if request.dry_run or is_yes:
         return operation(request)

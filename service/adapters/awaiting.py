@@ -46,7 +46,7 @@ class Threads(SplitByFork):
         self.after_fork_in_child()
 
     def after_fork_in_child(self) -> None:
-        """Start threads anew: a child has none of its parent's."""
+        """Start new threads: a child has none of its parent's."""
         self.lock = threading.Lock()
         self._by_kind: dict[str, ThreadPoolExecutor] = {}
 

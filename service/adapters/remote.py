@@ -28,8 +28,8 @@ _LONGEST_WAIT = 86_400
 class ServerConnection:
     """A connection to a server.
 
-    socket: of a server of this user, which is asked by it; whose it is, is checked before anything is sent.
-    is_proven: whether a server that is asked by its address proves first that it has the token.
+    socket: of a server of this user, used to reach it; its owner is checked before anything is sent.
+    is_proven: whether a server reached by its address must first prove that it has the token.
 
     Raises:
         LogError: the server cannot be reached; the request may have been carried out.

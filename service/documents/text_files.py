@@ -195,7 +195,7 @@ class Look(msgspec.Struct, frozen=True, array_like=True):
     def is_settled(self, moment: int) -> bool:
         """Whether a change after `moment`, in nanoseconds since 1970, would change the look.
 
-        Within a tick of the clock a file may change once more and look the same.
+        Within a tick of the clock a file may change again and look the same.
         """
         return max(self.mtime, self.ctime) < moment - TICK_NS
 

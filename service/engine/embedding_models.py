@@ -267,7 +267,7 @@ class QuestionVectors:
         self.empty()
 
     def empty(self) -> None:
-        """Remember nothing of what was asked, nor of what is being embedded now."""
+        """Forget all earlier questions, and those that are being embedded now."""
         self._embedded = lru_cache(MOST)(_embedded)
 
     def of(self, embedder: Embedder) -> Embedder:

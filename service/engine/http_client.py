@@ -67,7 +67,7 @@ class Endpoint:
         Raises:
             ProviderError: it cannot be reached, refuses, is too slow, or answers with something else.
         """
-        return self._asked(body, seconds, lambda data: msgspec.json.decode(data, type=into))
+        return self._send(body, seconds, lambda data: msgspec.json.decode(data, type=into))
 
     def ask(self, body: Outgoing, seconds: float) -> Any:  # noqa: ANN401 - JSON
         """Return the JSON that the provider answers with, also one with NaN; an error in it is a refusal.
@@ -75,13 +75,13 @@ class Endpoint:
         Raises:
             ProviderError: as `post` does.
         """
-        answer = self._asked(body, seconds, _decoded)
+        answer = self._send(body, seconds, _decoded)
         error = answer.get("error") if isinstance(answer, dict) else None
         if error:
             raise self._error_of(answer, error)
         return answer
 
-    def _asked(self, body: Outgoing, seconds: float, read: Callable[[bytes], T]) -> T:
+    def _send(self, body: Outgoing, seconds: float, read: Callable[[bytes], T]) -> T:
         key = self._key()
         try:
             return read(_within(seconds, lambda: self._posted(body.content, key, seconds)))
@@ -110,7 +110,7 @@ class Endpoint:
         return _saying(failure, detail)
 
     def _told(self, what: str, words: str) -> tuple[str, str]:
-        """Return the message of an error, with a hash of what the provider said, and that."""
+        """Return the message of an error, with a hash of the provider's words, and those words."""
         detail = " ".join(words.split())
         return f"{self.url}: {what}{hash_of_words(self._store, detail)}", detail
 
@@ -164,7 +164,7 @@ class Endpoint:
         return _saying(failure, detail)
 
     def _why_not_found(self, words: str) -> str:
-        """Return what to do about a status of 404, of which Ollama has three causes."""
+        """Return what to do about a status of 404; Ollama has three causes for it."""
         is_ollama = f":{_OLLAMA_PORT}/" in f"{self.url}/"
         if "try pulling" in words or (is_ollama and "model" in words):
             return "pull the model: ollama pull MODEL"
@@ -259,7 +259,7 @@ def _tls() -> ssl.SSLContext:
 def _within(seconds: float, call: Callable[[], T]) -> T:
     """Return what `call` returns, if it does so in time; it may go on in a thread that nobody waits for.
 
-    A limit of the socket alone would count anew with each byte, and not for names that are looked up.
+    A socket timeout alone would restart with each byte, and would not cover name lookups.
 
     Raises TimeoutError.
     """
@@ -276,7 +276,7 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
     return result
 
 
-# `cache/providers.json` has it for all processes of a store: a command that starts anew does not wait
+# `cache/providers.json` has it for all processes of a store: a new command does not wait
 # again.
 
 _FIRST_REST = 30.0
@@ -290,7 +290,7 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What is known of a provider.
 
     dimension: of its vectors. failures: in a row; errors: all. failure, failed_at: of the last one, without
-    what the provider said. error: by older versions, which had that in it: it is dropped.
+    the provider's words. error: written by older versions, with those words in it: it is dropped.
     rests_until: seconds since 1970; nobody asks it before.
     spent: tokens of questions and answers on the day spent_on, in UTC.
     forms: of parameters, where it refused another one: `max_tokens`: `max_completion_tokens`.
@@ -309,7 +309,7 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def rests(self) -> bool:
-        """Whether nobody asks it now. A clock that was set back does not make it rest for ever."""
+        """Whether nobody asks it now. A clock that was set back does not make it rest permanently."""
         return 0 < self.rests_until - time.time() <= _LONGEST_REST
 
 
@@ -317,7 +317,7 @@ class ProviderState(msgspec.Struct, kw_only=True):
     """A provider that a store is to ask, and how it does.
 
     role: `embedding` or `rerank`. base_url: where texts are sent; None for the address by default.
-    failures: in a row. error, failed_at: of the last one; what the provider said of it only as a hash.
+    failures: in a row. error, failed_at: of the last one; the provider's words only as a hash.
     rests_until: nobody asks it before.
     """
 
@@ -385,7 +385,7 @@ class Breaker:
         known = self.record()
         if error.is_local:
             return
-        if known.rests and rests:  # those that were asked at the same time have failed with it
+        if known.rests and rests:  # a concurrent request has already recorded the failure
             self._write(replace(known, errors=known.errors + 1))
             return
         rest = min(_LONGEST_REST, max(_FIRST_REST * 2 ** min(known.failures, 8), error.retry_after or 0.0))
@@ -401,7 +401,7 @@ class Breaker:
         )
 
     def missed(self, count: int) -> None:
-        """Count failures of what was not asked."""
+        """Count failures of requests that were not sent."""
         if count:
             known = self.record()
             self._write(replace(known, errors=known.errors + count))

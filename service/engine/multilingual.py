@@ -50,7 +50,7 @@ _ATTEMPTS = 3
 """To embed texts: what ends the process may have nothing to do with them."""
 
 _REST = 60.0
-"""Seconds in which a model that crashes at every text is not asked."""
+"""Seconds for which a model that crashes at every text is not used."""
 
 _SIMPLE = "Does it answer?"
 """What a working model embeds."""

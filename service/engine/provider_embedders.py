@@ -158,7 +158,7 @@ class Answered(Protocol):
     """Asks a provider for the vectors of texts. A text may have an error in the place of its vector."""
 
     def __call__(self, texts: list[str], *, is_part: bool) -> "Sequence[Vector | ProviderError]":
-        """See the class. is_part: whether it was asked for them among others before."""
+        """See the class. is_part: whether they were already sent as part of a larger request."""
 
 
 class EmbeddingRun:
@@ -296,7 +296,7 @@ class RemoteEmbedder:
     """Embeds by a provider. https://github.com/ollama/ollama/blob/main/docs/api.md#generate-embeddings,
     https://platform.openai.com/docs/api-reference/embeddings
 
-    A question waits for its requests, of which the first may learn the dimension, one timeout together.
+    The requests of a question share one timeout; the first of them may learn the dimension.
     """
 
     is_remote = True
@@ -310,13 +310,13 @@ class RemoteEmbedder:
         self._batch = provider.batch
         self._prefixes = prefixes_of(provider, name)
         self._label = f"{kind}/{name}{mark_of(self._prefixes)}"
-        self._asked: Callable[[list[str], float], list[Vector | None]] = (
+        self._send: Callable[[list[str], float], list[Vector | None]] = (
             self._ollama if kind == "ollama" else self._api
         )
 
     @property
     def dimension(self) -> int:
-        """Of its vectors, which the provider is asked for once.
+        """The dimension of its vectors, requested from the provider once.
 
         Raises:
             EmbeddingError: it does not answer.
@@ -364,7 +364,7 @@ class RemoteEmbedder:
         waits = iter(_WAITS if self._patience == "command" else ())
         while True:
             try:
-                answers = self._asked([prefix + text for text in texts], self._seconds())
+                answers = self._send([prefix + text for text in texts], self._seconds())
             except ProviderError as error:
                 wait, requested = next(waits, None), error.retry_after or 0.0
                 is_worth_it = (error.is_away and not is_part) or error.status in (429, 503)

@@ -135,7 +135,7 @@ def narrowed_scope(done: Projection, projector: Projector, people: People) -> li
     """Tell, once, that contexts keep chats apart which shared a scope before memlog knew messengers."""
     if done.replaced is None:
         return []
-    # What cannot be read is built anew, and told elsewhere.
+    # A read model that cannot be read is rebuilt, and reported elsewhere.
     with suppress(DatabaseError), wrapped("the read model"):
         with closing(connect(done.replaced, "immutable")) as before:
             is_known = knows_messengers(before)
@@ -177,7 +177,7 @@ class _State(NamedTuple):
 class ReadModel(SplitByFork):
     """The read model of the store at `path`, for one thread at a time: others wait at `mutex`.
 
-    model: what passages are embedded with. rerank: who ranks hits anew.
+    model: what passages are embedded with. rerank: what reranks hits.
     is_off: whether searches and contexts give nothing. people: whose chats are whose.
     notify: called with what a person should know.
     """
@@ -267,7 +267,7 @@ class ReadModel(SplitByFork):
         the read model locked is waited for 250 ms; then `notify` is told that something may be missing.
 
         Raises:
-            DatabaseError: the read model cannot be read, nor made anew.
+            DatabaseError: the read model can neither be read nor rebuilt.
         """
         return self.healed(lambda: ask(self.latest()[0]))
 
@@ -305,7 +305,7 @@ class ReadModel(SplitByFork):
         return self.projector.live()
 
     def healed(self, work: Callable[[], Answer]) -> Answer:
-        """Do `work` on the read model, once more where it is found to be damaged and was built anew.
+        """Do `work` on the read model; if that is corrupt, rebuild it and retry once.
 
         Raises:
             DatabaseError: it is damaged still, or it cannot be written.
@@ -493,7 +493,7 @@ class ReadPool(SplitByFork):
 
     A signal handler may raise at any step in the main thread. So locks are taken by `with` alone, which
     nothing interrupts, and a claim that ends is left even if leaving it is interrupted: no other thread waits
-    for ever.
+    without end.
 
     first: the one that writers decide by. A single thread reads by it, too, and so has one connection.
     maintenance: one more, for what takes long, so that nothing else waits for it.

@@ -227,7 +227,7 @@ class BoundedProcess:
 
 
 class _Exchange:
-    """One request and its reply, through pipes none of which is waited for alone.
+    """One request and its reply; its pipes are waited for together.
 
     printed: the first bytes of stderr.
     """

@@ -135,7 +135,7 @@ def holdings(db: Connection, log: Path, ids: Sequence[str], changed: Iterable[st
 
 
 def _base(name: str, known: dict[str, Holding]) -> str:
-    """Return the known id of which `name` is an extension."""
+    """Return the known id that `name` extends."""
     while name not in known:
         name = name.rpartition("/")[0]
     return name

@@ -128,7 +128,7 @@ def _accesses(changes: Iterable[StoredChange]) -> int:
 def named(change: Event, base_id: str, holding: Holding, now: str, key: bytes) -> Change:
     """Return a new change with an id of its own, and a precedence after what it changes.
 
-    A time in the future, or none, decides nothing: such a change is right behind what its source said last,
+    A change with a future time, or none, decides nothing: it directly follows its source's last change,
     and so overrules nobody else. A restored record is right behind its archiving, for the same reason.
     """
     assert isinstance(change, Change)

@@ -62,7 +62,7 @@ class ForeignFiles:
 
     tables: reads its databases.
     suffix: of the prefix of its ids, where another source has them: `~1f0c9a3e`.
-    project: the only one of which records are wanted.
+    project: the only one whose records are wanted.
     unknown: how many rows have a value in a column that the importer does not know, by `table.column`.
     """
 

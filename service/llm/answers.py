@@ -83,7 +83,7 @@ _DECODER = json.JSONDecoder(strict=False)
 
 
 class _Searched(str):
-    """A text of which errors are not told by line, for which `json` would count all lines before each."""
+    """A text whose JSON errors name no line: `json` would count all lines before each error."""
 
     __slots__ = ()
 
@@ -202,7 +202,7 @@ class ModelAnswer(msgspec.Struct):
 
 
 def read_answer(text: str) -> ModelAnswer | None:
-    """Return what is usable of an answer; None where it has no such JSON, or entries of which none is usable.
+    """Return what is usable of an answer; None where it has no such JSON, or no usable entry.
 
     The object may stand in prose, behind a draft, or between fences, or be the list of memories alone.
     """
@@ -340,7 +340,7 @@ class Listed(msgspec.Struct, Generic[T]):
 
 def listed(text: str, *, member: str, kind: type[T]) -> Listed[T] | None:
     """Return the list that is a member of an answer, or the answer itself; None where it has no such JSON, or
-    entries of which none is usable."""
+    no usable entry."""
     found = None
     for given, _ in _lists(text, member):
         entries: list[T] = []

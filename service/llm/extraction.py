@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class NoModelToAsk(NamedTuple):
-    """Why no language model is asked, and what to do about it."""
+    """Why no language model is used, and what to do about it."""
 
     message: str
     hint: str
@@ -233,7 +233,7 @@ def questions_of(
 
 
 def why_no_model(engine: Engine) -> NoModelToAsk | None:
-    """Return why no language model is asked; None where one is."""
+    """Return why no language model is used; None where one is."""
     if engine.read_model.is_off:
         return NoModelToAsk("memory.enabled is false", "set it to true")
     if not rules_of(engine).enabled:

@@ -122,19 +122,19 @@ def _unusable(url: str, why: str) -> ProviderError:
 
 
 _WAITS = (1.0, 4.0, 15.0)
-"""Seconds before it is asked again after 429, a status from 502 on, or where it cannot be reached."""
+"""Seconds before each retry after 429, a status from 502 on, or where it cannot be reached."""
 
 _LONGEST_WAIT = 60.0
 
 _OF_CONTENT = (400, 413, 422)
-"""Statuses that refuse what is asked, and may answer to something else."""
+"""Statuses that refuse one request; another request may succeed."""
 
 
 class LanguageModel:
     """Asks a provider. https://platform.openai.com/docs/api-reference/chat,
     https://docs.anthropic.com/en/api/messages
 
-    is_patient: whether it is asked although it rests, as a person wants who gives a command.
+    is_patient: whether requests are sent even while it rests, as for a command that a person gave.
     """
 
     def __init__(self, provider: LanguageModelProvider, store: Path, *, is_patient: bool = False) -> None:
@@ -177,7 +177,7 @@ class LanguageModel:
         waits = iter(_WAITS)
         while True:
             try:
-                completion = self._asked(system, user, schema)
+                completion = self._send(system, user, schema)
             except ProviderError as error:
                 error.is_of_answer = error.is_of_answer or error.status in _OF_CONTENT
                 wait, requested = next(waits, None), error.retry_after or 0.0
@@ -203,7 +203,7 @@ class LanguageModel:
         """Return what the model answers to one request, although it rests. Raises as `complete`; nobody
         notes it.
         """
-        return self._asked(system, user, schema)
+        return self._send(system, user, schema)
 
     def note(self, error: ProviderError) -> None:
         """Note a failure, after which it rests."""
@@ -225,7 +225,7 @@ class LanguageModel:
         self._breaker.failed(error, rests=not is_of_answer)
         return error
 
-    def _asked(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
+    def _send(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
         provider = self._provider
         url = (provider.base_url or "").rstrip("/")
         version = "" if urlsplit(url).path.strip("/") else "/v1"

@@ -92,7 +92,7 @@ class Questions:
         return {name for name, found in origins.items() if not all(self.may_be_sent(*each) for each in found)}
 
     def why_spent(self) -> str | None:
-        """Return why nothing more is asked today; None while there is room for a request."""
+        """Return why no more requests are sent today; None while there is room for one."""
         most = self._rules.max_tokens_per_day
         spent = max(self._model.spent_today, self._decide(tokens_of_today)) if self._is_bounded else 0
         if not spent or spent + self._rules.tokens + _PROMPT <= most:
@@ -101,14 +101,14 @@ class Questions:
         return f"{spent_of}: the rest waits until tomorrow"
 
     def begin(self, task: ModelTask) -> "Items":
-        """Begin a run: what is asked about in it."""
+        """Begin a run, and return its items."""
         read = partial(failures_of_today, provider=self._model.provider, model=self.model)
         return Items(self, task, Failures() if self._retry else self._decide(read))
 
     def ask(
         self, system: str, user: str, schema: dict[str, Any], read: Callable[[str], A | None]
     ) -> tuple[A, Completion]:
-        """Return the answer of the model, and what it took. Asks once more if the first answer is of no use.
+        """Return the answer of the model, and what it took. Asks again if the first answer is unusable.
 
         read: makes something of an answer; None where it is of no use.
 
@@ -142,10 +142,10 @@ class Questions:
         self._model.missed(count)
 
     def check(self) -> None:
-        """Check before the next thing that is asked about that the provider may be asked.
+        """Check before the next item that a request may be sent to the provider.
 
         Raises:
-            ProviderError: it rests; or it fails, whatever it is asked.
+            ProviderError: it rests, or fails for every request.
         """
         self._model.check()
         if why := self.why_spent():
@@ -227,8 +227,8 @@ class Questions:
 
 
 class Items:
-    """What a run asks about for one task. Each thing is asked about twice a day at most, in all processes:
-    what fails is an event, by the ids of what it was about.
+    """The items of a run of one task. Each is sent at most twice a day, across all processes:
+    a failure is an event that names the ids of its item.
     """
 
     def __init__(self, questions: Questions, task: ModelTask, failures: Failures) -> None:
@@ -246,10 +246,10 @@ class Items:
 
     def tried(self, chat: str | None, event_ids: Sequence[str], work: Callable[[], T]) -> T | None:
         """Return what `work` returns, which asks about these events; None where that fails: it is set aside,
-        or tried once more by the next run.
+        or retried by the next run.
 
         Raises:
-            ProviderError: the provider fails, whatever it is asked.
+            ProviderError: the provider fails for every request.
         """
         self._questions.check()
         try:

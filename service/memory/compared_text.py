@@ -29,7 +29,7 @@ def turns(word: str) -> bool:
 
 
 def understood() -> list[str]:
-    """Return the languages of which memlog knows the words that do not change the meaning of a sentence."""
+    """Return the languages whose filler words (words that do not change a sentence's meaning) are known."""
     return [name for name, language in languages("memories").items() if language.memories.filling]
 
 

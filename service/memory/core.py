@@ -195,14 +195,14 @@ class Core(OperationGroup):
     else:
 
         @operation(GetCoreMemory, effect="read", missing="core_key_not_found")
-        def get(self, asked: GetCoreMemory) -> CoreMemory | dict[str, str] | str | None:
+        def get(self, request: GetCoreMemory) -> CoreMemory | dict[str, str] | str | None:
             """Return the core memory, the values of one section, or a value: None if its key is not set."""
             people = self._engine.read_model.people
-            memory = self._read(lambda db: _shown(db, people, asked.chat))
-            if asked.section is None:
+            memory = self._read(lambda db: _shown(db, people, request.chat))
+            if request.section is None:
                 return memory
-            section = getattr(memory, asked.section)
-            return section if asked.key is None else section.get(_as_stored(section, asked.key))
+            section = getattr(memory, request.section)
+            return section if request.key is None else section.get(_as_stored(section, request.key))
 
     @operation(SetCoreValue, effect="append")
     def set(self, request: SetCoreValue) -> Position:
@@ -246,7 +246,7 @@ class Core(OperationGroup):
 
     def take_over(self, text: str, name: str) -> CoreImportReport:
         """Set what a Markdown text says and the core memory does not, as `import_file` does, but nothing that
-        this text, by its `name`, has said before: what was deleted since stays deleted.
+        this text, by its `name`, set before: what was deleted since stays deleted.
 
         Each event has an id of its own for its name, key and value, by which the log knows it again.
         """
@@ -270,7 +270,7 @@ class Core(OperationGroup):
         # What it was before the change is unknown where somebody removed what memlog keeps of it.
         done = self._import(sections, force=True, base=None if base is None else sections_of_json(base, path))
         self._view.take_over(view)
-        self.get()  # which writes the view anew
+        self.get()  # which rewrites the view
         return done
 
     def _import(

@@ -22,7 +22,7 @@ _FRONT_MATTER = re.compile(
 )
 _PARAGRAPH = re.compile(r"(?:[^\r\n]*\S[^\r\n]*(?:\r?\n|\Z))*")
 _LONGEST_FRONT_MATTER = 16 * 1024
-"""Characters in which front matter has to end: a text without any is not searched to its end."""
+"""Characters in which front matter has to end: a text with none is not searched to its end."""
 
 _MEMBER = re.compile(r"[\"']?[^\W\d][\w .-]{0,60}[\"']?[ \t]*:(?:\s|$)")
 _BELOW_A_MEMBER = re.compile(r"\s|-\s|#(?!#)|$")

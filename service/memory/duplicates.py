@@ -427,7 +427,7 @@ def _of_others(db: Connection, event: MemorySaved, own: Memory | None, any_chat:
         return None
     _, memory, text = max(alike, key=itemgetter(0))
     if event.source in DISTILLED and memory.memory_id in worded_by_somebody(db):
-        # A model words nothing anew that somebody saved.
+        # A model does not reword what a person saved.
         return _known(db, memory, event) if says_all(text, new) else None
     return _merged(db, memory, event)
 

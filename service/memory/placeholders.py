@@ -13,7 +13,7 @@ from memlog.service.engine.prompts import names, prompt
 
 # It consists of words of a closed set alone, in whatever order its language puts them: who might have told,
 # that they have not, and a generic noun for what is told. With any other word, it says something, as "told
-# no family" does. In doubt it says something: a false refusal loses a memory for ever.
+# no family" does. In doubt it says something: a false refusal loses a memory permanently.
 
 
 class _TellingWords(NamedTuple):

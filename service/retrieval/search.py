@@ -47,9 +47,9 @@ OFF = {"memory": "memory.enabled is false: nothing is searched"}
 
 
 def search_store(reads: ReadPool, request: Search, *, reranks: bool = True) -> SearchResult:
-    """Return the result of a search. Providers are asked while no read model is in use: others go on reading.
+    """Return the result of a search. No read model is held while providers are called: others go on reading.
 
-    reranks: whether a provider that ranks hits anew is asked.
+    reranks: whether a provider may rerank hits.
     """
     if reads.first.is_off:
         return SearchResult(hits=[], mode=request.mode, synced=True, silent=dict(OFF), took_ms=0.0)
@@ -86,7 +86,7 @@ def _searched(read_model: ReadModel, request: Search, asking: "Asking") -> Searc
 class Asking:
     """The models for a question. A provider has embedded it already: nothing is locked meanwhile.
 
-    chat: in which it is said. silent: why one does not work. has_key: whether providers are to be asked,
+    chat: the chat of the question. silent: why one does not work. has_key: whether providers are to be used,
     and the question holds what looks like a key.
     """
 
@@ -159,7 +159,7 @@ def providers_of(read_model: ReadModel) -> "list[ProviderState]":
 def reranker_of(
     read_model: ReadModel, read: Callable[[Callable[[Connection], bool]], bool], *, has_key: bool
 ) -> "Reranker | None":
-    """Return what ranks the hits for one question anew; None where nobody does.
+    """Return the reranker for the hits of one question; None where there is none.
 
     read: reads the read model. has_key: whether the question holds what looks like a key.
     """
@@ -280,7 +280,7 @@ def _made(
 class PreRoute(msgspec.Struct, kw_only=True):
     """How a message is to be answered.
 
-    route: `facts`: `answer` is all, and no language model is asked. search: a language model answers, with
+    route: `facts`: `answer` is all, and no language model is used. search: a language model answers, with
         `system` before its prompt. none: the store has nothing about it.
     answer: from the facts; None with another route.
     system: the memory context for the system prompt; "" if there is none.

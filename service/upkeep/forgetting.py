@@ -118,7 +118,7 @@ _KNOWN_BY = ("content", "value", "summary", "title")
 class _Selection(NamedTuple):
     """The lines to forget, in which segments.
 
-    whole: streams of which `wants` every line.
+    whole: streams whose every line `wants` takes.
     """
 
     segments: list[Segment]

@@ -174,7 +174,7 @@ _WITHOUT_MODEL = {("daily", "decay"), ("weekly", "duplicates"), ("weekly", "prun
 class Steps:
     """What jobs do with a store.
 
-    extractor, questions: None where no language model is asked; why_no_model: why not.
+    extractor, questions: None where no language model is used; why_no_model: why not.
     room: tokens of a request.
     lock_timeout: seconds to wait for another process that distils.
     is_requested: whether a person wants it: then nothing waits until it is due.
@@ -367,7 +367,7 @@ class JobRunner:
         """Do the steps of a job, or some of them. One that fails keeps no other from being done.
 
         Raises:
-            ProviderError: the language model could not be asked.
+            ProviderError: the language model could not be reached.
         """
         done: list[JobStep] = []
         failed: ProviderError | None = None

@@ -93,7 +93,7 @@ class WatchStep(msgspec.Struct, kw_only=True):
 
 
 class _Stopped(BaseException):
-    """Ends a thread in the middle of long work, of which nothing is half done."""
+    """Ends a thread in the middle of long work; no step of it is left half done."""
 
 
 @dataclass
@@ -150,7 +150,7 @@ class Worker(ABC):
         they were reported the last time."""
         self._notes.clear()
         try:
-            # A fork waits for the whole of it: in its child, a thread of SQLite would hold locks for ever.
+            # A fork waits for all of it: in the child, a thread of SQLite would never release its locks.
             with self._read_model.mutex, wrapped("the read model"):
                 is_worth_a_report, has_failed = work(), False
         except (MemlogError, OSError) as error:

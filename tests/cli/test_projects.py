@@ -158,7 +158,8 @@ def test_what_a_killed_process_leaves_is_listed_and_finished(
         [
             MEMLOG.parent / "python",
             "-c",
-            "import sys, time; from memlog.eventlog.files import disk; from memlog.cli.process.main import main\n"
+            "import sys, time; from memlog.eventlog.files import disk\n"
+            "from memlog.cli.process.main import main\n"
             "disk.unlink = lambda path: (print('now', flush=True), time.sleep(60))\n"
             "sys.argv = ['memlog', 'projects', 'remove', 'anna', '--yes']; main()",
         ],

@@ -21,7 +21,7 @@ JSON = "application/json"
 LINES = "application/x-ndjson"  # an event in each line
 
 _BODY = 1024 * 1024
-EVENTS = 64 * 1024 * 1024  # bytes of a body with events, each of which has 16 MiB at most
+EVENTS = 64 * 1024 * 1024  # bytes of a body with events; each event has 16 MiB at most
 _DIGITS = 12
 _SECONDS = 30
 

@@ -2,7 +2,7 @@
 
 A module has `read`, which yields what becomes of each record; its docstring says what it reads. It may have
 `SOURCES`: patterns of files that are sources each, where a folder is none; and `projects`, which yields their
-names: `read` then yields the records of the one that is asked for. The name of the format is the
+names: `read` then yields the records of the requested one. The name of the format is the
 module's, with hyphens. The ids of events are made of the source's own ids, never of texts,
 so that a second run knows them: `tiered/7`, of a second source `tiered~1f0c9a3e/7`.
 """
@@ -26,7 +26,7 @@ class Used(NamedTuple):
 
     events: what it says, each with the id of its own.
     changes: what happened to the first of them since, with ids such as `tiered/7/updated`, to which the
-        import adds the time and a hash. resets: changes that count only where an earlier one said otherwise.
+        import adds the time and a hash. resets: changes that count only if they differ from an earlier one.
     created: when the source says that it was made.
     group: of records whose ids say their places: where one of them has changed, new ones may be old ones that
         have moved, and are not stored.

@@ -53,10 +53,10 @@ class ExtractionReport(msgspec.Struct, kw_only=True):
 
     extraction_id: of the event that closes it; None in a dry run. messages: how many of either were
         distilled. requests: to the language model.
-    saved, merged: memories. known: entries that memories said before. below: the importance threshold, or too
+    saved, merged: memories. known: entries that memories held before. below: the importance threshold, or too
         many. refused: entries of another form.
     tokens_in, tokens_out: as the provider counts them; in a dry run as memlog estimates the questions.
-    set_aside: why the model is not asked about them again before tomorrow, in UTC; then date is today, and
+    set_aside: why they are not sent to the model again before tomorrow, in UTC; then date is today, and
         extraction_id that of the event that says so. Without one it says why messages wait: the tokens of
         today are spent, or they were imported and their channel is not named.
     """
@@ -456,7 +456,7 @@ class Extractor:
         if kinds_in(entry.content):  # the model was given none, and may make one up
             report.refused += 1
             return []
-        # What happened on a day may be known from the chat in which it was said.
+        # What happened on a day may be known from the chat that told it.
         found = decided(db, self._path / LOG, event, any_chat=chat is None)
         if not isinstance(found.event, MemorySaved | MemoryUpdated):
             report.known += 1

@@ -161,7 +161,7 @@ def _pieces(text: str, *, is_cut: bool) -> Iterator[str]:
 
 
 def _parts(text: Sequence[str], told: Sequence[list[str]], language: _Joining) -> list[list[str]]:
-    """Return the sources of which a text is put together; none where it is not."""
+    """Return the sources that a text is composed of; none where it is not composed of sources."""
     found: list[list[str]] = []
     at = 0
     while at < len(text):

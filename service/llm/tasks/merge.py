@@ -201,7 +201,7 @@ def _standing(
     if relation == "contradiction":
         if content is None or any(memory is not members[-1] for memory in own_members):
             return None, []
-        if own_members:  # what somebody said last holds as it is
+        if own_members:  # what a person wrote last is kept as is
             return members[-1].memory_id, []
         kept = members[0].memory_id
         return kept, [MemoryUpdated(id=new_id(), memory_id=kept, content=content, extraction=origin)]

@@ -51,7 +51,7 @@ class Summariser:
             ProviderError: the model fails; summaries that were written stay.
         """
         today, done = timestamps.today(), 0
-        # On another day it is asked about what was set aside.
+        # On another day, what was set aside is sent again.
         since = self._seen if self._day == today else 0
         news, seen = self._engine.decide(lambda db: chats_with_news(db, since))
         items = self._questions.begin("summarise")
