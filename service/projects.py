@@ -62,7 +62,7 @@ class GetProject(_OfProject, frozen=True):
 
 
 class RemoveProject(Tried, frozen=True):
-    """Remove a project and its store for ever.
+    """Remove a project and its store permanently.
 
     Everything in the store's folder is deleted: log, read model, cache, settings. Only an earlier copy brings
     it back. The folder is renamed at once, then emptied: killed at any moment, the whole store remains, or

@@ -12,7 +12,7 @@ from memlog.cli.output.turns import lines_around, set_in, turn
 from memlog.service.memory.conversation_requests import ListSessions, ListSummaries, ReadSession, ReadWindow
 from memlog.service.retrieval.requests import GetEvent
 
-_NOTHING_TOLD = "nothing said yet in this session"
+_NOTHING_TOLD = "no messages yet in this session"
 
 
 @click.group(cls=Group)

@@ -124,5 +124,5 @@ def schedule(ctx: click.Context, host: str | None) -> TextAnswer:
     text = unit(host, command)
     if not asks_for_json(ctx):
         note(f"put this into {UNITS[host]}")
-        note("the host starts it without your variables: settings and keys must stand in files")
+        note("the host starts it without your variables: settings and keys must be in files")
     return TextAnswer({"host": host, "place": UNITS[host], "unit": text}, text=[text.rstrip("\n")])

@@ -246,7 +246,7 @@ _OLLAMA_PORT = 11434
 _HINTS = {
     401: "check api_key",
     403: "check api_key",
-    429: "the provider limits how often it is asked",
+    429: "the provider limits the rate of requests",
 }
 
 
@@ -373,7 +373,7 @@ class Breaker:
         if record.rests:
             until = timestamps.of_seconds(record.rests_until)
             why = record.failure or f"{self._name}: it failed"
-            error = ProviderError(f"{why} (not asked again before {until})", retryable=True)
+            error = ProviderError(f"{why} (not retried before {until})", retryable=True)
             error.is_resting = True
             raise error
 

@@ -37,7 +37,7 @@ _GREETING = msgspec.json.encode([{"role": "user", "name": None, "content": "Good
 _PROMPT = 1000
 """Tokens of a prompt, at most: the longest has 480, and a mode adds 60."""
 
-_LATER = "it is asked about again tomorrow (UTC), or by store.extraction.run(retry=True)"
+_LATER = "it is retried tomorrow (UTC), or by store.extraction.run(retry=True)"
 
 
 class Questions:

@@ -259,7 +259,7 @@ class ImportCoreMemory(Request, frozen=True):
     A Markdown or text file, such as USER.md, has lines `key: value`, and lists under headings; keys that are
     set already keep their values, unless `force`. All values of a JSON file in the shape of
     model/core_memory.json are set. Of that file itself, changed by hand, changed values are set, and removed
-    keys are deleted; then it is written anew.
+    keys are deleted; then it is rewritten.
 
     Raises:
         BadInput: the file cannot be read, or has another shape; nothing was appended.

@@ -126,7 +126,7 @@ def test_scrub_asks_and_says_what_it_cannot_reach(memlog: Run, environment: dict
         done = subprocess.run(
             [MEMLOG, "scrub"], stdin=its, env=environment, capture_output=True, timeout=60, check=False
         )
-        assert b"Overwrite 1 line in 1 segment for ever, and build a new read model? [y/N]" in done.stderr
+        assert b"Overwrite 1 line in 1 segment permanently, and build a new read model? [y/N]" in done.stderr
         assert said in done.stdout
     assert b"out of reach: backups, snapshots" in done.stderr
     os.close(its)
