@@ -205,7 +205,7 @@ class Projects:
                 hint="remove it, and what it points to, by hand",
             )
         if not _is_store(path):
-            raise BadInput(f"{shown(path)} is no store: nothing was removed", hint="Projects.list()")
+            raise BadInput(f"not a store, so nothing was removed: {shown(path)}", hint="Projects.list()")
         return True
 
     def _put_aside(self, path: Path, lock_timeout: float) -> Path:

@@ -90,7 +90,7 @@ def _notes_of_proof(proof: "memlog.Proof") -> Iterator[str]:
             " docs/copies.md says how to search it and how to begin a new one"
         )
     for name in proof.left_out:
-        yield f"{name} is no file, and was not read"
+        yield f"not a file, so it was not read: {name}"
 
 
 @request_command(FindSecrets)

@@ -130,7 +130,7 @@ def projects_folder() -> Path:
     if not folder.is_absolute():
         home = os.environ.get("HOME")
         raise BadInput(
-            "there is no home folder, in which stores stand by default:"
+            "no home folder, where stores are by default:"
             f" HOME is {'not set' if home is None else repr(home)}",
             hint="name the store with --store or MEMLOG_STORE, or set HOME",
         )
@@ -181,7 +181,7 @@ def _parsed(path: Path, where: str) -> dict[str, Any]:
     import tomllib
 
     if not path.is_file():
-        raise BadInput(f"{where} is no file", hint="memlog.toml holds settings, one `name = value` a line")
+        raise BadInput(f"not a file: {where}", hint="memlog.toml holds settings, one `name = value` a line")
     data = path.read_bytes()
     try:
         return tomllib.loads(data.decode().removeprefix("\ufeff"))

@@ -158,7 +158,7 @@ def _people(text: str) -> dict[str, list[str]]:
     try:
         return memlog.People(chats=msgspec.json.decode(text, type=dict[str, list[str]])).chats
     except msgspec.DecodeError as error:
-        raise ValueError(f"{text!r} is no JSON of chats by person") from error
+        raise ValueError(f"not a JSON object of chats by person: {text!r}") from error
 
 
 def _of_provider(section: str, request: str, timeout: Limit[float]) -> tuple[Setting, ...]:
@@ -200,7 +200,7 @@ def _temperature(text: str) -> float | str:
     if text == "none":
         return text
     if not limits.TEMPERATURE.allows(number := float(text)):
-        raise ValueError(f"{text} is no number {limits.TEMPERATURE}, nor none")
+        raise ValueError(f"not a number {limits.TEMPERATURE}, nor none: {text}")
     return number
 
 

@@ -49,10 +49,10 @@ class ServerConnection:
         if not isinstance(url, str):
             raise BadInput(f"url is {shown_value(url)}", hint="such as http://127.0.0.1:5858")
         if not isinstance(token, str | None):
-            raise BadInput("the token is no text", hint="give the line of its file")
+            raise BadInput("the token is not a string", hint="give the line of its file")
         token = None if token is None else token.strip()
         if token is not None and not (token.isascii() and token.isprintable()):
-            raise BadInput("the token has other signs than a token has", hint="give the line of its file")
+            raise BadInput("the token has invalid characters", hint="give the line of its file")
         if not isinstance(project, str) or not project.isprintable():
             raise BadInput(f"project is {shown_value(project)}", hint="give its name")
         if not (isinstance(seconds, int | float) and 0 < seconds <= _LONGEST_WAIT):
@@ -99,7 +99,7 @@ class ServerConnection:
         try:
             content = msgspec.json.encode(_wire(request))
         except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
-            raise BadInput(f"the request is no JSON: {error}", hint="give values that JSON has") from error
+            raise BadInput(f"the request is not JSON: {error}", hint="give values that JSON has") from error
         try:
             given = self._client.post(
                 path, content=content, headers=client_header(), extensions={"trace": self._check}

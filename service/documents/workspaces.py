@@ -31,7 +31,7 @@ class Workspaces(OperationGroup):
         name = Path(request.path).absolute().name if request.source is None else request.source
         if name in self._sources_of_documents():
             raise BadInput(
-                f"the source {name!r} has documents, and is no workspace",
+                f"not a workspace, but a source of documents: {name!r}",
                 hint=f"remove it first (store.documents.remove({name!r})), or give the workspace another"
                 " name",
             )

@@ -469,7 +469,7 @@ def _wrapping_decode_errors() -> Iterator[None]:
         yield
     except UnicodeEncodeError as error:
         # The caller's text: none in a log has one.
-        raise BadInput(f"a lone surrogate is no character: {error.object!r}") from error
+        raise BadInput(f"not text, since it has a lone surrogate: {error.object!r}") from error
     except _UNREADABLE as error:
         raise DatabaseError(f"the read model: {error}", hint=DISPOSABLE, code=DAMAGED) from error
 

@@ -42,7 +42,7 @@ def readable(path: Path) -> Path:
     root = _ROOT.get()
     if root is None:
         raise BadInput(
-            "this server reads and writes no such files",
+            "this server does not read or write such files",
             hint="start it with a folder that it may read (root), or may write to (exports)",
         )
     if root == EVERYTHING:

@@ -64,7 +64,7 @@ def contents(path: Path) -> bytes:
     try:
         # A pipe that nobody writes to would be waited for without end.
         if path.exists() and not (path.is_file() or path.is_dir()):
-            raise BadInput(f"{shown(path)} is no file", hint="name a file that can be read")
+            raise BadInput(f"not a file: {shown(path)}", hint="name a file that can be read")
         with path.open("rb") as file:
             data = file.read(MAX_LINE + 1)
     except OSError as error:
@@ -83,7 +83,7 @@ def sections_of_json(data: bytes, path: Path) -> CoreMemory:
     try:
         document = json.loads(_text(data, path), object_pairs_hook=_without_duplicates)
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{shown(path)} is no JSON: {error}", hint=_SHAPE_HINT) from error
+        raise BadInput(f"not JSON: {shown(path)}: {error}", hint=_SHAPE_HINT) from error
     for problem in _problems(document):
         raise BadInput(f"{shown(path)}: {problem}", hint=_SHAPE_HINT)
     return CoreMemory(user=document.get("user", {}), agent=document.get("agent", {}))
@@ -118,13 +118,13 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _problems(document: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON can say
     if not isinstance(document, dict):
-        yield "it is no object"
+        yield "it is not a JSON object"
         return
     for section, values in document.items():
         if section not in ("user", "agent"):
             yield f"{section!r} is neither user nor agent"
         elif not isinstance(values, dict):
-            yield f"{section} is no object"
+            yield f"{section} is not a JSON object"
         else:
             yield from (f"{section}: {why}" for key, value in values.items() for why in _faults(key, value))
 
@@ -133,7 +133,7 @@ def _faults(key: str, value: Any) -> Iterator[str]:  # noqa: ANN401
     if not key:
         yield "a key is empty"
     if not isinstance(value, str):
-        yield f"the value of {key!r} is no text"
+        yield f"the value of {key!r} is not a string"
     elif shown(key + value) != key + value:
         yield f"{key!r} has half of a surrogate pair"
 

@@ -70,10 +70,10 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
     kept = {*keep}
     if not kept or not (kept <= {*ids} or kept == {*proposed}):
         hint = f"one or several of {', '.join(ids)}" + "".join(f"; or {each} alone" for each in proposed)
-        raise BadInput("keep names no memory of the conflict", hint=hint)
+        raise BadInput("keep names a memory outside of the conflict", hint=hint)
     held = [each for each in holding if each is not None]
     if len(held) < len(holding):
-        raise BadInput("keep names a memory that there is no more", hint="store.memories.list()")
+        raise BadInput("keep names a memory that no longer exists", hint="store.memories.list()")
     decision = MergeDecision(
         "different" if kept == {*ids} else "accepted" if kept == {*proposed} else "contradiction",
         ids,
@@ -138,7 +138,7 @@ def unmerge(append: Append, decide: Deciding, memory_id: str) -> list[Memory]:
         raise not_found("memory_not_found", memory_id)
     if merge is None:
         raise BadInput(
-            f"the memory {memory_id!r} is no merge of others, or the merge was taken back before",
+            f"not a merge, or already taken back: the memory {memory_id!r}",
             hint="store.memories.history() shows what made it",
         )
     append([ChangeUndone(event_ids=merge.event_ids)])

@@ -132,8 +132,8 @@ WRONG: dict[str, tuple[Callable[[Store], object], str, str]] = {
     "a form": (lambda store: store.context("tea", form="jsn"), "form is 'jsn'", "'text', 'json', 'messages'"),  # type: ignore[arg-type]
     "tokens": (lambda store: store.context("tea", max_tokens="many"), "max_tokens is 'many'", "int"),  # type: ignore[arg-type]
     "an excluded id": (lambda store: store.context("tea", exclude="abc"), "'abc' is no collection", "list"),
-    "an event": (lambda store: store.append("tea"), "'tea' is no event", "memlog.Message"),  # type: ignore[arg-type]
-    "nothing": (lambda store: store.append(None), "None is no event", "memlog.Message"),  # type: ignore[arg-type]
+    "an event": (lambda store: store.append("tea"), "not an event: 'tea'", "memlog.Message"),  # type: ignore[arg-type]
+    "nothing": (lambda store: store.append(None), "not an event: None", "memlog.Message"),  # type: ignore[arg-type]
 }
 
 

@@ -103,7 +103,7 @@ async def object_of(call: Call) -> dict[str, Any]:
     """Return the fields in a body. Raises Refused if it is no object of JSON."""
     given = decoded(await body_of(call, _BODY, (JSON,)) or b"{}")
     if not isinstance(given, dict):
-        raise Refused(422, "bad_request", "the body is no object", "send the fields of the request")
+        raise Refused(422, "bad_request", "the body is not a JSON object", "send the fields of the request")
     return given
 
 
@@ -112,7 +112,7 @@ def decoded(data: bytes) -> Any:  # noqa: ANN401
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(422, "bad_request", f"the body is no JSON: {error}", "send JSON in UTF-8") from error
+        raise Refused(422, "bad_request", f"the body is not JSON: {error}", "send JSON in UTF-8") from error
 
 
 async def body_of(call: Call, most: int, types: tuple[str, ...]) -> bytes:
