@@ -109,7 +109,7 @@ def serve(
 
 
 def _mcp(stores: "OpenStores") -> "McpApplication | None":
-    """Return what answers over MCP; None where the SDK is not installed."""
+    """Return the MCP endpoint; None where the SDK is not installed."""
     if find_spec("mcp") is None:
         return None
     from memlog.service.adapters.mcp.http import McpApplication

@@ -86,8 +86,9 @@ def _told(done: WatchStep) -> str:
 
 @contextmanager
 def _set_on_sigterm(*, once: bool) -> Iterator[threading.Event]:
-    """Yield what SIGTERM sets. With `once` it ends the process, as every command: not everything was
-    brought up.
+    """Yield the event that SIGTERM sets.
+
+    With `once`, SIGTERM ends the process, as it does for every command: not everything was brought up.
     """
     stop = threading.Event()
     before = signal.getsignal(signal.SIGTERM)

@@ -147,8 +147,9 @@ def _become_owner(store: Path) -> None:
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """Return the settings in a memlog.toml by name. A relative folder is taken from the file's own; "" is not
-    set.
+    """Return the settings in a memlog.toml by name.
+
+    A relative folder is taken from the file's own folder; "" counts as not set.
 
     Raises:
         BadInput: the file is not TOML, or has an unknown key or an invalid value.

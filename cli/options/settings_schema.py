@@ -443,9 +443,7 @@ BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
 def nearest(name: str, likeness: float = 0.0) -> str | None:
-    """Return the setting whose name is most like `name`; None where none is as like as `likeness`, from 0
-    to 1.
-    """
+    """Return the setting with the name closest to `name`; None if none is as close as `likeness` (0 to 1)."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, BY_NAME, 1, likeness)), None)

@@ -15,7 +15,7 @@ Q = TypeVar("Q", bound=Tried)
 
 
 def confirmed(operation: Callable[[Q], T], request: Q, agreed: Callable[[T], bool], *, is_yes: bool) -> T:
-    """Return what an operation answers, done once a person has agreed to what a dry run of it answers.
+    """Run an operation once a person has agreed to the result of its dry run, and return its answer.
 
     Raises:
         UsageError: no confirmation is possible, since stdin is not a terminal.

@@ -51,7 +51,7 @@ class Threads(SplitByFork):
         self._by_kind: dict[str, ThreadPoolExecutor] = {}
 
     async def run(self, kind: str, call: Callable[[], R]) -> R:
-        """Return what `call` returns, or raises, in a thread.
+        """Run `call` in a thread, and return or raise its outcome.
 
         Cancelled before a thread takes it up, it is never made; later, it runs to its end in its thread.
         """

@@ -179,9 +179,7 @@ def store_fact(store: Store, request: StoreFact) -> dict[str, Any]:
 
 
 def get_facts(store: Store, request: GetFacts) -> dict[str, Any]:
-    """Return the values of a topic by rank; without a chat those of every one. None where it is not
-    stored.
-    """
+    """Return the values of a topic by rank, of every chat where none is named; None if it is not stored."""
     if not store.exists:
         return {"facts": []}
     if request.chat_id is not None:

@@ -85,7 +85,7 @@ class ServerConnection:
             check_proof(stream, self._url, self._proves)
 
     def call(self, name: str, operation: Operation[Any, Any, Any, Any], request: Request) -> Any:  # noqa: ANN401
-        """Return what an operation of the server answers to a request."""
+        """Send a request to an operation of the server, and return its answer."""
         try:
             return _read(operation, self.post(f"{self._where}/{name}", request))
         except NotFound as error:
@@ -158,9 +158,7 @@ class Remote:
 
 
 def remote(operation: T) -> T:
-    """Return the method of a `Remote` that has the server do an operation; type checkers see the
-    operation.
-    """
+    """Return a `Remote` method that has the server do an operation; type checkers see the operation."""
     declared = cast("Operation[Any, Any, Any, Any]", operation)
 
     @wraps(declared)
@@ -172,9 +170,7 @@ def remote(operation: T) -> T:
 
 
 def _wire(value: Any) -> Any:  # noqa: ANN401
-    """Return a value of a request as JSON has it; of a request the fields that are not local, nor as by
-    default.
-    """
+    """Convert a value to JSON types; of a request, only its non-local fields that differ from their defaults."""
     if isinstance(value, Request):
         fields = [field for field in fields_of(type(value)) if not field.is_local]
         given = {field.name: getattr(value, field.name) for field in fields}

@@ -19,8 +19,7 @@ _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
 
 
 def text_of(page: bytes) -> str:
-    """Return the text of a page: headings as Markdown has them, items of lists with a dash, all else as it
-    is.
+    """Return the text of a page, with headings as in Markdown and list items marked by a dash.
 
     Raises:
         ValueError: it is nested too deeply.

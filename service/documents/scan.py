@@ -308,7 +308,7 @@ class Walk:
         return self._patterns.reach_into(path) if is_folder else self._patterns.ask_for(path)
 
     def _why_unseen(self, path: str, entry: _Entry) -> Reason | None:
-        """Return why an entry is left out whatever the rules say: for its name, or as a link."""
+        """Return why an entry is skipped regardless of the rules: for its name, or as a link."""
         if shown(entry.name) != entry.name:
             return "not_utf8"
         if entry.is_symlink():
@@ -327,7 +327,7 @@ class Walk:
         yield from (paths[each] for each in excluded(paths, rules, self._readers, self._refuse))
 
     def _why_unfit(self, entry: _Entry) -> Reason | None:
-        """Return why an entry is left out by what it is, as far as can be known without opening it."""
+        """Return why an entry is skipped for its kind, as far as can be known without opening it."""
         if entry.is_dir(follow_symlinks=False):
             return "store" if self._is_store(entry) else None
         if not entry.is_file(follow_symlinks=False):
@@ -355,8 +355,9 @@ def _leads_on(link: _Entry) -> bool:
 
 
 def _reached(parts: Sequence[str], pattern: _Parts) -> set[int]:
-    """Return how many parts of a pattern a path may have matched: all where it, or a folder above it, matches
-    the pattern; none where nothing below it can.
+    """Return the numbers of pattern parts that a path may have matched.
+
+    All parts where it, or a folder above it, matches the pattern; none where nothing below it can.
 
     All ways at once: trying them one by one takes exponential time where a pattern has many `**`.
     """

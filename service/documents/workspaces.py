@@ -51,7 +51,7 @@ class Workspaces(OperationGroup):
 
     @operation(RemoveWorkspace, effect="append", missing="source_not_found")
     def remove(self, request: RemoveWorkspace) -> Position | Literal[False]:
-        """Return False if no workspace has this name."""
+        """Remove a workspace; return False if none has this name."""
         if not any(each.source_id == request.name for each in self.list()):
             return False
         return self._documents.remove(request.name)

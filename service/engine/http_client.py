@@ -62,7 +62,7 @@ class Endpoint:
         self._key_header, self._headers = key_header, headers or {}
 
     def post(self, body: Outgoing, into: type[T], seconds: float) -> T:
-        """Return what the provider answers to `body`, within `seconds`.
+        """Send `body` to the provider, and return its answer, within `seconds`.
 
         Raises:
             ProviderError: it cannot be reached, refuses, is too slow, or answers with something else.
@@ -70,7 +70,7 @@ class Endpoint:
         return self._send(body, seconds, lambda data: msgspec.json.decode(data, type=into))
 
     def ask(self, body: Outgoing, seconds: float) -> Any:  # noqa: ANN401 - JSON
-        """Return the JSON that the provider answers with, also one with NaN; an error in it is a refusal.
+        """Send a request, and return the JSON answer, even with NaN; an error in it is a refusal.
 
         Raises:
             ProviderError: as `post` does.
@@ -97,7 +97,7 @@ class Endpoint:
             raise _saying(_of_answer(message), detail) from None
 
     def _error_of(self, answer: dict[str, Any], error: Any) -> ProviderError:  # noqa: ANN401 - JSON
-        """Return the refusal that stands in an answer of HTTP 200, with the status that it names."""
+        """Return the refusal in an answer of HTTP 200, with the status that it names."""
         key, words = self._key(), json.dumps(answer, ensure_ascii=False)
         places = [error, answer] if isinstance(error, dict) else [answer]
         codes = (str(place.get(name)) for place in places for name in ("code", "status"))
@@ -164,7 +164,7 @@ class Endpoint:
         return _saying(failure, detail)
 
     def _why_not_found(self, words: str) -> str:
-        """Return what to do about a status of 404; Ollama has three causes for it."""
+        """Return a hint for a status of 404; Ollama has three causes for it."""
         is_ollama = f":{_OLLAMA_PORT}/" in f"{self.url}/"
         if "try pulling" in words or (is_ollama and "model" in words):
             return "pull the model: ollama pull MODEL"
@@ -193,9 +193,7 @@ def _seconds_of(retry_after: str) -> float | None:
 
 
 def _without(key: str | None, text: str) -> str:
-    """Return a message that a provider, or a library, may have put the key into, or half of it in other
-    signs.
-    """
+    """Mask the key in a message of a provider or a library, even if partly escaped."""
     shown = text if key is None else text.replace(key, "[key]").replace(key.replace("/", "\\/"), "[key]")
     return masked(shown)
 
@@ -257,7 +255,7 @@ def _tls() -> ssl.SSLContext:
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
-    """Return what `call` returns, if it does so in time; it may go on in a thread that nobody waits for.
+    """Return the result of `call` if it comes in time; else it may go on in a thread that nobody waits for.
 
     A socket timeout alone would restart with each byte, and would not cover name lookups.
 
@@ -349,7 +347,7 @@ class Breaker:
         return Endpoint(url, provider.api_key, self._store, proxy=provider.proxy, **headers)
 
     def record(self) -> ProviderRecord:
-        """Return what is known of the provider."""
+        """Return the record of the provider."""
         own = _unwritten.get((self._store, self._name))
         return own or _records(self._store).get(self._name) or ProviderRecord()
 
@@ -442,7 +440,7 @@ class Breaker:
 
 
 def count_errors(store: Path, role: str) -> int:
-    """Return how often providers of a role have failed, as far as the cache knows."""
+    """Return the number of failures of the providers of a role, as far as the cache knows."""
     return sum(record.errors for name, record in _records(store).items() if name.split()[0] == role)
 
 

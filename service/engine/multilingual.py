@@ -155,13 +155,13 @@ class MultilingualEmbedder(SplitByFork):
 
 @cache
 def multilingual_embedder() -> MultilingualEmbedder:
-    """Return one for all stores of a process."""
+    """Return the multilingual embedder, shared by all stores of a process."""
     return MultilingualEmbedder()
 
 
 @cache
 def why_unfit() -> str | None:
-    """Return why the installed files are not those that memlog was tried with; None if they are."""
+    """Return why the installed files are not those that memlog was tested with; None if they are."""
     spec = find_spec(MULTILINGUAL_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         return f"{MULTILINGUAL_PACKAGE} is not installed"

@@ -55,7 +55,7 @@ def prefixes_of(provider: EmbeddingProvider, model: str) -> Prefixes:
 
 
 def mark_of(prefixes: Prefixes) -> str:
-    """Return what the name of vectors has of their prefixes: vectors of others are not compared with them."""
+    """Return the part of a vector name that marks its prefixes: only vectors of the same name are compared."""
     if not any(prefixes):
         return ""
     if prefixes in _OF_BEFORE:
@@ -70,8 +70,7 @@ _MOST = 1e30
 
 
 def read_vectors(answer: Any, count: int) -> list[Vector | None] | None:  # noqa: ANN401 - JSON
-    """Return the vectors of `count` texts; None for one that has no direction, and for all if nothing tells
-    whose they are.
+    """Return the vectors of `count` texts, None for one without a direction; None if they cannot be matched.
 
     They stand in the order of the texts, or are numbered, from 0 or from 1 on.
     """
@@ -88,7 +87,7 @@ def read_vectors(answer: Any, count: int) -> list[Vector | None] | None:  # noqa
 
 
 def _entries(answer: Any) -> list[Any] | None:  # noqa: ANN401 - JSON
-    """Return the list of an API (`data`), of Ollama (`embeddings`) and of text-embeddings-inference."""
+    """Return the list in an answer: of an API (`data`), Ollama (`embeddings`) or text-embeddings-inference."""
     if isinstance(answer, dict):
         if isinstance(alone := answer.get("embedding"), list | str):  # of Ollama before 0.3.4
             return [alone]
@@ -97,7 +96,7 @@ def _entries(answer: Any) -> list[Any] | None:  # noqa: ANN401 - JSON
 
 
 def _places(numbers: Sequence[Any], count: int) -> Sequence[int] | None:
-    """Return which texts entries are of; None where nothing tells."""
+    """Return the index of the text of each entry; None where nothing tells."""
     read = []
     for number in numbers:
         with suppress(TypeError, ValueError, OverflowError):
@@ -126,7 +125,7 @@ def _vector(given: Any) -> Vector | None:  # noqa: ANN401 - JSON
 
 
 def _in_text(text: str) -> list[Any] | None:
-    """Return a list in JSON, or float32 in base64."""
+    """Decode a JSON list, or base64 of float32."""
     with suppress(ValueError, RecursionError):
         if text.lstrip().startswith("["):
             given = json.loads(text)
@@ -213,7 +212,7 @@ class EmbeddingRun:
         self.refused[text] = error
 
     def _of_halves(self, text: str) -> "NDArray[np.float32] | ProviderError":
-        """Return the mean of the vectors of both halves; why there is none."""
+        """Return the mean of the vectors of both halves, or the error if there is none."""
         import numpy as np
 
         middle = len(text) // 2
@@ -232,7 +231,7 @@ class EmbeddingRun:
     def _tried(
         self, texts: Sequence[str], *, is_part: bool
     ) -> "tuple[dict[str, NDArray[np.float32]], dict[str, ProviderError]]":
-        """Return the vectors of texts, and why others have none."""
+        """Return the vectors of texts, and the errors of those that have none."""
         import numpy as np
 
         try:
@@ -267,7 +266,7 @@ class EmbeddingRun:
 
 
 def _of_provider(error: ProviderError) -> ProviderError:
-    """Return an error that any text gives."""
+    """Mark an error as one that does not depend on the text."""
     error.is_of_answer = False
     return error
 

@@ -119,7 +119,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
 
 
 def notes_of(done: Projection, projector: Projector, people: People) -> Iterator[str]:
-    """Yield the notes of a projection, in the order in which they are told."""
+    """Yield the notes of a projection, in the order in which they are shown."""
     # The first command of a store has built nothing that anybody would miss.
     if done.rebuilt and done.read.events:
         yield f"{done.rebuilt}: built one from the log ({done.read.events} events)"
@@ -163,7 +163,7 @@ class Deciding(Protocol):
     """`ReadModel.decide`."""
 
     def __call__(self, ask: Ask[Answer], /, *, creates: bool = False) -> Answer:
-        """Return what `ask` reads."""
+        """Return the result of `ask`."""
 
 
 class _State(NamedTuple):
@@ -211,8 +211,7 @@ class ReadModel(SplitByFork):
         self._told_behind: set[str] = set()
 
     def another(self, *, notify: Callable[[str], None], lock_timeout: float = math.inf) -> "ReadModel":
-        """Return the same read model for another thread, with a connection of its own: neither waits for the
-        other.
+        """Return the same read model for another thread, with its own connection, so that neither waits.
 
         lock_timeout: seconds that it waits for another projector, where this one does not wait shorter.
         """
@@ -263,8 +262,10 @@ class ReadModel(SplitByFork):
         self.held_vectors, self.sample = HeldVectors(), StoreSample()
 
     def read(self, ask: Ask[Answer]) -> Answer:
-        """Return what `ask` reads by a connection that is caught up with the log. Another process that has
-        the read model locked is waited for 250 ms; then `notify` is told that something may be missing.
+        """Return the result of `ask` on a connection that is caught up with the log.
+
+        Another process that has the read model locked is waited for 250 ms; then `notify` is told that
+        something may be missing.
 
         Raises:
             DatabaseError: the read model can neither be read nor rebuilt.
@@ -272,8 +273,7 @@ class ReadModel(SplitByFork):
         return self.healed(lambda: ask(self.latest()[0]))
 
     def decide(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
-        """Return what `ask` reads of the log as it is now, to decide by: a writer waits rather than go by
-        less.
+        """Return the result of `ask` for a decision: a writer waits until the log is read completely.
 
         creates: whether something new is to be stored, so that a missing store is made.
 
@@ -324,8 +324,9 @@ class ReadModel(SplitByFork):
     def latest(
         self, *, sync: bool = True, models: Models = NO_MODELS, silent: dict[str, str] | None = None
     ) -> tuple[Connection, bool]:
-        """Return the live generation, and whether it has come up to the log. Builds one where none can be
-        read.
+        """Return the live generation, and whether it has caught up with the log.
+
+        A new one is built where none can be read.
 
         Raises:
             NotFound: there is no store.
@@ -404,7 +405,7 @@ class ReadModel(SplitByFork):
         return _State(live, self.projector.core_view.state(), state_of(self.projector.log))
 
     def noted(self, done: Projection) -> Projection:
-        """Return a projection, after `notify` was called with what a person should know of it."""
+        """Return a projection, after `notify` was called with its notes."""
         for note in notes_of(done, self.projector, self.people):
             self.notify(note)
         return done
@@ -559,9 +560,7 @@ class ReadPool(SplitByFork):
 
     @contextmanager
     def _one(self) -> Iterator[ReadModel]:
-        """Yield a read model that no other thread uses; a thread that uses one already may be given the
-        same.
-        """
+        """Yield a read model that no other thread uses; a thread that already uses one may get the same."""
         claim = _Claim()
         try:
             read_model = self._given(claim)

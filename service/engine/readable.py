@@ -20,7 +20,7 @@ _SOURCE = b'{"type":"source_registered"'
 
 @contextmanager
 def reading_below(root: Path | None) -> Iterator[None]:
-    """Return a context in which operations read files below `root` alone; None for none."""
+    """Let operations read only files below `root` in this context; None: no files at all."""
     before = _ROOT.set(root)
     try:
         yield

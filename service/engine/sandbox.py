@@ -138,7 +138,7 @@ def framed(message: Request | Reply) -> bytearray:
 
 
 def length_of(head: bytes) -> int:
-    """Return how many bytes of a message follow its first `LENGTH_BYTES`."""
+    """Return the number of bytes that follow the first `LENGTH_BYTES` of a message."""
     return int.from_bytes(head, "big")
 
 

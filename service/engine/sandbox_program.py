@@ -184,8 +184,9 @@ def extracted(data: bytes, filetype: str) -> TextReply | Failed:
 
 @cache
 def _spec(rules: bytes) -> "GitIgnoreSpec":
-    """Return the rules of a .gitignore. As git does, it takes names as bytes and ignores a line that is no
-    rule.
+    """Parse the rules of a .gitignore.
+
+    As git does, it takes names as bytes and ignores invalid lines.
     """
     from pathspec import GitIgnoreSpec
 
