@@ -255,7 +255,7 @@ class Store:
 
     @operation(GetEvent, effect="read", missing="event_not_found")
     def get(self, request: GetEvent) -> "StoredEvent | None":
-        """Return None if nothing has this id."""
+        """Return an event or memory; None if nothing has this id."""
         from memlog.query import provenance
 
         return self._engine.read(
@@ -294,7 +294,7 @@ class Store:
 
 
 def _of_providers(**given: object) -> Iterator[tuple[str, object, bool, str]]:
-    """Yield what `_check` takes. Imports nothing where none is given, as in most programs."""
+    """Yield the arguments of `_check`, and import nothing where no provider is given, as in most programs."""
     if not any(given.values()):
         return
     from memlog.service.engine import settings

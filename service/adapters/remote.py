@@ -170,7 +170,7 @@ def remote(operation: T) -> T:
 
 
 def _wire(value: Any) -> Any:  # noqa: ANN401
-    """Convert a value to JSON types; of a request, only its non-local fields that differ from their defaults."""
+    """Convert a value to JSON types; of a request, its non-local fields with non-default values."""
     if isinstance(value, Request):
         fields = [field for field in fields_of(type(value)) if not field.is_local]
         given = {field.name: getattr(value, field.name) for field in fields}

@@ -377,7 +377,7 @@ class Indexing:
         return line
 
     def _removals(self) -> list[DocumentRemoved]:
-        """Return the removal events of documents whose files are gone, where all places for them were read."""
+        """Return the removal events of documents whose files are gone, if all their places were read."""
         unread = [each.file for each in self._report.skipped if each.reason in _UNREAD]
         return [
             DocumentRemoved(source_id=self._source_id, file=file)

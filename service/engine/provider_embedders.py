@@ -55,7 +55,7 @@ def prefixes_of(provider: EmbeddingProvider, model: str) -> Prefixes:
 
 
 def mark_of(prefixes: Prefixes) -> str:
-    """Return the part of a vector name that marks its prefixes: only vectors of the same name are compared."""
+    """Return the part of a vector name that marks its prefixes: only vectors of one name are compared."""
     if not any(prefixes):
         return ""
     if prefixes in _OF_BEFORE:
@@ -87,7 +87,7 @@ def read_vectors(answer: Any, count: int) -> list[Vector | None] | None:  # noqa
 
 
 def _entries(answer: Any) -> list[Any] | None:  # noqa: ANN401 - JSON
-    """Return the list in an answer: of an API (`data`), Ollama (`embeddings`) or text-embeddings-inference."""
+    """Return the list in an answer of an API (`data`), Ollama (`embeddings`) or text-embeddings-inference."""
     if isinstance(answer, dict):
         if isinstance(alone := answer.get("embedding"), list | str):  # of Ollama before 0.3.4
             return [alone]

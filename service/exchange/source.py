@@ -71,7 +71,7 @@ class ForeignFiles:
         self.unknown: Counter[str] = Counter()
 
     def files(self, *patterns: str) -> list[Path]:
-        """Return the files of a folder that match, sorted, without links that lead out of it; or the file
+        """Return the matching files of a folder, sorted, without links that lead out of it; or the file
         itself.
         """
         if not self.path.is_dir():
@@ -158,7 +158,7 @@ class ForeignFiles:
                 yield Unreadable(where, "there is no such table")
 
     def changed(self, path: Path) -> str:
-        """Return when a file was changed last."""
+        """Return the time of a file's last change."""
         return timestamps.of_seconds(path.stat().st_mtime)
 
     def time(self, value: object) -> str | None:

@@ -32,7 +32,7 @@ _NUMBER = re.compile(
 
 
 def scale_of(given: Iterable[Any]) -> int:
-    """Return what the numbers of one answer go up to: 1, 10 or 100."""
+    """Return the upper end of the scale of one answer's numbers: 1, 10 or 100."""
     most = max((number for each in given if (number := _plain(each)) is not None), default=0.0)
     return 1 if most <= 1 else 10 if most <= 10 else 100
 
@@ -50,7 +50,7 @@ def importance_of(given: Any, scale: int) -> float | None:  # noqa: ANN401 - wha
 
 
 def _plain(given: Any) -> float | None:  # noqa: ANN401 - what a model said
-    """Return a number that says nothing of its scale."""
+    """Return a number whose scale is unknown."""
     if isinstance(given, str):
         found = _NUMBER.search(given)
         return _signed(found) if found and not found["percent"] and not found["of"] else None
@@ -97,8 +97,10 @@ class _Searched(str):
 
 
 def values_in(text: str) -> Iterator[Any]:
-    """Yield the JSON objects and lists in a text, in linear time. Where a model has thought aloud and
-    answered then, what it has thought is left out."""
+    """Yield the JSON objects and lists in a text, in linear time.
+
+    Where a model has thought aloud before it answered, its thoughts are left out.
+    """
     *_, last = _END_OF_THOUGHT.split(text)
     searched = _Searched(last if _OPENING.search(last) else text)
     at, effort = 0, _EFFORT * len(searched)
@@ -202,7 +204,7 @@ class ModelAnswer(msgspec.Struct):
 
 
 def read_answer(text: str) -> ModelAnswer | None:
-    """Return what is usable of an answer; None where it has no such JSON, or no usable entry.
+    """Return the usable part of an answer; None where it has no such JSON, or no usable entry.
 
     The object may stand in prose, behind a draft, or between fences, or be the list of memories alone.
     """
@@ -214,8 +216,7 @@ def read_answer(text: str) -> ModelAnswer | None:
 
 
 def _lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
-    """Yield the lists that are members of objects in an answer, each with the summary beside it; where there
-    are none, lists that are the answer themselves."""
+    """Yield the lists in objects of an answer, each with the summary beside it; else top-level lists."""
     alone = []
     is_found = False
     for value in values_in(text):
@@ -301,8 +302,9 @@ def _read(given: Any) -> _Entry | None:  # noqa: ANN401 - what a model said
 
 
 def _converted(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - what a model said
-    """Return an entry, whatever its members are called, and with its words in any case. Raises
-    ValidationError.
+    """Convert an entry, whatever its members are called, and with its words in any case.
+
+    Raises ValidationError.
     """
     if isinstance(given, dict):
         text = {str(name).strip().lower(): value for name, value in given.items() if value is not None}
@@ -339,8 +341,7 @@ class Listed(msgspec.Struct, Generic[T]):
 
 
 def listed(text: str, *, member: str, kind: type[T]) -> Listed[T] | None:
-    """Return the list that is a member of an answer, or the answer itself; None where it has no such JSON, or
-    no usable entry."""
+    """Return the list in an answer, or the answer if it is one; None without such JSON or a usable entry."""
     found = None
     for given, _ in _lists(text, member):
         entries: list[T] = []

@@ -85,9 +85,7 @@ def _completion(answer: Any, content: Any, url: str) -> Completion:  # noqa: ANN
 
 
 def _text(content: Any) -> str:  # noqa: ANN401 - JSON
-    """Return a text, or the parts of one; parts of other kinds, such as what a model thinks, are none of
-    it.
-    """
+    """Return a text, or its parts joined, without parts of other kinds such as a model's thoughts."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else [content]
@@ -167,7 +165,9 @@ class LanguageModel:
         return self._provider.name
 
     def complete(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
-        """Return what the model answers. schema: the JSON schema that the answer should have.
+        """Send a question to the model, and return its answer.
+
+        schema: the JSON schema that the answer should have.
 
         Raises:
             ProviderError: it cannot be reached, refuses, is too slow, or rests. Where `is_of_answer` is set,
@@ -200,8 +200,9 @@ class LanguageModel:
             self._breaker.check()
 
     def complete_once(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
-        """Return what the model answers to one request, although it rests. Raises as `complete`; nobody
-        notes it.
+        """Send one request although the model rests, and return the answer.
+
+        Raises the errors of `complete`; a failure is not recorded.
         """
         return self._send(system, user, schema)
 

@@ -108,7 +108,7 @@ class Questions:
     def ask(
         self, system: str, user: str, schema: dict[str, Any], read: Callable[[str], A | None]
     ) -> tuple[A, Completion]:
-        """Return the answer of the model, and what it took. Asks again if the first answer is unusable.
+        """Return the answer of the model, and its cost; ask again if the first answer is unusable.
 
         read: makes something of an answer; None where it is of no use.
 
@@ -245,8 +245,9 @@ class Items:
         return self._failures.requests(self._task, chat, event_ids) > 0
 
     def tried(self, chat: str | None, event_ids: Sequence[str], work: Callable[[], T]) -> T | None:
-        """Return what `work` returns, which asks about these events; None where that fails: it is set aside,
-        or retried by the next run.
+        """Run `work` on these events, and return its result; on failure set them aside, and return None.
+
+        Events that are not set aside are retried by the next run.
 
         Raises:
             ProviderError: the provider fails for every request.
@@ -302,8 +303,7 @@ FRAME = 4
 
 
 def shortened(role: str, text: str) -> str:
-    """Return a message without encoded data, and of what a tool wrote, or what stands in a fence, its
-    beginning and its end."""
+    """Shorten a message: drop encoded data; of tool output and fenced text keep the beginning and the end."""
     text = _DATA.sub(_without_data, text)
     text = _FENCED.sub(lambda found: f"{found[1]}{_ends_of(found[2])}{found[3]}", text)
     return _ends_of(text) if role == "tool" else text
@@ -333,8 +333,11 @@ def cut(text: str, room: int) -> str:
 
 
 def packed(entries: Iterable[dict[str, Any]], member: str, room: int) -> Iterator[list[dict[str, Any]]]:
-    """Yield lists of entries, each of at most `room` tokens as JSON. An entry that is longer is given in
-    pieces of its text, which is its `member`. Less room than an entry needs around it is exceeded."""
+    """Yield lists of entries, each list of at most `room` tokens as JSON.
+
+    An entry that is longer is given in pieces of its text, which is its `member`. Less room than an entry
+    needs around it is exceeded.
+    """
     part: list[dict[str, Any]] = []
     room = max(1, room - FRAME)
     left = room
@@ -386,11 +389,11 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def set_aside_note(whys: Sequence[str]) -> str | None:
-    """Return what a step leaves until tomorrow, by the reasons; None where it leaves nothing."""
+    """Describe what a step leaves until tomorrow, by reason; None where it leaves nothing."""
     # Without names: the line of the run outlives a chat that is forgotten.
     return f"set aside until tomorrow: {len(whys)}, the last: {whys[-1]}" if whys else None
 
 
 def kept_note(count: int) -> str | None:
-    """Return how many imported memories a step has not sent; None where there is none."""
+    """Describe how many imported memories a step has not sent; None where there is none."""
     return f"imported memories not sent (extraction.channels does not name them): {count}" if count else None

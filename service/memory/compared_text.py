@@ -58,8 +58,9 @@ def joins(word: str) -> bool:
 
 @cache
 def _words(name: str) -> Collection[str]:
-    """Return the words of one table of all languages, with е for ё as in tokens: in order, and quick to
-    look up.
+    """Return the words of one table of all languages, ordered and quick to look up.
+
+    They have е for ё, as tokens do.
     """
     tables = (getattr(language.memories, name) for language in languages("memories").values())
     return dict.fromkeys(" ".join(tables).replace("ё", "е").split())

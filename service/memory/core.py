@@ -216,7 +216,7 @@ class Core(OperationGroup):
 
     @operation(DeleteCoreValue, effect="append", missing="core_key_not_found")
     def delete(self, request: DeleteCoreValue) -> Position | Literal[False]:
-        """Return False if the key is not set."""
+        """Remove a key; return False if it is not set."""
         section = self._of_all(request.section)
         key = _as_stored(section, request.key)
         if key not in section:

@@ -104,8 +104,10 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
 def _standing(
     db: Connection, log: Path, name: str, keep: Sequence[str]
 ) -> tuple[MemoryConflict | None, list[Memory | None], Container[str], list[str]]:
-    """Return the conflict, the memories that are to be kept, those that somebody worded, and the active ones
-    of it: what a proposal has been since it was made stays, so that taking the decision back restores it."""
+    """Return the conflict, the memories to keep, those that a person worded, and its active ones.
+
+    What became of a proposal since it was made stays, so that taking the decision back restores it.
+    """
     found = next((each for each in conflicts(db, log) if each.id == name), None)
     ids, proposed = ([], []) if found is None else _members(found)
     active = [each for each in (*ids, *proposed) if _is_active(db, each)]
@@ -164,7 +166,7 @@ class Memories(OperationGroup):
 
     @operation(GetMemory, effect="read", missing="memory_not_found")
     def get(self, request: GetMemory) -> Memory | None:
-        """Return None if no memory has this id."""
+        """Return a memory; None if none has this id."""
         return self._query(memories.memory, request)
 
     @operation(ShowHistory, effect="read", missing="memory_not_found")
@@ -208,7 +210,7 @@ class Memories(OperationGroup):
 
     @operation(DeleteMemory, effect="append", missing="memory_not_found")
     def delete(self, request: DeleteMemory) -> Position | Literal[False]:
-        """Return False if no memory has this id."""
+        """Delete a memory; return False if none has this id."""
         if self._unknown([request.memory_id]):
             return False
         return self._append_one(MemoryDeleted(memory_id=request.memory_id))

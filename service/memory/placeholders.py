@@ -442,9 +442,7 @@ def _denies(part: str) -> bool:
 
 
 def _parts(text: str) -> list[str]:
-    """Return the clauses of a folded text without what surrounds them; [] where it has no letter and no
-    digit.
-    """
+    """Return the bare clauses of a folded text; [] where it has no letter and no digit."""
     whole = _bare(text)
     if _NOTHING.fullmatch(whole):  # n/a
         return [whole]

@@ -146,7 +146,7 @@ class _EmbeddedBefore:
 
 
 def providers_of(read_model: ReadModel) -> "list[ProviderState]":
-    """Return how the providers do that searches ask."""
+    """Return the states of the providers that searches use."""
     known = [breaker.state() for breaker in read_model.model.providers]
     if read_model.rerank is not None:
         # Imported here: most stores have no provider.

@@ -133,9 +133,7 @@ def _unsealed(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Find
 
 
 def _days(segments: list[Segment]) -> Iterator[Finding]:
-    """Yield a writer numbers its segments as it makes them, so a day that goes back comes from a wrong
-    clock.
-    """
+    """Yield a finding where a writer's day goes back: it numbers its segments, so its clock was wrong."""
     written = [made for (_, writer), made in by_writer(segments).items() if writer]
     for old, new in (pair for made in written for pair in pairwise(made)):
         if new.name.day < old.name.day:

@@ -32,7 +32,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def or_ok(check: str, findings: Iterable[Finding], message: str) -> list[Finding]:
-    """Return the findings of a check; where it found nothing, that it is well, as `message`."""
+    """Return the findings of a check; if there are none, one that says `message`."""
     return [*findings] or [Finding(check, "ok", message)]
 
 
@@ -47,9 +47,7 @@ _FEW, _PART = 5, 0.1
 
 
 def examine_models(read_model: ReadModel, language_model: LanguageModelProvider | None) -> list[Finding]:
-    """Return what is found of the embedding model, and of the provider that ranks and the language model,
-    if any.
-    """
+    """Return the findings about the embedding model, the reranker and the language model, if any."""
     return [
         _model(read_model),
         *_multilingual(read_model),
@@ -96,7 +94,7 @@ def why_not_multilingual(embedder: Embedder) -> EmbeddingError | None:
 
 
 def _multilingual(read_model: ReadModel) -> list[Finding]:
-    """Return what is found of the multilingual model; [] where it is not needed."""
+    """Return the findings about the multilingual model; [] where it is not needed."""
     embedder = read_model.model.multilingual
     if embedder is not None:
         if problem := why_not_multilingual(embedder):

@@ -124,7 +124,7 @@ def runner_of(
     go_on: Callable[[], None] = lambda: None,
     notify: Callable[[str], None] = lambda _: None,
 ) -> "JobRunner":
-    """Return what runs the jobs of a store.
+    """Return the job runner of a store.
 
     lock_timeout: seconds to wait for another process. is_requested: whether a person wants it now.
     notify: called with a line for each request to the language model.
@@ -219,7 +219,7 @@ class Steps:
             }
 
     def why_skipped(self, job: str, step: str) -> str | None:
-        """Return why a step is left: it needs the language model. None where it can be done."""
+        """Return why a step that needs the language model is skipped; None where it can run."""
         if (job, step) not in self._works:
             return self._why_no_model
         needs_model = self._questions is not None and (job, step) not in _WITHOUT_MODEL

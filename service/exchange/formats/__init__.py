@@ -85,7 +85,7 @@ class ForeignData(Protocol):
         """Return the rows of a table of SQLite."""
 
     def changed(self, path: Path) -> str:
-        """Return when a file was changed last."""
+        """Return the time of a file's last change."""
 
     def time(self, value: object) -> str | None:
         """Return a time as another program wrote it."""
@@ -120,9 +120,7 @@ def records(
     is_optional: bool = False,
     is_wanted: Callable[[dict[str, Any]], bool] = lambda _: True,
 ) -> Iterator[Record]:
-    """Yield the record of each row that is wanted of a table. One that `make` cannot read becomes
-    `Unreadable`.
-    """
+    """Yield a record for each wanted row of a table; `Unreadable` for one that `make` cannot read."""
     for row in data.rows(path, table, columns, is_optional=is_optional):
         if isinstance(row, Unreadable):
             yield row
@@ -181,12 +179,12 @@ def known_format(name: str) -> str:
 
 
 def about(name: str) -> str:
-    """Return what a format is, in a sentence."""
+    """Return the description of a format, in one sentence."""
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
     return str(module.__doc__).partition("\n\n")[0].strip()
 
 
 def importer(name: str) -> Importer:
-    """Return what reads a format of `formats`."""
+    """Return the reader of a format from `formats`."""
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
     return Importer(module.read, getattr(module, "SOURCES", ()), getattr(module, "projects", None))

@@ -182,8 +182,10 @@ class Profile:
         return _ProfileState(shown, values, known, stale, self._kept(db, values))
 
     def _chosen(self, db: Connection, group: ChatGroup, values: dict[str, CoreValueSource]) -> list[Memory]:
-        """Return the most relevant memories that fit into a request, those that changed last at the end; none
-        of a conflict that waits for a person."""
+        """Return the most relevant memories that fit into a request, by last change.
+
+        Memories in a conflict that waits for a person are left out.
+        """
         room = self._room - size_of(
             {"profile": {key: each.value for key, each in values.items()}, "memories": []}
         )
@@ -208,8 +210,7 @@ class Profile:
         return sorted(chosen, key=lambda memory: (memory.updated_at, memory.memory_id))
 
     def _kept(self, db: Connection, values: dict[str, CoreValueSource]) -> set[str]:
-        """Return the keys whose values may not be sent: as what they were made of, and the event that set
-        them."""
+        """Return the keys whose values, or their sources and events, may not be sent."""
         profiles = self._questions.kept_profiles(
             db, {each.extraction_id for each in values.values() if each.extraction_id}
         )
