@@ -250,8 +250,10 @@ def _names(name: str, folder: str) -> bool:
 
 
 def _is_store(folder: Path) -> bool:
-    """Whether memlog has made a store of a folder: there is a log with nothing but streams in it, or what
-    reading a store without a log makes."""
+    """Whether memlog has made a store of a folder.
+
+    There is a log with nothing but streams in it, or what reading a store without a log makes.
+    """
     log = folder / LOG
     if not disk.is_folder(log):
         return disk.is_folder(folder / MODEL) and is_regular(folder / PROJECTOR_LOCK)

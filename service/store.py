@@ -213,8 +213,9 @@ class Store:
     def append_lines(
         self, lines: Sequence[tuple[int, bytes | None]]
     ) -> list[tuple[int, Position | RefusedLine]]:
-        """Append lines of JSON without blank ones, and return the outcome of each by its number, once all
-        are durable.
+        """Append lines of JSON, skip blank ones, and return the outcome of each once all are durable.
+
+        Outcomes are keyed by the number of the line.
 
         Raises:
             LogError: the log cannot be written.

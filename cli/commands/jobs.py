@@ -65,7 +65,7 @@ def _of_systemd(word: str) -> str:
 
 
 def _steps(of: Any) -> str:  # noqa: ANN401 - a job, a run or a report
-    """`decay 4, daily events skipped: no language model is configured`."""
+    """Describe steps: `decay 4, daily events skipped: no language model is configured`."""
     told = []
     for step in of.steps:
         text = f"{step.name} {step.count if step.outcome == 'done' else step.outcome}"

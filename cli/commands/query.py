@@ -102,7 +102,7 @@ def _who(hit: Hit) -> str:
 
 
 def _place(hit: Hit) -> str:
-    """Of a document the line of the file, else the line of the log."""
+    """Return the place of a hit: of a document the line of the file, else the line of the log."""
     if hit.start_line is not None:
         return f"{hit.source}/{hit.file}:{hit.start_line}"
     return str(hit.position)

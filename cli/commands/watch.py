@@ -75,7 +75,7 @@ class _WatchOutput:
 
 
 def _told(done: WatchStep) -> str:
-    """`1,204 events projected, 38 passages embedded, 2 to do`."""
+    """Describe what was done: `1,204 events projected, 38 passages embedded, 2 to do`."""
     counts = [f"{done.projected:,} events projected", f"{done.embedded:,} passages embedded"]
     if done.pending:
         counts.append(f"{done.pending:,} to do")

@@ -40,8 +40,9 @@ class Settings:
 
     @property
     def store(self) -> Path:
-        """The store's folder; the project's where no store is named. Before anything is opened there, root
-        becomes its owner.
+        """Return the store's folder; that of the project where no store is named.
+
+        Before anything is opened there, root becomes its owner.
         """
         store: Path = self.value("store")
         _become_owner(store)

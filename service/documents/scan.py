@@ -246,7 +246,10 @@ class Walk:
         self._refused: set[str] = set()
 
     def run(self) -> None:
-        """Walk. Raises OSError if the root cannot be listed."""
+        """Walk the folders.
+
+        Raises OSError if the root cannot be listed.
+        """
         waiting = [("", self._rules_above())]
         while waiting:
             # Reversed, so that the first folder is popped next.

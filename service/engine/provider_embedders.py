@@ -157,7 +157,10 @@ class Answered(Protocol):
     """Asks a provider for the vectors of texts. A text may have an error in the place of its vector."""
 
     def __call__(self, texts: list[str], *, is_part: bool) -> "Sequence[Vector | ProviderError]":
-        """See the class. is_part: whether they were already sent as part of a larger request."""
+        """See the class.
+
+        is_part: whether they were already sent as part of a larger request.
+        """
 
 
 class EmbeddingRun:
@@ -255,7 +258,10 @@ class EmbeddingRun:
         return not self._is_brief and (error.is_late or error.is_away or has_status)
 
     def _check_provider(self, error: ProviderError, *, is_first: bool) -> None:
-        """Have the control embedded, unless it was. is_first: whether the provider may be down since then."""
+        """Have the control embedded, unless it was.
+
+        is_first: whether the provider may be down since then.
+        """
         is_refusal = error.is_of_answer or error.status in _REFUSES_A_TEXT
         if self._is_working and (is_refusal or not is_first):
             return

@@ -61,8 +61,9 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
     def share(
         self, catch_up: Callable[[float, State | None, State | None], tuple[Done, bool]], timeout: float
     ) -> Done | None:
-        """Make a catch-up, unless one is done whose state was taken after this call began, or nothing has
-        changed since one. Other threads are waited for.
+        """Catch up, unless another catch-up covers this call, or nothing has changed since one.
+
+        One covers it if its state was taken after this call began. Other threads are waited for.
 
         catch_up: is given seconds to wait for other processes, a state up to which everything was read (None
             if there is none), and the present state. Returns what it did, and whether everything up to the
@@ -570,7 +571,9 @@ class ReadPool(SplitByFork):
             self._leave(claim)
 
     def _given(self, claim: _Claim) -> ReadModel:
-        """Threads are served in the order in which they came, but a read within another one of its thread is
+        """Hand a read model to a thread.
+
+        Threads are served in the order in which they came, but a read within another one of its thread is
         served as soon as a read model is free.
         """
         with self._lock:

@@ -369,7 +369,7 @@ class Readers(SplitByFork):
         return Extracted(reply.text, warning)
 
     def verdicts(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
-        """For each path whether a .gitignore excludes it; None if no rule matches.
+        """Return for each path whether a .gitignore excludes it; None if no rule matches.
 
         Raises:
             ReaderFailed: matching takes too long, or the rules are invalid. They are not tried again.

@@ -86,7 +86,10 @@ def _lower(limit: int, most: int, *, for_good: bool = True) -> None:
 
 
 def _die_with_parent() -> None:
-    """Only on Linux: elsewhere the end of stdin ends the process, or its time limit while it is busy."""
+    """End this process when its parent dies, on Linux only.
+
+    Elsewhere the end of stdin ends the process, or its time limit while it is busy.
+    """
     if sys.platform == "linux":
         import ctypes
 

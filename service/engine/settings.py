@@ -48,7 +48,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     proxy: str | None = None
 
     def __repr__(self) -> str:
-        """Without the key."""
+        """Show the provider without its key."""
         values = {name: getattr(self, name) for name in self.__struct_fields__}
         values["api_key"] = None if self.api_key is None else "…"
         shown = ", ".join(f"{name}={value!r}" for name, value in values.items())

@@ -71,8 +71,9 @@ class ForeignFiles:
         self.unknown: Counter[str] = Counter()
 
     def files(self, *patterns: str) -> list[Path]:
-        """Return the matching files of a folder, sorted, without links that lead out of it; or the file
-        itself.
+        """Return the matching files of a folder, sorted; or the file itself.
+
+        Links that lead out of the folder are left out.
         """
         if not self.path.is_dir():
             return [self.path]

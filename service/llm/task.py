@@ -68,8 +68,11 @@ class Questions:
         return self._model.name
 
     def may_be_sent(self, channel: str | None, event_id: str) -> bool:
-        """Whether a message or a daily event may be sent: one that was imported from another program stays on
-        this machine, unless somebody names its channel, or the format of one without."""
+        """Whether a message or a daily event may be sent.
+
+        One that was imported from another program stays on this machine, unless somebody names its channel,
+        or the format of one without.
+        """
         named = channel or event_id.partition("/")[0].partition("~")[0]
         return self._model.is_of_this_machine or named in self._rules.channels or not is_imported(event_id)
 
@@ -214,7 +217,10 @@ class Questions:
         return self._model.failed(why, is_of_answer=True)
 
     def _greet(self) -> None:
-        """Greet the provider. Raises ProviderError where it does not answer as it should."""
+        """Greet the provider.
+
+        Raises ProviderError where it does not answer as it should.
+        """
         try:
             made = self._model.complete_once(prompt(EXTRACT).text, _GREETING, SCHEMA)
         except ProviderError as error:

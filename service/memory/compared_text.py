@@ -295,5 +295,5 @@ def _is_label(word: str, is_ideograph: bool) -> bool:
 
 @cache
 def _dictionary() -> frozenset[str]:
-    """30,000 words, most of them English."""
+    """Load the dictionary: 30,000 words, most of them English."""
     return frozenset(filter(str.isalpha, vocabulary()))

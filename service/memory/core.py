@@ -245,8 +245,9 @@ class Core(OperationGroup):
         return done
 
     def take_over(self, text: str, name: str) -> CoreImportReport:
-        """Set what a Markdown text says and the core memory does not, as `import_file` does, but nothing that
-        this text, by its `name`, set before: what was deleted since stays deleted.
+        """Set what a Markdown text says and the core memory does not, as `import_file` does.
+
+        What this text, by its `name`, set before is left out: what was deleted since stays deleted.
 
         Each event has an id of its own for its name, key and value, by which the log knows it again.
         """

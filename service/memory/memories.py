@@ -58,8 +58,10 @@ from memlog.service.memory.save import Append, SaveReport, save
 
 
 def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequence[str]) -> MemoryConflict:
-    """Archive the memories of a conflict that are not kept, and make the others somebody's own. Raises as
-    `Memories.resolve`."""
+    """Archive the memories of a conflict that are not kept, and make the others somebody's own.
+
+    Raises the errors of `Memories.resolve`.
+    """
     found, holding, own, active = decide(partial(_standing, log=log, name=name, keep=keep))
     if found is None or found.state not in ("waiting", "queued"):
         raise NotFound(
@@ -126,8 +128,10 @@ def _is_active(db: Connection, memory_id: str) -> bool:
 
 
 def unmerge(append: Append, decide: Deciding, memory_id: str) -> list[Memory]:
-    """Take the newest merge into a memory back, and return what it was made of. Raises as
-    `Memories.unmerge`."""
+    """Take the newest merge into a memory back, and return what it was made of.
+
+    Raises the errors of `Memories.unmerge`.
+    """
     merge, into, known = decide(
         lambda db: (last_merge(db, memory_id), merged_again_into(db, memory_id), memory(db, memory_id))
     )

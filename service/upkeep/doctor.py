@@ -214,8 +214,10 @@ _OVER_A_NETWORK = re.compile(
 def examine(
     read_model: ReadModel, language_model: LanguageModelProvider | None, *, fix: bool = False
 ) -> list[Finding]:
-    """Check everything. With `fix`, only disposable things change: the read model and the cache
-    are rebuilt, and permissions are taken from others. What cannot be read is a problem.
+    """Check everything.
+
+    With `fix`, only disposable things change: the read model and the cache are rebuilt, and permissions are
+    taken from others. What cannot be read is a problem.
     """
     checks: dict[str, Callable[[], Finding | list[Finding]]] = {
         "sqlite": _sqlite,
@@ -408,7 +410,7 @@ def _behind(read_model: ReadModel) -> Finding:
 
 
 def _lines(read_model: ReadModel) -> list[Finding]:
-    """Lines of the log that no read shows."""
+    """Find lines of the log that no read shows."""
     try:
         with wrapped("the read model"):
             db = read_model.projector.live(read_only=read_model.is_read_only)
@@ -419,7 +421,7 @@ def _lines(read_model: ReadModel) -> list[Finding]:
 
 
 def _conflicts(db: Connection) -> Finding:
-    """Acknowledged events that no read shows, since an earlier event has their id."""
+    """Find acknowledged events that no read shows, since an earlier event has their id."""
     count = count_rows(db, "conflicts")
     if not count:
         return Finding("conflicts", "ok", "no id names two events")

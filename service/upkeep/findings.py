@@ -37,7 +37,7 @@ def or_ok(check: str, findings: Iterable[Finding], message: str) -> list[Finding
 
 
 def numbered(count: int, one: str, many: str) -> str:
-    """`1 segment is`, `2 segments are`: the number with `one` or with `many`."""
+    """Return a number with `one` or with `many`: `1 segment is`, `2 segments are`."""
     return f"{count:,} {one if count == 1 else many}"
 
 
@@ -112,7 +112,7 @@ def _multilingual(read_model: ReadModel) -> list[Finding]:
 
 
 def _language(read_model: ReadModel, provider: LanguageModelProvider | None) -> list[Finding]:
-    """Ask the language model for next to nothing; [] without one."""
+    """Test the language model with a minimal request; [] without one."""
     if provider is None:
         return []
     try:
@@ -123,7 +123,7 @@ def _language(read_model: ReadModel, provider: LanguageModelProvider | None) -> 
 
 
 def _rerank(read_model: ReadModel) -> list[Finding]:
-    """Ask the provider once; [] where nobody ranks."""
+    """Test the reranker with one request; [] without one."""
     rerank = reranker_of(read_model, lambda _: True, has_key=False)
     if rerank is None:
         return []

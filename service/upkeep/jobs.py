@@ -310,8 +310,10 @@ class JobRunner:
         self._schedules = rules.schedules()
 
     def may_be_due(self, db: Connection) -> bool:
-        """Whether there may be something to do, by a read model that may be behind the log. Where there is
-        not, a watch leaves catching up to the thread that reports it."""
+        """Whether jobs may have something to do, by a read model that may be behind the log.
+
+        Where they have not, a watch leaves catching up to the thread that reports it.
+        """
         now = timestamps.now()
         slots = ((job, schedule.latest(now)) for job, schedule in self._schedules.items() if schedule)
         return self._has_model or any(is_job_due(db, job, slot.period, slot.ts) for job, slot in slots)
@@ -336,7 +338,10 @@ class JobRunner:
                 raise failed
 
     def run(self, job: str) -> JobReport:
-        """Run a job now, whether it is due or not. Raises as `run_due`."""
+        """Run a job now, whether it is due or not.
+
+        Raises the errors of `run_due`.
+        """
         with locked(self._engine.path / JOBS_LOCK, "running jobs", self._lock_timeout):
             if job not in self._schedules:
                 return self._run(job)

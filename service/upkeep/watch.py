@@ -145,7 +145,7 @@ class Vectors(Worker):
         return was_due
 
     def _has_work(self, db: Connection) -> bool:
-        """Without loading the model, which takes 260 MB."""
+        """Whether anything waits to be embedded, found without loading the model, which takes 260 MB."""
         known = self._read_model.model.all_known()
         is_other = any(vectors.model_of(db, vectors.set_for(each)) != each.id for each in known)
         return is_other or index.count_all_pending(db) > 0

@@ -41,7 +41,10 @@ class WatchLock:
         self.take()
 
     def take(self) -> None:
-        """Lock the present file, which is made if it is missing. Raises as the class."""
+        """Lock the present file, which is made if it is missing.
+
+        Raises the errors of the class.
+        """
         self.close()
         self._fd = file_io.open_file(self._path, disk.WRITE | disk.CREATE)
         try:
@@ -146,8 +149,10 @@ class Worker(ABC):
         """Work until the watch stops."""
 
     def _try(self, work: Callable[[], bool]) -> None:
-        """Do `work`, which returns whether there was anything to do. Report its notes, or its error, unless
-        they were reported the last time."""
+        """Do `work`, which returns whether there was anything to do.
+
+        Its notes, or its error, are reported unless they were reported the last time.
+        """
         self._notes.clear()
         try:
             # A fork waits for all of it: in the child, a thread of SQLite would never release its locks.

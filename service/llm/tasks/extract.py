@@ -233,8 +233,9 @@ class Extractor:
             yield report
 
     def run_days(self, until: str, *, lock_timeout: float) -> Iterator[ExtractionReport]:
-        """Distil the daily events up to a day that nobody has distilled, and report after each day; the last
-        reports are of what is set aside.
+        """Distil the pending daily events up to a day, and report after each day.
+
+        The last reports are of what is set aside.
 
         Raises:
             Busy: another process distils. ProviderError: the model fails; what is left is not marked.

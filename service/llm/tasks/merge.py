@@ -307,8 +307,10 @@ class Merger:
         """Imported memories that this run has not sent."""
 
     def merge_exact(self) -> Outcome:
-        """Archive memories whose texts differ in white space, case and compatible forms alone. Of each the
-        oldest stays that somebody saved, with the greatest importance and the tags of all."""
+        """Archive memories whose texts differ only in white space, case and compatible forms.
+
+        Of each, the oldest that somebody saved stays, with the greatest importance and the tags of all.
+        """
         archived = 0
         parts, partitions = self._engine.decide(lambda db: (parted(db), self._partitions(db)))
         apart = {event_id for each in parts for event_id in each}

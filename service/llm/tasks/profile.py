@@ -91,8 +91,9 @@ class Profile:
         self._engine, self._questions, self._room = engine, questions, room
 
     def refresh(self) -> Outcome:
-        """Bring the profile of each group of chats up to its memories. Sends no request where none has come,
-        changed or gone.
+        """Bring the profile of each group of chats up to date with its memories.
+
+        Sends no request where none has come, changed or gone.
 
         Raises:
             ProviderError: the model fails; the profiles that were refreshed stay.
@@ -282,8 +283,11 @@ def _removed(chat: str | None, key: str) -> CoreMemoryDeleted:
 
 
 def _is_told(key: str, value: str, cited: list[Memory]) -> bool:
-    """Whether a value says something of a person. A bare `none` does so where a memory denies what the key is
-    about: what a model does not know, and what a person does not have, are not the same."""
+    """Whether a value says something of a person.
+
+    A bare `none` does so where a memory denies what the key is about: what a model does not know, and what a
+    person does not have, are not the same.
+    """
     if is_fact_of_project(key, value) or tells_of_project(value):
         return False
     return not is_placeholder(value) or (is_denial(value) and any(_denies(each, key) for each in cited))

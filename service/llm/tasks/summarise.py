@@ -90,7 +90,7 @@ class Summariser:
         return max(1, self._room - size_of({"before": before, "messages": []}))
 
     def _older(self, messages: list[WindowMessage]) -> list[WindowMessage]:
-        """Messages without the newest ones, which a context shows whole."""
+        """Return the messages without the newest ones, which a context shows whole."""
         room, kept = self._room, 0
         for message in reversed(messages):
             room -= _size(message)
