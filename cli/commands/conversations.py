@@ -17,7 +17,7 @@ _NOTHING_TOLD = "no messages yet in this session"
 
 @click.group(cls=Group)
 def session() -> None:
-    """Read a conversation as it was said."""
+    """Read a conversation word for word."""
 
 
 class _Conversation(TextAnswer, frozen=True):

@@ -21,7 +21,6 @@ class _Kinds(click.Choice):  # type: ignore[type-arg] # generic from click 8.4 o
     """Kinds of hits, in the plural."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
-        """See `click.ParamType`."""
         return _KINDS[super().convert(value, param, ctx)]
 
 

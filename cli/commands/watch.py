@@ -44,7 +44,6 @@ class _WatchOutput:
         self._text = ""
 
     def tell(self, done: WatchStep) -> None:
-        """Show a step."""
         if self._as_json:
             print_json(done)
         elif self._once:

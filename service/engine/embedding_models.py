@@ -193,7 +193,7 @@ class NoModel(EmbeddingModel):
         self,
         patience: "Patience" = "background",  # noqa: ARG002
     ) -> tuple[Embedder | None, dict[str, str]]:
-        """None, and nothing that has to be said."""
+        """Return None, and no reason: none is needed."""
         return None, {}
 
     def _embedder(self, patience: "Patience") -> Embedder:  # noqa: ARG002

@@ -334,7 +334,7 @@ class ReadModel(SplitByFork):
         """
         check_store(self.path)
         if self.is_read_only:
-            return self._as_it_stands(), False
+            return self._unwritable(), False
         self._shared_catch_up.check_entry()
         if not sync and self.projector.why_unusable() is None:
             return self.projector.live(), False
@@ -411,7 +411,7 @@ class ReadModel(SplitByFork):
             self.notify(note)
         return done
 
-    def _as_it_stands(self) -> Connection:
+    def _unwritable(self) -> Connection:
         """Return the live generation of a store that cannot be written, which stays as it is."""
         where = shown(unwritable_folder(self.path) or self.path)
         if self.projector.generations.current() is not None:

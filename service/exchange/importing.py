@@ -394,7 +394,6 @@ class Importing:
         return "new"
 
     def _known(self, record: Used, event: Event, holding: Holding, now: str) -> _Fate:
-        """Return the outcome of an event whose id is known."""
         name, group = str(event.id), record.group
         self._doubtful.discard(group)
         if holding.base is None:

@@ -37,7 +37,7 @@ def scale_of(given: Iterable[Any]) -> int:
     return 1 if most <= 1 else 10 if most <= 10 else 100
 
 
-def importance_of(given: Any, scale: int) -> float | None:  # noqa: ANN401 - what a model said
+def importance_of(given: Any, scale: int) -> float | None:  # noqa: ANN401 - a model's answer
     """From 0 to 1; None for what is no importance."""
     number: float | None = None
     if given is None:
@@ -49,7 +49,7 @@ def importance_of(given: Any, scale: int) -> float | None:  # noqa: ANN401 - wha
     return number if number is not None and 0 <= number <= 1 else None
 
 
-def _plain(given: Any) -> float | None:  # noqa: ANN401 - what a model said
+def _plain(given: Any) -> float | None:  # noqa: ANN401 - a model's answer
     """Return a number whose scale is unknown."""
     if isinstance(given, str):
         found = _NUMBER.search(given)
@@ -88,11 +88,9 @@ class _Searched(str):
     __slots__ = ()
 
     def count(self, *_: object) -> int:
-        """Return 0."""
         return 0
 
     def rfind(self, *_: object) -> int:
-        """Return 0."""
         return 0
 
 
@@ -234,7 +232,7 @@ def _lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
         yield from ((value, None) for value in alone if value and all(map(_may_be_entry, value)))
 
 
-def _objects_in(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - what a model said
+def _objects_in(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - a model's answer
     """Yield the objects in a value, from outside to inside, as deep as models wrap an answer."""
     level = [value]
     for _ in range(_WRAPPINGS):
@@ -248,7 +246,7 @@ def _objects_in(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - what 
         ]
 
 
-def _may_be_entry(given: Any) -> bool:  # noqa: ANN401 - what a model said
+def _may_be_entry(given: Any) -> bool:  # noqa: ANN401 - a model's answer
     """Whether a list of such things may be an answer by itself: one of words or numbers is part of a text."""
     return isinstance(given, dict) or (isinstance(given, str) and " " in given.strip())
 
@@ -263,13 +261,13 @@ def _answer(entries: list[Any], summary: object) -> ModelAnswer:
     return ModelAnswer(memories, text or "", refused)
 
 
-def _is_of_nothing(given: Any) -> bool:  # noqa: ANN401 - what a model said
+def _is_of_nothing(given: Any) -> bool:  # noqa: ANN401 - a model's answer
     """Whether an entry says that there is none: "No memories."."""
     entry = _read(given)
     return entry is not None and says_nothing(entry.content)
 
 
-def _entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - what a model said
+def _entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - a model's answer
     entry = _read(given)
     if entry is None:
         return None
@@ -294,14 +292,14 @@ def _topic(given: object) -> str | None:
     return topic if is_topic and not kinds_in(topic) else None
 
 
-def _read(given: Any) -> _Entry | None:  # noqa: ANN401 - what a model said
+def _read(given: Any) -> _Entry | None:  # noqa: ANN401 - a model's answer
     try:
         return _converted({"content": given} if isinstance(given, str) else given, _Entry)
     except msgspec.ValidationError:
         return None
 
 
-def _converted(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - what a model said
+def _converted(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - a model's answer
     """Convert an entry, whatever its members are called, and with its words in any case.
 
     Raises ValidationError.
@@ -324,7 +322,7 @@ def _word(text: str, words: tuple[str, ...]) -> str:
     return next((each for each in words if word in (each, f"{each}s")), text)
 
 
-def usable_text(given: Any) -> str | None:  # noqa: ANN401 - what a model said
+def usable_text(given: Any) -> str | None:  # noqa: ANN401 - a model's answer
     """Return a text that an event can hold; None for anything else, such as the `…` of an example."""
     if not isinstance(given, str) or len(given) > LONGEST or is_placeholder(given):
         return None

@@ -167,7 +167,6 @@ class _Background(SplitByFork):
         self._is_running = False
 
     def add(self, chat: Chat, mode: str | None) -> None:
-        """Have a chat distilled."""
         with self._lock:
             self._waiting.setdefault(chat, []).append(mode)
             if not self._is_running:

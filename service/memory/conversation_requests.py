@@ -51,7 +51,6 @@ class _OfConversations(Request, frozen=True):
 
     @property
     def conversation(self) -> Chat | None:
-        """The chat."""
         return None if self.chat is None else Chat.of(self.chat)
 
 

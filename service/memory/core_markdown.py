@@ -368,7 +368,6 @@ class _MarkdownReader:
         self._is_in_item = False
 
     def read(self, line: str) -> None:
-        """Take one line."""
         if not line.strip():
             self._is_in_item = False
         elif heading := _HEADING.match(line):

@@ -134,7 +134,7 @@ class DeleteMemory(_OfMemory, frozen=True):
 
 
 class ListConflicts(Request, frozen=True):
-    """List memories of which a person is to say what holds: those that wait first, then what was decided.
+    """List conflicts of memories that a person must decide: open ones first, then decided ones.
 
     The weekly job compares memories. A model changes nothing that somebody saved: where it would, a person
     decides. 20 conflicts wait at a time; more are queued. Of contradicting memories that a model had
@@ -292,7 +292,7 @@ class SetFact(Scoped, frozen=True):
     ranks: Annotated[
         Sequence[Rank] | None, "Set this rank of the list alone; once for each value, without a gap."
     ] = None
-    source_message_id: Annotated[str | None, "The message that said so."] = None
+    source_message_id: Annotated[str | None, "The message that states it."] = None
 
     def __post_init__(self) -> None:
         """Refuse ranks of a single value."""

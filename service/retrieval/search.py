@@ -108,7 +108,7 @@ class Asking:
         first = self.models.first
         is_remote = first is not None and first.is_remote
         if is_remote or reads.first.rerank is not None:
-            # Of the whole: only its beginning is embedded. Beside it stands what its chat said before.
+            # All of it is checked, though only its beginning is embedded, together with its chat so far.
             self.has_key = (
                 has_key(text)
                 if chat is None
@@ -139,7 +139,6 @@ class _EmbeddedBefore:
                 self._failure = error
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":  # noqa: ARG002
-        """Return the vector of the question."""
         if self._vector is None:
             raise self._failure
         return self._vector
