@@ -483,7 +483,10 @@ More would cost memory: a connection by which many searches are made holds up to
 
 
 class _Claim:
-    """A read or a decision under way. read_model: the one that it was given."""
+    """A read or a decision under way.
+
+    read_model: the one that it was given.
+    """
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()

@@ -17,14 +17,20 @@ _TIME = re.compile(r"(?a)([01]?\d|2[0-3]):([0-5]\d)")
 
 
 class Slot(NamedTuple):
-    """A time at which a job is due. period: its local day. ts: the time in UTC."""
+    """A time at which a job is due.
+
+    period: its local day. ts: the time in UTC.
+    """
 
     period: str
     ts: str
 
 
 class Schedule(NamedTuple):
-    """The time of a day at which a job is due; weekday: from 0 for Monday, None for each day."""
+    """The time of day at which a job is due.
+
+    weekday: from 0 for Monday; None for each day.
+    """
 
     weekday: int | None
     at: time

@@ -224,7 +224,10 @@ class ImportReport(msgspec.Struct, kw_only=True):
 
 
 class _New(NamedTuple):
-    """An event that the log lacks. drafted: as it was encoded to check it; None for a change."""
+    """An event that the log lacks.
+
+    drafted: as it was encoded to check it; None for a change.
+    """
 
     event: Event
     drafted: Draft | None = None

@@ -193,8 +193,10 @@ class _Entry(msgspec.Struct):
 
 
 class ModelAnswer(msgspec.Struct):
-    """What is usable of an answer. refused: entries that are none, by their form,
-    placeholders, and notes about a project."""
+    """The usable part of an answer.
+
+    refused: unusable entries, by their form, placeholders, and notes about a project.
+    """
 
     memories: list[Distilled]
     summary: str = ""
@@ -332,7 +334,10 @@ def usable_text(given: Any) -> str | None:  # noqa: ANN401 - a model's answer
 
 
 class Listed(msgspec.Struct, Generic[T]):
-    """What is usable of a list. refused: entries that are none, by their form."""
+    """The usable part of a list.
+
+    refused: entries that are unusable by their form.
+    """
 
     entries: list[T]
     refused: int

@@ -388,7 +388,10 @@ def _tokens(text: str) -> int:
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How many things a step changed. note: what it leaves to do, or to look at."""
+    """The number of things that a step changed.
+
+    note: what it leaves to do, or to look at.
+    """
 
     count: int
     note: str | None = None

@@ -348,7 +348,10 @@ def key_of(label: str) -> str:
 
 
 class _Label(msgspec.Struct):
-    """The owner of the items that follow. indent: of its list item; -1 for a heading or a line."""
+    """The owner of the items that follow.
+
+    indent: of its list item; -1 for a heading or a line.
+    """
 
     key: str
     indent: int

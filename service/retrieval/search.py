@@ -124,7 +124,10 @@ class Asking:
 
 
 class _EmbeddedBefore:
-    """A remote embedder that has embedded a question, or failed to. text: None where it holds a key."""
+    """A remote embedder that has embedded a question, or failed to.
+
+    text: None where it holds a key.
+    """
 
     is_remote = True
 
@@ -297,7 +300,10 @@ def pre_route(
     context: Callable[[BuildContext], Context],
     request: AnswerOrContext,
 ) -> PreRoute:
-    """See `AnswerOrContext`. ask, context: operations of a store."""
+    """See `AnswerOrContext`.
+
+    ask, context: operations of a store.
+    """
     found = ask(AskFacts(request.text, chat=request.chat))
     # What asks for a place in a list, or for all of it, is not left to a guess where nothing is stored.
     is_of_list = any(question.ranks or question.top or question.is_list for question in parse(request.text))

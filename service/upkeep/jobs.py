@@ -290,7 +290,9 @@ class JobReport(msgspec.Struct, kw_only=True):
 
 
 class JobRunner:
-    """Runs the jobs of a store. lock_timeout: seconds to wait for another process that runs some.
+    """Runs the jobs of a store.
+
+    lock_timeout: seconds to wait for another process that runs some.
 
     go_on: called between two steps; an exception of it ends the run, which stays due.
     """

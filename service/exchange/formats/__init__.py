@@ -48,7 +48,10 @@ class Skipped(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """A record, or a file, that cannot be read. where: names it. why: in a few words."""
+    """A record, or a file, that cannot be read.
+
+    where: names it. why: in a few words.
+    """
 
     where: str
     why: str

@@ -33,7 +33,10 @@ _ANYWHERE = re.compile("[—،؛、。।։።؟՞…]|(?<=[^\x00-\u2fff])[,;:()
 
 
 class _Joining(NamedTuple):
-    """The words with which sentences are joined. light: the function words that may stand in a joined one."""
+    """The words with which sentences are joined.
+
+    light: the function words that may be in a joined one.
+    """
 
     joints: Collection[str] = ()
     light: Collection[str] = ()

@@ -94,7 +94,10 @@ def read_groups(text: str) -> Listed[MergeGroup] | None:
 
 
 class MergeFindings(msgspec.Struct):
-    """What a comparison gives. refused: why, for each group that is left as it is."""
+    """The result of a comparison.
+
+    refused: why, for each group that is left as it is.
+    """
 
     events: list[Made] = []
     decisions: list[MergeDecision] = []

@@ -85,7 +85,10 @@ class _ProfileState(NamedTuple):
 
 
 class Profile:
-    """The profiles of a store, one for each group of chats. room: tokens of a request."""
+    """The profiles of a store, one for each group of chats.
+
+    room: tokens of a request.
+    """
 
     def __init__(self, engine: Engine, questions: Questions, room: int) -> None:
         self._engine, self._questions, self._room = engine, questions, room

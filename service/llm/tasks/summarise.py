@@ -36,7 +36,10 @@ _SCHEMA: dict[str, Any] = {
 
 
 class Summariser:
-    """Summarises the conversations of a store. room: tokens of a request, and of what stays unsummarised."""
+    """Summarises the conversations of a store.
+
+    room: tokens of a request, and of what stays unsummarised.
+    """
 
     def __init__(self, engine: Engine, questions: Questions, room: int) -> None:
         self._engine, self._questions, self._room = engine, questions, room
