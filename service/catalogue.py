@@ -60,7 +60,7 @@ def answer(
     root: Path | None = EVERYTHING,
     exports: Path | None = EVERYTHING,
 ) -> Any:  # noqa: ANN401
-    """Return what the operation `name` answers to a request of JSON's values.
+    """Call the operation `name` with the JSON values of a request, and return its answer.
 
     owner: a store, here or on a server, or `Projects`. given: fields of the request; a local one is refused.
     root, exports: the folders, without links, below which paths that it reads, or writes, must be, and from

@@ -62,7 +62,7 @@ class GetProject(_OfProject, frozen=True):
 
 
 class RemoveProject(Tried, frozen=True):
-    """Remove a project and its store for ever.
+    """Remove a project and its store permanently.
 
     Everything in the store's folder is deleted: log, read model, cache, settings. Only an earlier copy brings
     it back. The folder is renamed at once, then emptied: killed at any moment, the whole store remains, or
@@ -139,6 +139,7 @@ class Projects:
 
     def path(self, name: str) -> Path:
         """Return the folder of a project's store, whether it exists or not; always directly below `folder`.
+
         The name of an existing project may be given in any canonical form.
 
         Raises:
@@ -156,7 +157,7 @@ class Projects:
 
     @operation(GetProject, effect="read", missing="project_not_found")
     def get(self, request: GetProject) -> Project | None:
-        """Return None if the project has no store."""
+        """Return a project; None if it has no store."""
         path = self.path(request.name)
         with _naming(path):
             return _project(path, request.name) if _is_store(path) else None
@@ -185,7 +186,7 @@ class Projects:
                 yield Path(entry.path), name
 
     def _left(self) -> Iterator[tuple[Path, str]]:
-        """Yield what killed removals have left: it has the lock, which goes last, or nothing."""
+        """Yield the remains of killed removals: a folder with the lock, which goes last, or an empty one."""
         for entry in _entries(self.folder):
             match = _ASIDE.fullmatch(entry.name)
             if match is not None and entry.is_dir(follow_symlinks=False) and _is_rest(Path(entry.path)):
@@ -205,7 +206,7 @@ class Projects:
                 hint="remove it, and what it points to, by hand",
             )
         if not _is_store(path):
-            raise BadInput(f"{shown(path)} is no store: nothing was removed", hint="Projects.list()")
+            raise BadInput(f"not a store, so nothing was removed: {shown(path)}", hint="Projects.list()")
         return True
 
     def _put_aside(self, path: Path, lock_timeout: float) -> Path:
@@ -216,7 +217,7 @@ class Projects:
         aside = path.with_name(f"{path.name[:_ASIDE_HEAD]}~{os.urandom(4).hex()}")
         log = path / LOG
         with ExitStack() as held:
-            # A watch holds its own as long as it runs, and would make the store anew.
+            # A watch holds its own as long as it runs, and would create the store again.
             held.enter_context(locks.locked_if_there(path / WATCH_LOCK, "the store", 0))
             held.enter_context(locks.locked_if_there(path / SCRUB_LOCK, "the scrub", lock_timeout))
             held.enter_context(locks.locked_if_there(path / BUILD_LOCK, "the rebuild", lock_timeout))
@@ -232,7 +233,7 @@ class Projects:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Yield an error of the system as memlog's, with the file that it is about."""
+    """Convert an error of the system in this context to memlog's, with the file that it is about."""
     try:
         yield
     except OSError as error:
@@ -249,8 +250,10 @@ def _names(name: str, folder: str) -> bool:
 
 
 def _is_store(folder: Path) -> bool:
-    """Whether memlog has made a store of a folder: there is a log with nothing but streams in it, or what
-    reading a store without a log makes."""
+    """Whether memlog has made a store of a folder.
+
+    There is a log with nothing but streams in it, or what reading a store without a log makes.
+    """
     log = folder / LOG
     if not disk.is_folder(log):
         return disk.is_folder(folder / MODEL) and is_regular(folder / PROJECTOR_LOCK)
@@ -259,7 +262,7 @@ def _is_store(folder: Path) -> bool:
 
 
 def _entries(folder: Path) -> list[DirEntry[str]]:
-    """Return what is in a folder: by name, a projector's lock last; nothing where there is no folder."""
+    """Return the entries of a folder by name, a projector's lock last; [] where there is no folder."""
     if not disk.is_folder(folder):
         return []
     with disk.entries(folder) as entries:
@@ -272,7 +275,7 @@ def _is_rest(folder: Path) -> bool:
 
 
 def _project(folder: Path, name: str, *, is_left: bool = False) -> Project | None:
-    """Return what a store's log says; None where the store goes meanwhile."""
+    """Return the project of a store's folder; None if the store vanishes meanwhile."""
     with suppress(FileNotFoundError):
         segments = segments_of(folder / LOG)[0]
         conversations = {each.stream for each in segments if each.stream.startswith(f"{CONVERSATIONS}/")}
@@ -360,7 +363,7 @@ class _Opened:
 
 
 def _without_path(error: MemlogError, store: Path, project: str) -> MemlogError:
-    """Return an error that tells a client nothing of where the server keeps its stores."""
+    """Return an error that does not reveal where the server keeps its stores."""
     if error.code == "store_not_found":
         message = f"nothing is stored in the project {project!r} yet"
         return NotFound(message, hint="its first append makes it", code=error.code)
@@ -385,8 +388,9 @@ class OpenStores:
         """By folder, the one that was used last at the end."""
 
     def run(self, project: str, call: Callable[[Store], T]) -> T:
-        """Return what `call` returns for the store of a project. A project gets its store by its first
-        append.
+        """Run `call` on the store of a project, and return its result.
+
+        A project gets its store by its first append.
 
         Raises:
             BadInput: it is no name of a project.
@@ -405,7 +409,7 @@ class OpenStores:
         threading.Thread(target=self._open_followed, daemon=True).start()
 
     def troubles(self) -> dict[str, str]:
-        """Return what keeps the open stores from answering fully, by part; empty where all is well."""
+        """Return the troubles of the open stores, by part; empty where all is well."""
         with self._lock:
             stores = [each.store for each in self._open.values() if each.store.exists]
         message = {side: why for store in stores for side, why in store.maintenance.status().silent.items()}

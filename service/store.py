@@ -91,7 +91,7 @@ class Store:
     path: its folder, absolute from now on; made at the first append.
     create: make the store now, where it is missing; else reads raise NotFound until the first append.
     model: a folder with `model.onnx` and `tokenizer.json`; None for the model that memlog ships with.
-    embedding: who embeds texts, where it is not that model. rerank: who ranks hits anew.
+    embedding: who embeds texts, where it is not that model. rerank: the provider that reranks hits.
     language_model: who distils conversations; None for nobody. extraction: the rules of that.
     jobs: when the jobs of a day and of a week run; None for 03:00 and Monday at 04:00.
     people: whose chats are whose; None for what messages and `memlog.People` tell by themselves.
@@ -213,8 +213,9 @@ class Store:
     def append_lines(
         self, lines: Sequence[tuple[int, bytes | None]]
     ) -> list[tuple[int, Position | RefusedLine]]:
-        """Append lines of JSON without blank ones, and return the outcome of each by its number, once all
-        are durable.
+        """Append lines of JSON, skip blank ones, and return the outcome of each once all are durable.
+
+        Outcomes are keyed by the number of the line.
 
         Raises:
             LogError: the log cannot be written.
@@ -255,7 +256,7 @@ class Store:
 
     @operation(GetEvent, effect="read", missing="event_not_found")
     def get(self, request: GetEvent) -> "StoredEvent | None":
-        """Return None if nothing has this id."""
+        """Return an event or memory; None if nothing has this id."""
         from memlog.query import provenance
 
         return self._engine.read(
@@ -294,7 +295,7 @@ class Store:
 
 
 def _of_providers(**given: object) -> Iterator[tuple[str, object, bool, str]]:
-    """Yield what `_check` takes. Imports nothing where none is given, as in most programs."""
+    """Yield the arguments of `_check`, and import nothing where no provider is given, as in most programs."""
     if not any(given.values()):
         return
     from memlog.service.engine import settings

@@ -143,7 +143,7 @@ def _answered(log: Log, batch: list[NumberedLine]) -> tuple[list[Any], int]:
 
 @contextmanager
 def _progress_of(fd: int) -> Iterator[Callable[[], None]]:
-    """Yield what shows how far a file has been read, where the answers go elsewhere than the terminal."""
+    """Yield a callback that shows the progress through a file if answers do not go to the terminal."""
     # Imported here: an event that is made of options has no progress.
     from memlog.cli.output.progress import progress_line
 

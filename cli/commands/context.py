@@ -54,7 +54,7 @@ def _notes(given: memlog.Context) -> list[str]:
 
 
 def _explain(given: memlog.Context) -> None:
-    """On stderr, since stdout has the context alone."""
+    """Explain the context on stderr, since stdout has the context alone."""
     if given.form == "json":
         click.echo(msgspec.json.encode({"explain": _explained(given)}), err=True)
         return

@@ -12,12 +12,12 @@ from memlog.cli.output.turns import lines_around, set_in, turn
 from memlog.service.memory.conversation_requests import ListSessions, ListSummaries, ReadSession, ReadWindow
 from memlog.service.retrieval.requests import GetEvent
 
-_NOTHING_TOLD = "nothing said yet in this session"
+_NOTHING_TOLD = "no messages yet in this session"
 
 
 @click.group(cls=Group)
 def session() -> None:
-    """Read a conversation as it was said."""
+    """Read a conversation word for word."""
 
 
 class _Conversation(TextAnswer, frozen=True):

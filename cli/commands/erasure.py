@@ -72,7 +72,7 @@ def scrub(store: Store, request: Scrub, *, yes: bool, prove: str | None) -> Answ
 
     def agreed(found: "memlog.ScrubReport") -> bool:
         what = f"{counted(found.lines, 'line')} in {counted(found.segments, 'segment')}"
-        return agrees(f"Overwrite {what} for ever, and build a new read model?")
+        return agrees(f"Overwrite {what} permanently, and build a new read model?")
 
     done = confirmed(store.erasure.scrub, request, agreed, is_yes=yes)
     values = {name: getattr(done, name) for name in ("lines", "bytes", "segments", "generation", "vectors")}
@@ -90,7 +90,7 @@ def _notes_of_proof(proof: "memlog.Proof") -> Iterator[str]:
             " docs/copies.md says how to search it and how to begin a new one"
         )
     for name in proof.left_out:
-        yield f"{name} is no file, and was not read"
+        yield f"not a file, so it was not read: {name}"
 
 
 @request_command(FindSecrets)

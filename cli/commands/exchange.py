@@ -34,7 +34,6 @@ class _Account(TextAnswer, frozen=True):
     nameless: Sequence[str] = ()
 
     def print(self, ctx: click.Context) -> int:
-        """Print it, and return the exit code."""
         is_whole = not self.nameless and not any(done.unreadable or done.refused for done in self.reports)
         return super().print(ctx) or (0 if is_whole else _UNREADABLE)
 

@@ -65,7 +65,7 @@ def _of_systemd(word: str) -> str:
 
 
 def _steps(of: Any) -> str:  # noqa: ANN401 - a job, a run or a report
-    """`decay 4, daily events skipped: no language model is configured`."""
+    """Describe steps: `decay 4, daily events skipped: no language model is configured`."""
     told = []
     for step in of.steps:
         text = f"{step.name} {step.count if step.outcome == 'done' else step.outcome}"
@@ -124,5 +124,5 @@ def schedule(ctx: click.Context, host: str | None) -> TextAnswer:
     text = unit(host, command)
     if not asks_for_json(ctx):
         note(f"put this into {UNITS[host]}")
-        note("the host starts it without your variables: settings and keys must stand in files")
+        note("the host starts it without your variables: settings and keys must be in files")
     return TextAnswer({"host": host, "place": UNITS[host], "unit": text}, text=[text.rstrip("\n")])

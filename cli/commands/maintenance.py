@@ -181,7 +181,7 @@ def _provider(state: "memlog.ProviderState") -> tuple[str, str]:
     where = " ".join(filter(None, (state.type, state.model, state.base_url)))
     if not state.failures:
         return state.role, f"{where}: no failure"
-    rests = f"; it is not asked before {state.rests_until}" if state.rests_until else ""
+    rests = f"; not retried before {state.rests_until}" if state.rests_until else ""
     return (
         state.role,
         f"{where}: {state.failures} failures, the last at {state.failed_at}: {state.error}{rests}",

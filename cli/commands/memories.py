@@ -83,7 +83,7 @@ def save(ctx: click.Context, request: SaveMemory) -> Done:
     else:
         # The store stays closed, and the command starts fast.
         done = save_memory(open_log(ctx).append, event_of(MemorySaved, request))
-    sentence = _SAVED.get(done.decision, "The memory {id} almost said this, and now does.")
+    sentence = _SAVED.get(done.decision, "The memory {id} almost had this text, and now has it.")
     return Done(done, sentence.format(id=done.memory_id))
 
 

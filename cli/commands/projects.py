@@ -74,7 +74,7 @@ def show(ctx: click.Context, request: GetProject) -> Answer:
 def remove(ctx: click.Context, request: RemoveProject, *, yes: bool) -> Answer:
     def agreed(found: ProjectRemoval) -> bool:
         others = [f"{other} is not memlog's, and goes with it" for other in found.others]
-        return agrees(f"Remove the project {printable(request.name)} for ever: {_told(found)}?", others)
+        return agrees(f"Remove the project {printable(request.name)} permanently: {_told(found)}?", others)
 
     known = Projects(projects_folder())
     lock_timeout = ctx.ensure_object(Settings).at(known.path(request.name)).value("lock_timeout")

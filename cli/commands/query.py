@@ -21,7 +21,6 @@ class _Kinds(click.Choice):  # type: ignore[type-arg] # generic from click 8.4 o
     """Kinds of hits, in the plural."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
-        """See `click.ParamType`."""
         return _KINDS[super().convert(value, param, ctx)]
 
 
@@ -102,7 +101,7 @@ def _who(hit: Hit) -> str:
 
 
 def _place(hit: Hit) -> str:
-    """Of a document the line of the file, else the line of the log."""
+    """Return the place of a hit: of a document the line of the file, else the line of the log."""
     if hit.start_line is not None:
         return f"{hit.source}/{hit.file}:{hit.start_line}"
     return str(hit.position)

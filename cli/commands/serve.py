@@ -64,7 +64,7 @@ def serve(
         raise click.UsageError("--no-token is for this machine alone")
     for name, folder in (("--root", root), ("--exports", exports)):
         if folder is not None and not folder.is_dir():
-            raise BadInput(f"{folder} is no folder", hint=f"name a folder: {name} DIR")
+            raise BadInput(f"not a folder: {folder}", hint=f"name a folder: {name} DIR")
     try:
         from memlog.service.adapters.http.application import application
         from memlog.service.adapters.http.guard import Admission
@@ -109,7 +109,7 @@ def serve(
 
 
 def _mcp(stores: "OpenStores") -> "McpApplication | None":
-    """Return what answers over MCP; None where the SDK is not installed."""
+    """Return the MCP endpoint; None where the SDK is not installed."""
     if find_spec("mcp") is None:
         return None
     from memlog.service.adapters.mcp.http import McpApplication
@@ -158,7 +158,7 @@ def _token(file: Path) -> str:
         with open(file, opener=lambda name, _: os.open(name, os.O_RDONLY | os.O_NONBLOCK)) as opened:
             found = os.fstat(opened.fileno())
             if not stat.S_ISREG(found.st_mode):
-                raise BadInput(f"{file} is no regular file", hint="name another file: --token-file")
+                raise BadInput(f"not a regular file: {file}", hint="name another file: --token-file")
             if found.st_uid != os.geteuid():
                 raise BadInput(f"{file} belongs to another user", hint="name a file of yours: --token-file")
             if found.st_mode & 0o077:

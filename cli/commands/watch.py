@@ -44,7 +44,6 @@ class _WatchOutput:
         self._text = ""
 
     def tell(self, done: WatchStep) -> None:
-        """Show a step."""
         if self._as_json:
             print_json(done)
         elif self._once:
@@ -75,7 +74,7 @@ class _WatchOutput:
 
 
 def _told(done: WatchStep) -> str:
-    """`1,204 events projected, 38 passages embedded, 2 to do`."""
+    """Describe what was done: `1,204 events projected, 38 passages embedded, 2 to do`."""
     counts = [f"{done.projected:,} events projected", f"{done.embedded:,} passages embedded"]
     if done.pending:
         counts.append(f"{done.pending:,} to do")
@@ -86,8 +85,9 @@ def _told(done: WatchStep) -> str:
 
 @contextmanager
 def _set_on_sigterm(*, once: bool) -> Iterator[threading.Event]:
-    """Yield what SIGTERM sets. With `once` it ends the process, as every command: not everything was
-    brought up.
+    """Yield the event that SIGTERM sets.
+
+    With `once`, SIGTERM ends the process, as it does for every command: not everything was brought up.
     """
     stop = threading.Event()
     before = signal.getsignal(signal.SIGTERM)

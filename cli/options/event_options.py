@@ -78,7 +78,7 @@ _HELP = {
     "to_message_id": "The last message that it covers.",
     "topic": "Its topic.",
     "topic_key": "The topic, such as favorite_colors.",
-    "task": "What the model was asked for.",
+    "task": "What the model was to do.",
     "turn": "The hash of the block with all but the core memory.",
     "value": "The value.",
     "why": "The error, without the words of the provider.",

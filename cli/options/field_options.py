@@ -44,8 +44,7 @@ def option_of(field: Field, declaration: str | None = None, **changes: Any) -> c
 
 
 def declaration_of(field: Field) -> str:
-    """Return the name of a field as an option: `--exclude` of `exclude`, `--tag` of `tags`, `--sync/--no-
-    sync`.
+    """Return the option name of a field: `--exclude`, `--tag` for `tags`, `--sync/--no-sync`.
 
     `--id` is that of the event that the command appends.
     """
@@ -55,7 +54,7 @@ def declaration_of(field: Field) -> str:
 
 
 def type_of(field: Field) -> click.ParamType[Any]:
-    """Return what a command reads a field's value as, or that of each member of its list."""
+    """Return the click type of a field's value, or of each member of its list."""
     if field.choices:
         is_category = field.reads is not None and field.reads.form == "category"
         return CategoryType([*field.choices]) if is_category else click.Choice(field.choices)

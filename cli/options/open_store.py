@@ -35,7 +35,7 @@ def open_store(ctx: click.Context, notify: Callable[[str], None] = note) -> "mem
 
 
 def store_opener(ctx: click.Context) -> "Callable[[Path], memlog.Store]":
-    """Return what opens the store in a folder, with the settings that it has there."""
+    """Return a function that opens the store in a folder with that store's settings."""
     settings = ctx.ensure_object(Settings)
     return lambda path: _opened(settings.at(path), note, None)
 

@@ -73,7 +73,7 @@ def _time(text: str, *, is_end: bool = False) -> str:
         if (words := time_of_words(text, zone(), is_end=is_end)) is not None:
             return words
         raise ValueError(
-            f"{text!r} is no time such as 2026-02-24, 2026-02-24T10:15:00Z or yesterday"
+            f"invalid timestamp: {text!r} (examples: 2026-02-24, 2026-02-24T10:15:00Z, yesterday)"
         ) from error
 
 
@@ -84,7 +84,7 @@ def _zone(text: str) -> str:
         return ZoneInfo(text).key
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ValueError(
-            f"{text!r} is no time zone known here, such as Europe/Helsinki or UTC; pip install tzdata has all"
+            f"unknown time zone: {text!r} (examples: Europe/Helsinki, UTC); pip install tzdata has all"
         ) from error
 
 
@@ -99,7 +99,7 @@ def _json_object(text: str) -> Any:  # noqa: ANN401 - a JSON object
         return members_of(data)
     except BadLine as bad:
         why = f"{bad.reason.replace('_', ' ')}: {bad.detail}"
-        raise ValueError(f"{text!r} is no JSON object that a log can keep: {why}") from bad
+        raise ValueError(f"not a JSON object that a log can keep: {text!r}: {why}") from bad
 
 
 class CategoryType(click.Choice):  # type: ignore[type-arg]
@@ -118,7 +118,7 @@ class Number(click.FloatRange):
         number = super().convert(value, param, ctx)
         # It is neither below nor above any bound.
         if math.isnan(number):
-            self.fail(f"{value!r} is no number from {self.min:g} to {self.max:g}", param, ctx)
+            self.fail(f"not a number from {self.min:g} to {self.max:g}: {value!r}", param, ctx)
         return number
 
 
@@ -144,7 +144,7 @@ class _Path(click.ParamType):  # type: ignore[type-arg]
         if home == "~" or (self._is_setting and home.startswith("~")):
             value = os.path.expanduser(value)  # noqa: PTH111 - Path's takes any HOME for a home folder
             if not os.path.isabs(value) or (home == "~" and os.environ.get("HOME") == ""):  # noqa: PTH117
-                self.fail(f"{home} is no home folder: give the path without it", param, ctx)
+                self.fail(f"not a home folder: {home}; give the path without it", param, ctx)
         if self._is_setting and os.path.exists(value) and not os.access(value, os.R_OK):  # noqa: PTH110
             self.fail(f"Path {os.fspath(value)!r} is not readable.", param, ctx)
         return Path(value)
@@ -155,7 +155,7 @@ class _Path(click.ParamType):  # type: ignore[type-arg]
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> "list[CompletionItem]":
-        """Return the shell completes the names of files."""
+        """Return a marker that has the shell complete file names."""
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(incomplete, type="file")]

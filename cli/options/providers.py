@@ -16,7 +16,7 @@ from memlog.eventlog.secrets.detection import masked
 
 
 def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
-    """Return who embeds texts; None for the model that memlog ships with, or that of the setting `model`.
+    """Return the provider of embeddings; None for the bundled model, or that of the setting `model`.
 
     Raises:
         BadInput: a setting has an invalid value, or one is missing.
@@ -42,7 +42,7 @@ def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
 
 
 def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
-    """Return who ranks hits anew; None for nobody.
+    """Return the provider that reranks hits; None for none.
 
     Raises:
         BadInput: a setting has an invalid value.
@@ -56,7 +56,7 @@ def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
 
 
 def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | None":
-    """Return who distils conversations; None for nobody.
+    """Return the language model that distils conversations; None for none.
 
     Raises:
         BadInput: a setting has an invalid value.
@@ -72,7 +72,7 @@ def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | Non
 
 
 def extraction_rules_of(settings: Settings) -> "memlog.ExtractionRules":
-    """Return when conversations are distilled, and what is kept.
+    """Return the rules for distilling conversations.
 
     Raises:
         BadInput: a setting has an invalid value.
@@ -82,7 +82,7 @@ def extraction_rules_of(settings: Settings) -> "memlog.ExtractionRules":
 
 
 def job_rules_of(settings: Settings) -> "memlog.JobRules | None":
-    """Return when jobs run; None for the hours by default.
+    """Return the times of jobs; None for the default hours.
 
     Raises:
         BadInput: a setting has an invalid value.
@@ -95,7 +95,7 @@ def job_rules_of(settings: Settings) -> "memlog.JobRules | None":
 
 
 def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
-    """Return which texts are sent to whom.
+    """Return a description of which texts go to which provider.
 
     Raises:
         BadInput: a setting has an invalid value, or one is missing.

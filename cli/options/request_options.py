@@ -84,7 +84,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
     may_be_blank: whether the joined argument may be blank.
     names: declarations of options, such as `--raw`, that are not the names of their fields.
     settings: the settings that fields take their defaults from.
-    types: how values are read of which the command takes other forms than Python callers give.
+    types: how to read values that the command takes in other forms than Python callers give.
     without: fields that the command does not take.
     adds: what the help says beside the description of the request, such as exit codes.
     opens_store: False for a function that gets the context in place of the store.

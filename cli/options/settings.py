@@ -40,8 +40,9 @@ class Settings:
 
     @property
     def store(self) -> Path:
-        """The store's folder; the project's where no store is named. Before anything is opened there, root
-        becomes its owner.
+        """Return the store's folder; that of the project where no store is named.
+
+        Before anything is opened there, root becomes its owner.
         """
         store: Path = self.value("store")
         _become_owner(store)
@@ -130,7 +131,7 @@ def projects_folder() -> Path:
     if not folder.is_absolute():
         home = os.environ.get("HOME")
         raise BadInput(
-            "there is no home folder, in which stores stand by default:"
+            "no home folder, where stores are by default:"
             f" HOME is {'not set' if home is None else repr(home)}",
             hint="name the store with --store or MEMLOG_STORE, or set HOME",
         )
@@ -147,8 +148,9 @@ def _become_owner(store: Path) -> None:
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """Return the settings in a memlog.toml by name. A relative folder is taken from the file's own; "" is not
-    set.
+    """Return the settings in a memlog.toml by name.
+
+    A relative folder is taken from the file's own folder; "" counts as not set.
 
     Raises:
         BadInput: the file is not TOML, or has an unknown key or an invalid value.
@@ -181,7 +183,7 @@ def _parsed(path: Path, where: str) -> dict[str, Any]:
     import tomllib
 
     if not path.is_file():
-        raise BadInput(f"{where} is no file", hint="memlog.toml holds settings, one `name = value` a line")
+        raise BadInput(f"not a file: {where}", hint="memlog.toml holds settings, one `name = value` a line")
     data = path.read_bytes()
     try:
         return tomllib.loads(data.decode().removeprefix("\ufeff"))

@@ -27,7 +27,7 @@ _DEFAULTS = {
     "language_model.temperature": "0 of api, none of anthropic",
     **dict.fromkeys(("embedding.proxy", "rerank.proxy", "language_model.proxy"), "no proxy"),
     **dict.fromkeys(("embedding.api_key", "embedding.api_key_file"), "no key is sent"),
-    "rerank.base_url": "nobody ranks anew",
+    "rerank.base_url": "reranking disabled",
     "language_model.base_url": "nobody distils",
     "language_model.model": "no model is named",
     **dict.fromkeys(("language_model.api_key", "language_model.api_key_file"), "no key is sent"),
@@ -158,7 +158,7 @@ def _people(text: str) -> dict[str, list[str]]:
     try:
         return memlog.People(chats=msgspec.json.decode(text, type=dict[str, list[str]])).chats
     except msgspec.DecodeError as error:
-        raise ValueError(f"{text!r} is no JSON of chats by person") from error
+        raise ValueError(f"not a JSON object of chats by person: {text!r}") from error
 
 
 def _of_provider(section: str, request: str, timeout: Limit[float]) -> tuple[Setting, ...]:
@@ -187,7 +187,7 @@ def _of_provider(section: str, request: str, timeout: Limit[float]) -> tuple[Set
             None,
             TEXT,
             "URL",
-            "The proxy through which the provider is asked: http://127.0.0.1:3128.",
+            "The proxy used to reach the provider: http://127.0.0.1:3128.",
         ),
     )
 
@@ -200,7 +200,7 @@ def _temperature(text: str) -> float | str:
     if text == "none":
         return text
     if not limits.TEMPERATURE.allows(number := float(text)):
-        raise ValueError(f"{text} is no number {limits.TEMPERATURE}, nor none")
+        raise ValueError(f"not a number {limits.TEMPERATURE}, nor none: {text}")
     return number
 
 
@@ -284,7 +284,7 @@ SETTINGS = (
     Setting(
         *_number("search_depth", limits.DEPTH),
         "candidates",
-        "Candidates that each side of a query gives, and never fewer than the hits asked for.",
+        "Candidates that each side of a query gives, and never fewer than the hits requested.",
     ),
     Setting(
         "search_fusion",
@@ -342,19 +342,19 @@ SETTINGS = (
         "embedding.encoding_format",
         limits.EncodingFormat,
         "float",
-        "The form of vectors that an API is asked for; none: it is not told.",
+        "The encoding of vectors to request from an API; none: requests name none.",
     ),
-    Setting("rerank.enabled", True, click.BOOL, "true, false", "Whether hits are ranked anew."),
+    Setting("rerank.enabled", True, click.BOOL, "true, false", "Whether hits are reranked."),
     Setting(
         "rerank.type",
         "api",
         click.Choice(get_args(limits.RerankType)),
         ", ".join(get_args(limits.RerankType)),
-        "Who ranks hits anew: /v1/rerank as Cohere, Jina, vLLM and llama.cpp have it (api), or /rerank of"
-        " text-embeddings-inference (tei).",
+        "The API that reranks hits: /v1/rerank as Cohere, Jina, vLLM and llama.cpp have it (api), or /rerank"
+        " of text-embeddings-inference (tei).",
     ),
     *_of_provider("rerank", "questions and hits are sent to be ranked", limits.PROVIDER_TIMEOUT),
-    Setting(*_number("rerank.top_n", limits.RERANKED), "hits", "The best hits, which are ranked anew."),
+    Setting(*_number("rerank.top_n", limits.RERANKED), "hits", "The best hits, which are reranked."),
     Setting("extraction.enabled", True, click.BOOL, "true, false", "Whether conversations are distilled."),
     Setting(
         *_number("extraction.quiet_minutes", limits.QUIET_MINUTES),
@@ -443,9 +443,7 @@ BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
 def nearest(name: str, likeness: float = 0.0) -> str | None:
-    """Return the setting whose name is most like `name`; None where none is as like as `likeness`, from 0
-    to 1.
-    """
+    """Return the setting with the name closest to `name`; None if none is as close as `likeness` (0 to 1)."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, BY_NAME, 1, likeness)), None)

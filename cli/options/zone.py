@@ -30,8 +30,9 @@ def zone() -> tzinfo | None:
 
 
 def minute(ts: str | None) -> str:
-    """Return a time of the log for people, local: `2026-02-24 10:15`; empty without one. The first one of a
-    run names its zone.
+    """Format a time of the log in local time, such as `2026-02-24 10:15`; empty without one.
+
+    The first one of a run names its zone.
     """
     if not ts:
         return ""

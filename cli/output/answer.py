@@ -57,7 +57,7 @@ FORMAT_OPTIONS = (
 """The options of a command that prints records."""
 
 JSON_OPTION = format_option("--json", is_flag=True, help="Print JSON for programs.")
-"""The option of a command that prints text unless it is asked for JSON."""
+"""The option of a command that prints text unless JSON is requested."""
 
 Columns = Mapping[str, str | Callable[[Any], object]]
 """The columns of a table of records: by name, the attribute that a cell shows, or what makes the cell."""
@@ -138,9 +138,7 @@ class Done(msgspec.Struct, frozen=True):
 
 
 def printed(command: Callable[..., Answer | Done]) -> Callable[..., int]:
-    """Return the decorator that prints the answer of a command, and gives it the options of the answer's
-    class.
-    """
+    """Return a decorator that prints a command's answer and adds the options of the answer's class."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> int:  # noqa: ANN401
@@ -174,7 +172,10 @@ def records_answer(
     columns: Columns,
     **others: Any,  # noqa: ANN401
 ) -> Answer:
-    """Return a document, and a table with a row for each of its records. others: members of `Answer`."""
+    """Return a document, and a table with a row for each of its records.
+
+    others: members of `Answer`.
+    """
     return Answer(document, table_of(records, columns), records, **others)
 
 
@@ -216,8 +217,9 @@ def _markdown(table: Table) -> Iterator[str]:
 
 
 def _markdown_cell(cell: object) -> str:
-    """Return a cell in which nothing ends it or its row, or passes for a tag
-    (https://github.github.com/gfm/#tables-extension-).
+    """Escape whatever would end a cell or its row, or pass for a tag.
+
+    https://github.github.com/gfm/#tables-extension-
     """
     text = printable(_text(cell)).replace("\\", "\\\\").replace("|", "\\|").replace("<", "\\<")
     return "<br>".join(text.splitlines())
@@ -248,9 +250,7 @@ def _column(name: str, cells: Iterable[str], *, is_headed: bool, is_last: bool) 
 
 
 def _folded_rows(table: Table, rows: list[list[str]], room: int) -> Iterator[list[str]]:
-    """Yield the rows in lines that fit into `room` columns of a terminal; the widest columns are folded
-    first.
-    """
+    """Yield the rows as lines of at most `room` columns; the widest columns are folded first."""
     widths = [max(map(_width, texts)) for texts in zip(*rows, strict=True)]
     if table.is_headed:
         widths = [max(width, len(name)) for width, name in zip(widths, table.columns, strict=True)]

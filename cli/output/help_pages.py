@@ -51,18 +51,14 @@ _NAMED = re.compile(r"\b([a-z_]+)=('[^']*'|\"[^\"]*\"|[A-Z]+\b|True)")
 
 
 def in_commands(hint: str) -> str:
-    """Return a hint of memlog's own with commands and options in the place of Python's calls and
-    arguments.
-    """
+    """Replace Python calls and arguments in one of memlog's hints by commands and options."""
     for python, words in PHRASES.items():
         hint = hint.replace(python, words)
     return _NAMED.sub(lambda named: _option(named[1], named[2]), calls_in_commands(hint))
 
 
 def calls_in_commands(text: str) -> str:
-    """Return a text, which may quote what others wrote, with commands in the place of the calls that it
-    advises.
-    """
+    """Replace the calls that a text advises by commands; it may quote what others wrote."""
     for python, words in PHRASES.items():
         if "(" in python:  # nobody else writes these
             text = text.replace(python, words)

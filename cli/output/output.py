@@ -142,7 +142,7 @@ def _on_a_terminal(line: bytes) -> bytes:
 
 
 def printable(text: str) -> str:
-    r"""`text` with control characters and bidi marks as `\x1b`: stored text must not control a terminal."""
+    r"""Escape control characters and bidi marks as `\x1b`: stored text must not control a terminal."""
     if text.isascii() and text.isprintable():
         return text
     return _controls().sub(lambda match: match[0].encode("unicode_escape").decode(), text)
@@ -160,7 +160,7 @@ def one_line(text: str) -> str:
 
 
 def counted(count: int, thing: str) -> str:
-    """`1 line`, `2 lines`."""
+    """Return a number with its noun: `1 line`, `2 lines`."""
     return f"{count} {thing}" + ("" if count == 1 else "s")
 
 

@@ -62,7 +62,10 @@ class ProgressLine:
 
 
 def described(what: str, done: int, total: int, gained: int, seconds: float) -> str:
-    """`vectors: 1,024 of 5,882, 120 a second, 0:41 left`, from the `gained` that took `seconds`."""
+    """Describe progress, from the `gained` that took `seconds`.
+
+    Such as `vectors: 1,024 of 5,882, 120 a second, 0:41 left`.
+    """
     text = f"{what}: {done:,} of {total:,}"
     if gained <= 0 or seconds <= 0:
         return text

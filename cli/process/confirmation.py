@@ -15,10 +15,10 @@ Q = TypeVar("Q", bound=Tried)
 
 
 def confirmed(operation: Callable[[Q], T], request: Q, agreed: Callable[[T], bool], *, is_yes: bool) -> T:
-    """Return what an operation answers, done once a person has agreed to what a dry run of it answers.
+    """Run an operation once a person has agreed to the result of its dry run, and return its answer.
 
     Raises:
-        UsageError: nobody can be asked, since stdin is no terminal.
+        UsageError: no confirmation is possible, since stdin is not a terminal.
     """
     if request.dry_run or is_yes:
         return operation(request)

@@ -162,7 +162,7 @@ def _lacking(error: BaseException | None) -> str | None:
 
 
 def _words_of(error: BaseException) -> str:
-    """Return what a provider said: it may quote what it was sent, so that no file and no pipe gets it."""
+    """Return the provider's words. They may quote the request, so they go to no file and no pipe."""
     if not (isinstance(error, MemlogError) and error.said and sys.stderr.isatty()):
         return ""
     return _masked(error.said)

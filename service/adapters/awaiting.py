@@ -46,12 +46,12 @@ class Threads(SplitByFork):
         self.after_fork_in_child()
 
     def after_fork_in_child(self) -> None:
-        """Start threads anew: a child has none of its parent's."""
+        """Start new threads: a child has none of its parent's."""
         self.lock = threading.Lock()
         self._by_kind: dict[str, ThreadPoolExecutor] = {}
 
     async def run(self, kind: str, call: Callable[[], R]) -> R:
-        """Return what `call` returns, or raises, in a thread.
+        """Run `call` in a thread, and return or raise its outcome.
 
         Cancelled before a thread takes it up, it is never made; later, it runs to its end in its thread.
         """
@@ -67,8 +67,9 @@ class Threads(SplitByFork):
 
 
 def _made(call: Callable[[], R]) -> R:
-    """Return what `call` returns. A future takes no StopIteration: one of a callback is raised as a
-    RuntimeError.
+    """Run `call`, and return its result.
+
+    A future takes no StopIteration: one of a callback is raised as a RuntimeError.
     """
     try:
         return call()
@@ -118,7 +119,7 @@ def awaited(
     operation: ListOperation[A, R],
 ) -> ListOperation[Coroutine[Any, Any, A], Coroutine[Any, Any, R]]: ...
 def awaited(operation: Any) -> Any:
-    """As `awaited_method`, of an operation: type checkers see that it takes a request, too."""
+    """Wrap an operation as `awaited_method` does; type checkers see that it takes a request, too."""
     return awaited_method(operation)
 
 
@@ -137,7 +138,7 @@ class Watching(Awaitable):
         tell: Callable[[WatchStep], None] | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """As `Maintenance.watch`; it also ends when it is cancelled, or the store is closed."""
+        """Watch as `Maintenance.watch` does, until cancelled or until the store is closed."""
         stop = stop or threading.Event()
         self._stops.add(stop)
         watching = asyncio.ensure_future(self._watch(once=once, stop=stop, tell=tell, progress=progress))

@@ -85,7 +85,7 @@ _CHANNEL = "session"
 
 
 def chat_of(name: str | int) -> str:
-    """`channel:chat_id` of an id; a bare one is of the channel `session`."""
+    """Return `channel:chat_id` for an id; a bare id belongs to the channel `session`."""
     return str(name) if ":" in str(name) else f"{_CHANNEL}:{name}"
 
 
@@ -126,7 +126,7 @@ def index_message(store: Store, request: IndexChatMessage) -> dict[str, Any]:
 
 
 def route(store: Store, given: dict[str, Any]) -> Any:  # noqa: ANN401
-    """As the operation `pre_route`; the chat may be an id of the channel `session`.
+    """Route as the operation `pre_route` does; the chat may be an id of the channel `session`.
 
     Where nothing is stored yet, it says so to whoever asks for a fact.
     """
@@ -179,9 +179,7 @@ def store_fact(store: Store, request: StoreFact) -> dict[str, Any]:
 
 
 def get_facts(store: Store, request: GetFacts) -> dict[str, Any]:
-    """Return the values of a topic by rank; without a chat those of every one. None where it is not
-    stored.
-    """
+    """Return the values of a topic by rank, of every chat where none is named; None if it is not stored."""
     if not store.exists:
         return {"facts": []}
     if request.chat_id is not None:
@@ -240,7 +238,10 @@ def get_memory(store: Store, session: str, memory_id: str) -> dict[str, Any]:
 
 
 def delete_memory(store: Store, session: str, memory_id: str) -> None:
-    """Delete a memory of a session. Raises as `get_memory`."""
+    """Delete a memory of a session.
+
+    Raises the errors of `get_memory`.
+    """
     get_memory(store, session, memory_id)
     store.memories.delete(memory_id)
 

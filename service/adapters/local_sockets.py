@@ -57,7 +57,7 @@ def is_own(connected: socket.socket) -> bool:
 
 
 def proof_of(token: str, nonce: str, url: str) -> str:
-    """Return what only who has the token can answer to a nonce, at one address.
+    """Return the proof, for a nonce and an address, that only a holder of the token can compute.
 
     Raises:
         ValueError: the nonce is none.

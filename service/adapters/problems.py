@@ -69,7 +69,10 @@ class ProblemAnswer(msgspec.Struct, frozen=True):
 def problem_of(
     error: MemlogError, spelled: Callable[[str], str] = lambda name: f"the operation {name}"
 ) -> Problem:
-    """Return an error of memlog. spelled: how its hint names an operation."""
+    """Convert an error of memlog to a problem.
+
+    spelled: how its hint names an operation.
+    """
     hint = _CALL.sub(lambda found: spelled(found[1]), error.hint)
     for python, words in _WORDS:
         hint = hint.replace(python, words)

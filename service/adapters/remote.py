@@ -28,8 +28,8 @@ _LONGEST_WAIT = 86_400
 class ServerConnection:
     """A connection to a server.
 
-    socket: of a server of this user, which is asked by it; whose it is, is checked before anything is sent.
-    is_proven: whether a server that is asked by its address proves first that it has the token.
+    socket: of a server of this user, used to reach it; its owner is checked before anything is sent.
+    is_proven: whether a server reached by its address must first prove that it has the token.
 
     Raises:
         LogError: the server cannot be reached; the request may have been carried out.
@@ -49,10 +49,10 @@ class ServerConnection:
         if not isinstance(url, str):
             raise BadInput(f"url is {shown_value(url)}", hint="such as http://127.0.0.1:5858")
         if not isinstance(token, str | None):
-            raise BadInput("the token is no text", hint="give the line of its file")
+            raise BadInput("the token is not a string", hint="give the line of its file")
         token = None if token is None else token.strip()
         if token is not None and not (token.isascii() and token.isprintable()):
-            raise BadInput("the token has other signs than a token has", hint="give the line of its file")
+            raise BadInput("the token has invalid characters", hint="give the line of its file")
         if not isinstance(project, str) or not project.isprintable():
             raise BadInput(f"project is {shown_value(project)}", hint="give its name")
         if not (isinstance(seconds, int | float) and 0 < seconds <= _LONGEST_WAIT):
@@ -85,7 +85,7 @@ class ServerConnection:
             check_proof(stream, self._url, self._proves)
 
     def call(self, name: str, operation: Operation[Any, Any, Any, Any], request: Request) -> Any:  # noqa: ANN401
-        """Return what an operation of the server answers to a request."""
+        """Send a request to an operation of the server, and return its answer."""
         try:
             return _read(operation, self.post(f"{self._where}/{name}", request))
         except NotFound as error:
@@ -99,7 +99,7 @@ class ServerConnection:
         try:
             content = msgspec.json.encode(_wire(request))
         except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
-            raise BadInput(f"the request is no JSON: {error}", hint="give values that JSON has") from error
+            raise BadInput(f"the request is not JSON: {error}", hint="give values that JSON has") from error
         try:
             given = self._client.post(
                 path, content=content, headers=client_header(), extensions={"trace": self._check}
@@ -158,9 +158,7 @@ class Remote:
 
 
 def remote(operation: T) -> T:
-    """Return the method of a `Remote` that has the server do an operation; type checkers see the
-    operation.
-    """
+    """Return a `Remote` method that has the server do an operation; type checkers see the operation."""
     declared = cast("Operation[Any, Any, Any, Any]", operation)
 
     @wraps(declared)
@@ -172,9 +170,7 @@ def remote(operation: T) -> T:
 
 
 def _wire(value: Any) -> Any:  # noqa: ANN401
-    """Return a value of a request as JSON has it; of a request the fields that are not local, nor as by
-    default.
-    """
+    """Convert a value to JSON types; of a request, its non-local fields with non-default values."""
     if isinstance(value, Request):
         fields = [field for field in fields_of(type(value)) if not field.is_local]
         given = {field.name: getattr(value, field.name) for field in fields}

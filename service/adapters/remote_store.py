@@ -93,7 +93,7 @@ class RunningServer(msgspec.Struct, frozen=True):
     socket: str | None = None
 
     def token(self) -> str | None:
-        """Return its token; None where it asks for none."""
+        """Return the token of the server; None where it requires none."""
         return None if self.token_file is None else Path(self.token_file).read_text().strip()
 
     def connection(self, project: str, seconds: float = 60) -> "ServerConnection | None":

@@ -26,9 +26,7 @@ class MemoryServiceClient(Connected):
         self._connection = ServerConnection(url, "default", token, seconds)
 
     def search(self, project_id: str, query: str, limit: int = HITS.default) -> list[dict[str, Any]]:
-        """Return the hits, best first, each with its citation and its score; none of a project without
-        data.
-        """
+        """Return the hits, best first, each with citation and score; none for a project without data."""
         request = SearchProject(project_id=project_id, query=query, limit=limit)
         return self._ask("/search", request)["results"]  # type: ignore[no-any-return]
 
@@ -68,9 +66,7 @@ class MemoryServiceClient(Connected):
         )
 
     def get_facts(self, project_id: str, chat_id: str | int | None, topic_key: str) -> list[dict[str, Any]]:
-        """Return the values of a topic by rank, of every chat where none is named; none where it is not
-        stored.
-        """
+        """Return the values of a topic by rank, of every chat where none is named; [] if it is not stored."""
         request = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key)
         return self._ask("/facts/get", request)["facts"]  # type: ignore[no-any-return]
 

@@ -308,7 +308,7 @@ class Documents(OperationGroup):
 
     @operation(GetDocument, effect="read", missing="document_not_found")
     def get(self, request: GetDocument) -> DocumentText | Source | None:
-        """Return None if no source or document has this name."""
+        """Return a source or document; None if none has this name."""
         if "/" in request.name:
             return self._read(lambda db: queries.text(db, request.name))
         return self._read(lambda db: queries.source(db, request.name))
@@ -338,7 +338,7 @@ class Documents(OperationGroup):
 
     @operation(RemoveDocuments, effect="append", missing="document_not_found")
     def remove(self, request: RemoveDocuments) -> Position | Literal[False]:
-        """Return False if no source or document has this name."""
+        """Remove a source or document; return False if none has this name."""
         source_id, is_document, file = request.name.partition("/")
         # First, since locking the records makes their folder: a missing store stays missing.
         self._decide(queries.registered)

@@ -19,8 +19,7 @@ _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
 
 
 def text_of(page: bytes) -> str:
-    """Return the text of a page: headings as Markdown has them, items of lists with a dash, all else as it
-    is.
+    """Return the text of a page, with headings as in Markdown and list items marked by a dash.
 
     Raises:
         ValueError: it is nested too deeply.
@@ -34,8 +33,10 @@ def text_of(page: bytes) -> str:
 
 
 def _pieces(page: bytes) -> Iterator[tuple[str, int]]:
-    """Yield the texts of a page in their order, each with the line on which it begins. A text outside of
-    elements begins where the text before it ends."""
+    """Yield the texts of a page in their order, each with the line on which it begins.
+
+    A text outside of elements begins where the text before it ends.
+    """
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True)
     root = etree.fromstring(page, parser) if page.strip() else None
     for error in parser.error_log.filter_from_fatals():

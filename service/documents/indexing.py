@@ -130,7 +130,7 @@ class SourceRecords:
         return job
 
     def sightings(self) -> Sightings:
-        """Return what the files were when they were last read; nothing where that is not known."""
+        """Return the looks of the files at their last reading; empty where none is known."""
         return self._read(Sightings) or Sightings()
 
     def keep(self, record: IndexingJob | Sightings) -> None:
@@ -178,7 +178,7 @@ def _why_unreachable(root: str | None) -> str | None:
 
 
 def described(error: BaseException) -> str:
-    """Return what stopped work, in a line."""
+    """Describe in one line what stopped work."""
     match error:
         case MemlogError():
             return error.message
@@ -377,9 +377,7 @@ class Indexing:
         return line
 
     def _removals(self) -> list[DocumentRemoved]:
-        """Return the events of the documents whose files are gone, as far as all was read where they may
-        be.
-        """
+        """Return the removal events of documents whose files are gone, if all their places were read."""
         unread = [each.file for each in self._report.skipped if each.reason in _UNREAD]
         return [
             DocumentRemoved(source_id=self._source_id, file=file)

@@ -14,7 +14,7 @@ from memlog.service.engine.requests import ProgressField
 
 def _paths(given: Iterable[str | Path]) -> tuple[Path, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise BadInput(f"{shown_value(given)} is no collection of paths", hint="give a list of paths")
+        raise BadInput(f"not a list of paths: {shown_value(given)}", hint="give a list of paths")
     return tuple(map(path_of, given))
 
 
@@ -25,7 +25,7 @@ Paths = Annotated[Iterable[str | Path], Reads(_paths, "path", wire=list[str])]
 def _globs(given: Iterable[str]) -> tuple[str, ...]:
     globs = () if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
     if (not globs and given) or not all(isinstance(each, str) for each in globs):
-        raise BadInput(f"{shown_value(given)} is no collection of patterns", hint="give a list of texts")
+        raise BadInput(f"not a list of patterns: {shown_value(given)}", hint="give a list of texts")
     return globs
 
 

@@ -21,8 +21,8 @@ from memlog.service.documents.text_files import GONE, Reason, Root, Unfit, filet
 from memlog.service.engine.sandbox import ReaderFailed, Readers
 
 # A rule applies below its file; the nearest file with a rule for a path decides, and nothing below an
-# excluded folder is looked at (https://git-scm.com/docs/gitignore). Rules are a stranger's patterns, some
-# of which take for ever: the reader process matches them, a folder's entries at a time.
+# excluded folder is looked at (https://git-scm.com/docs/gitignore). Rules are a stranger's patterns, and
+# some never finish: the reader process matches them, a folder's entries at a time.
 
 GITIGNORE = ".gitignore"
 
@@ -165,7 +165,7 @@ class Patterns:
         return self._exclude.match(path)
 
     def name(self, path: str) -> bool:
-        """Whether they include a path, one above it or one below it by its name, without any wildcard."""
+        """Whether they include a path, one above it or one below it by name, with no wildcard."""
         return self._include.name(path)
 
     @property
@@ -183,7 +183,7 @@ class Patterns:
 
 
 class _Globs:
-    """Globs. Those without a wildcard, of which there may be one a file, are looked up, not compared."""
+    """Globs. Those without a wildcard are looked up, not compared: there may be one per file."""
 
     def __init__(self, globs: Sequence[str]) -> None:
         self._wild = [PurePosixPath(each).parts for each in globs if not _is_plain(each)]
@@ -246,7 +246,10 @@ class Walk:
         self._refused: set[str] = set()
 
     def run(self) -> None:
-        """Walk. Raises OSError if the root cannot be listed."""
+        """Walk the folders.
+
+        Raises OSError if the root cannot be listed.
+        """
         waiting = [("", self._rules_above())]
         while waiting:
             # Reversed, so that the first folder is popped next.
@@ -308,7 +311,7 @@ class Walk:
         return self._patterns.reach_into(path) if is_folder else self._patterns.ask_for(path)
 
     def _why_unseen(self, path: str, entry: _Entry) -> Reason | None:
-        """Return why an entry is left out whatever the rules say: for its name, or as a link."""
+        """Return why an entry is skipped regardless of the rules: for its name, or as a link."""
         if shown(entry.name) != entry.name:
             return "not_utf8"
         if entry.is_symlink():
@@ -327,7 +330,7 @@ class Walk:
         yield from (paths[each] for each in excluded(paths, rules, self._readers, self._refuse))
 
     def _why_unfit(self, entry: _Entry) -> Reason | None:
-        """Return why an entry is left out by what it is, as far as can be known without opening it."""
+        """Return why an entry is skipped for its kind, as far as can be known without opening it."""
         if entry.is_dir(follow_symlinks=False):
             return "store" if self._is_store(entry) else None
         if not entry.is_file(follow_symlinks=False):
@@ -355,10 +358,11 @@ def _leads_on(link: _Entry) -> bool:
 
 
 def _reached(parts: Sequence[str], pattern: _Parts) -> set[int]:
-    """Return how many parts of a pattern a path may have matched: all where it, or a folder above it, matches
-    the pattern; none where nothing below it can.
+    """Return the numbers of pattern parts that a path may have matched.
 
-    All ways at once, since trying one after the other takes for ever where a pattern has many `**`.
+    All parts where it, or a folder above it, matches the pattern; none where nothing below it can.
+
+    All ways at once: trying them one by one takes exponential time where a pattern has many `**`.
     """
     reached = _past_any_folders({0}, pattern)
     for part in parts:

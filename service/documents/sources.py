@@ -115,9 +115,7 @@ def registration_of(source: Registered) -> SourceRegistered:
 
 
 def as_registered(source: Registered, versions: dict[str, str]) -> SourcePlan:
-    """Return the plan that changes nothing, except that a source of an older memlog is given this copy's
-    writer.
-    """
+    """Return a plan without changes, except that a source of an older memlog gets this copy's writer."""
     return SourcePlan(registration_of(source), source.writer == "", versions)
 
 

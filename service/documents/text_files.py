@@ -185,7 +185,7 @@ class Look(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def modified(self) -> str | None:
-        """`mtime` as RFC 3339, UTC; None if it is outside the years 1 to 9999."""
+        """Return `mtime` as RFC 3339, UTC; None if it is outside the years 1 to 9999."""
         try:
             moment = datetime.fromtimestamp(self.mtime / 1e9, UTC)
         except (ValueError, OverflowError, OSError):
@@ -195,7 +195,7 @@ class Look(msgspec.Struct, frozen=True, array_like=True):
     def is_settled(self, moment: int) -> bool:
         """Whether a change after `moment`, in nanoseconds since 1970, would change the look.
 
-        Within a tick of the clock a file may change once more and look the same.
+        Within a tick of the clock a file may change again and look the same.
         """
         return max(self.mtime, self.ctime) < moment - TICK_NS
 
@@ -262,8 +262,9 @@ def read(root: Root, file: str, readers: Readers) -> TextFile:
 
 
 def read_bytes(opened: Callable[[], int], *, is_pdf: bool = False) -> tuple[bytes, Look]:
-    """Return the bytes of a file that is not binary as far as its head shows, and what it looked like; as
-    `read`.
+    """Return the bytes of a file whose head is not binary, and its look.
+
+    Raises the errors of `read`.
 
     opened: opens the file without following a link, and without waiting: it may be a pipe by now.
     """
@@ -289,8 +290,10 @@ def _still(file: FileIO, *, is_pdf: bool) -> tuple[bytes, Look]:
 
 
 def _bytes(file: FileIO, look: Look, *, is_binary: bool) -> bytes:
-    """Return all of a file as large as it looks, and no more; nothing of one that is binary and may not
-    be.
+    """Read a file, up to the size that its look shows.
+
+    Raises:
+        Unfit: it is binary, and may not be.
     """
     found = file.read(_HEAD) or b""
     if b"\0" in found and not is_binary:

@@ -31,7 +31,7 @@ class Workspaces(OperationGroup):
         name = Path(request.path).absolute().name if request.source is None else request.source
         if name in self._sources_of_documents():
             raise BadInput(
-                f"the source {name!r} has documents, and is no workspace",
+                f"not a workspace, but a source of documents: {name!r}",
                 hint=f"remove it first (store.documents.remove({name!r})), or give the workspace another"
                 " name",
             )
@@ -51,7 +51,7 @@ class Workspaces(OperationGroup):
 
     @operation(RemoveWorkspace, effect="append", missing="source_not_found")
     def remove(self, request: RemoveWorkspace) -> Position | Literal[False]:
-        """Return False if no workspace has this name."""
+        """Remove a workspace; return False if none has this name."""
         if not any(each.source_id == request.name for each in self.list()):
             return False
         return self._documents.remove(request.name)

@@ -1,4 +1,4 @@
-"""Creates a store's folder, with files that let git copy the log and nothing that memlog can make anew."""
+"""Creates a store's folder, with files that let git copy the log and nothing that memlog can rebuild."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.log.streams import shown
 
 _GITIGNORE = f"""\
-# The log is the store; memlog makes the rest anew.
+# The log is the store; memlog rebuilds the rest.
 /{layout.MODEL}/
 /{layout.CACHE}/
 /{layout.WRITERS}/

@@ -41,7 +41,9 @@ class EmbeddingModel(ABC):
     """What a store embeds texts with. Threads may share it."""
 
     def embedder(self, patience: "Patience" = "background") -> Embedder:
-        """Return the model, loaded. patience: who waits for a provider.
+        """Return the loaded model.
+
+        patience: who waits for a provider.
 
         Raises:
             EmbeddingError: none works here.
@@ -56,15 +58,17 @@ class EmbeddingModel(ABC):
         """See `embedder`."""
 
     def embedder_or_why(self, patience: "Patience" = "background") -> tuple[Embedder | None, dict[str, str]]:
-        """Return the model, loaded; or None, and the reason under `vector`."""
+        """Return the loaded model; or None, with the reason under `vector`."""
         try:
             return self.embedder(patience), {}
         except EmbeddingError as error:
             return None, {"vector": error.message}
 
     def for_vectors_of(self, model_id: str) -> Embedder | None:
-        """Return what embeds a question as vectors of another model want it, until they are replaced; None
-        where that model is not the one that memlog ships with."""
+        """Return an embedder for questions to vectors of an older model, until those are replaced.
+
+        None where that model is not the bundled one.
+        """
         known = bundled_model()
         if known is None or known.id != model_id or why_no_vectors() is not None:
             return None
@@ -81,7 +85,7 @@ class EmbeddingModel(ABC):
         return Models(first, None if why_no_vectors() is not None else self.multilingual), silent
 
     def all_known(self) -> list[Model]:
-        """Return what is known of both without loading one."""
+        """Return the known facts about both models without loading one."""
         return [each for each in (self.known(), self.multilingual) if each is not None]
 
     @property
@@ -189,7 +193,7 @@ class NoModel(EmbeddingModel):
         self,
         patience: "Patience" = "background",  # noqa: ARG002
     ) -> tuple[Embedder | None, dict[str, str]]:
-        """None, and nothing that has to be said."""
+        """Return None, and no reason: none is needed."""
         return None, {}
 
     def _embedder(self, patience: "Patience") -> Embedder:  # noqa: ARG002
@@ -252,7 +256,10 @@ _loading = threading.Lock()
 
 @cache
 def _bundled_embedder() -> Embedder:
-    """Return one for all stores of a process: each takes 0.2 s to load and 260 MB."""
+    """Return the bundled embedder, shared by all stores of a process.
+
+    Each one takes 0.2 s to load and 260 MB.
+    """
     return load_embedder()
 
 
@@ -267,7 +274,7 @@ class QuestionVectors:
         self.empty()
 
     def empty(self) -> None:
-        """Remember nothing of what was asked, nor of what is being embedded now."""
+        """Forget all earlier questions, and those that are being embedded now."""
         self._embedded = lru_cache(MOST)(_embedded)
 
     def of(self, embedder: Embedder) -> Embedder:

@@ -46,7 +46,7 @@ def client_header() -> dict[str, str]:
 
 @contextmanager
 def acting_for(client: str | None) -> Iterator[None]:
-    """Return a context in which events that are appended name a client, such as `claude-code/2.1`."""
+    """Name a client, such as `claude-code/2.1`, in the events that are appended in this context."""
     before = _CLIENT.set(client and client[:_LONGEST])
     try:
         yield
@@ -55,12 +55,12 @@ def acting_for(client: str | None) -> Iterator[None]:
 
 
 def acting_for_header(value: str | None) -> AbstractContextManager[None]:
-    """As `acting_for`, of the client that a header names."""
+    """Act, as `acting_for` does, for the client that a header names."""
     return acting_for(None if value is None else unquote(value))
 
 
 def marked(events: Iterable[EventLike]) -> Iterable[EventLike]:
-    """Events with the member `client`; those that name one, and lines, as they are."""
+    """Add the member `client` to events; those that have one, and lines, stay as they are."""
     client = _CLIENT.get()
     return events if client is None else (_marked(each, client) for each in events)
 
@@ -117,7 +117,7 @@ class Engine:
         self._on_wait: Callable[[], None] = lambda: None
 
     def for_thread(self, read_model: ReadModel, on_wait: Callable[[], None]) -> "Engine":
-        """Return this engine with the read model of one thread, and a reader process of its own.
+        """Return a copy of this engine for one thread, with its own read model and reader process.
 
         on_wait: called while the reader process works; an exception of it ends the request.
         """
@@ -206,7 +206,7 @@ class OperationGroup:
         self._append = engine.append
 
     def _query(self, query: Callable[..., Answer], request: Request) -> Answer:
-        """Return what a function of the query layer returns that takes the fields of a request."""
+        """Call a function of the query layer with the fields of a request, and return its result."""
         return self._read(partial(query, **asdict(request)))
 
     def _append_one(self, event: Event) -> Position:

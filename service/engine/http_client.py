@@ -62,26 +62,26 @@ class Endpoint:
         self._key_header, self._headers = key_header, headers or {}
 
     def post(self, body: Outgoing, into: type[T], seconds: float) -> T:
-        """Return what the provider answers to `body`, within `seconds`.
+        """Send `body` to the provider, and return its answer, within `seconds`.
 
         Raises:
             ProviderError: it cannot be reached, refuses, is too slow, or answers with something else.
         """
-        return self._asked(body, seconds, lambda data: msgspec.json.decode(data, type=into))
+        return self._send(body, seconds, lambda data: msgspec.json.decode(data, type=into))
 
     def ask(self, body: Outgoing, seconds: float) -> Any:  # noqa: ANN401 - JSON
-        """Return the JSON that the provider answers with, also one with NaN; an error in it is a refusal.
+        """Send a request, and return the JSON answer, even with NaN; an error in it is a refusal.
 
         Raises:
             ProviderError: as `post` does.
         """
-        answer = self._asked(body, seconds, _decoded)
+        answer = self._send(body, seconds, _decoded)
         error = answer.get("error") if isinstance(answer, dict) else None
         if error:
             raise self._error_of(answer, error)
         return answer
 
-    def _asked(self, body: Outgoing, seconds: float, read: Callable[[bytes], T]) -> T:
+    def _send(self, body: Outgoing, seconds: float, read: Callable[[bytes], T]) -> T:
         key = self._key()
         try:
             return read(_within(seconds, lambda: self._posted(body.content, key, seconds)))
@@ -97,7 +97,7 @@ class Endpoint:
             raise _saying(_of_answer(message), detail) from None
 
     def _error_of(self, answer: dict[str, Any], error: Any) -> ProviderError:  # noqa: ANN401 - JSON
-        """Return the refusal that stands in an answer of HTTP 200, with the status that it names."""
+        """Return the refusal in an answer of HTTP 200, with the status that it names."""
         key, words = self._key(), json.dumps(answer, ensure_ascii=False)
         places = [error, answer] if isinstance(error, dict) else [answer]
         codes = (str(place.get(name)) for place in places for name in ("code", "status"))
@@ -110,7 +110,7 @@ class Endpoint:
         return _saying(failure, detail)
 
     def _told(self, what: str, words: str) -> tuple[str, str]:
-        """Return the message of an error, with a hash of what the provider said, and that."""
+        """Return the message of an error, with a hash of the provider's words, and those words."""
         detail = " ".join(words.split())
         return f"{self.url}: {what}{hash_of_words(self._store, detail)}", detail
 
@@ -164,7 +164,7 @@ class Endpoint:
         return _saying(failure, detail)
 
     def _why_not_found(self, words: str) -> str:
-        """Return what to do about a status of 404, of which Ollama has three causes."""
+        """Return a hint for a status of 404; Ollama has three causes for it."""
         is_ollama = f":{_OLLAMA_PORT}/" in f"{self.url}/"
         if "try pulling" in words or (is_ollama and "model" in words):
             return "pull the model: ollama pull MODEL"
@@ -184,7 +184,7 @@ def _decoded(data: bytes) -> Any:  # noqa: ANN401 - JSON
 
 
 def _seconds_of(retry_after: str) -> float | None:
-    """Of a header `Retry-After`, in seconds or as a date; None without."""
+    """Parse a `Retry-After` header: seconds, or a date; None without one."""
     if retry_after.isdecimal() and len(retry_after) < 10:
         return float(retry_after)
     with suppress(ValueError, TypeError, OverflowError):
@@ -193,9 +193,7 @@ def _seconds_of(retry_after: str) -> float | None:
 
 
 def _without(key: str | None, text: str) -> str:
-    """Return a message that a provider, or a library, may have put the key into, or half of it in other
-    signs.
-    """
+    """Mask the key in a message of a provider or a library, even if partly escaped."""
     shown = text if key is None else text.replace(key, "[key]").replace(key.replace("/", "\\/"), "[key]")
     return masked(shown)
 
@@ -212,7 +210,7 @@ def _saying(failure: ProviderError, detail: str) -> ProviderError:
 
 
 def hash_of_words(store: Path, words: str) -> str:
-    """`: words 1f0c…`, by which equal errors are recognised; "" without words, or without a key."""
+    """Return `: words 1f0c…` to recognise equal errors; "" without words, or without a key."""
     # What a provider says may quote what it was sent, and this outlives what is forgotten.
     with suppress(MemlogError):
         return f": words {keyed_hash(key_of(store), words)[:_DIGITS]}" if words else ""
@@ -246,20 +244,20 @@ _OLLAMA_PORT = 11434
 _HINTS = {
     401: "check api_key",
     403: "check api_key",
-    429: "the provider limits how often it is asked",
+    429: "the provider limits the rate of requests",
 }
 
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """Made once: it takes 20 ms."""
+    """Return the TLS context, made once: it takes 20 ms."""
     return httpx2.create_ssl_context()
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
-    """Return what `call` returns, if it does so in time; it may go on in a thread that nobody waits for.
+    """Return the result of `call` if it comes in time; else it may go on in a thread that nobody waits for.
 
-    A limit of the socket alone would count anew with each byte, and not for names that are looked up.
+    A socket timeout alone would restart with each byte, and would not cover name lookups.
 
     Raises TimeoutError.
     """
@@ -276,7 +274,7 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
     return result
 
 
-# `cache/providers.json` has it for all processes of a store: a command that starts anew does not wait
+# `cache/providers.json` has it for all processes of a store: a new command does not wait
 # again.
 
 _FIRST_REST = 30.0
@@ -290,7 +288,7 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What is known of a provider.
 
     dimension: of its vectors. failures: in a row; errors: all. failure, failed_at: of the last one, without
-    what the provider said. error: by older versions, which had that in it: it is dropped.
+    the provider's words. error: written by older versions, with those words in it: it is dropped.
     rests_until: seconds since 1970; nobody asks it before.
     spent: tokens of questions and answers on the day spent_on, in UTC.
     forms: of parameters, where it refused another one: `max_tokens`: `max_completion_tokens`.
@@ -309,7 +307,7 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def rests(self) -> bool:
-        """Whether nobody asks it now. A clock that was set back does not make it rest for ever."""
+        """Whether nobody asks it now. A clock that was set back does not make it rest permanently."""
         return 0 < self.rests_until - time.time() <= _LONGEST_REST
 
 
@@ -317,7 +315,7 @@ class ProviderState(msgspec.Struct, kw_only=True):
     """A provider that a store is to ask, and how it does.
 
     role: `embedding` or `rerank`. base_url: where texts are sent; None for the address by default.
-    failures: in a row. error, failed_at: of the last one; what the provider said of it only as a hash.
+    failures: in a row. error, failed_at: of the last one; the provider's words only as a hash.
     rests_until: nobody asks it before.
     """
 
@@ -349,12 +347,12 @@ class Breaker:
         return Endpoint(url, provider.api_key, self._store, proxy=provider.proxy, **headers)
 
     def record(self) -> ProviderRecord:
-        """Return what is known of the provider."""
+        """Return the record of the provider."""
         own = _unwritten.get((self._store, self._name))
         return own or _records(self._store).get(self._name) or ProviderRecord()
 
     def state(self) -> ProviderState:
-        """For people and programs that ask how it does."""
+        """Return the state of the provider for people and programs."""
         record, provider = self.record(), self._provider
         return ProviderState(
             role=self._role,
@@ -373,7 +371,7 @@ class Breaker:
         if record.rests:
             until = timestamps.of_seconds(record.rests_until)
             why = record.failure or f"{self._name}: it failed"
-            error = ProviderError(f"{why} (not asked again before {until})", retryable=True)
+            error = ProviderError(f"{why} (not retried before {until})", retryable=True)
             error.is_resting = True
             raise error
 
@@ -385,7 +383,7 @@ class Breaker:
         known = self.record()
         if error.is_local:
             return
-        if known.rests and rests:  # those that were asked at the same time have failed with it
+        if known.rests and rests:  # a concurrent request has already recorded the failure
             self._write(replace(known, errors=known.errors + 1))
             return
         rest = min(_LONGEST_REST, max(_FIRST_REST * 2 ** min(known.failures, 8), error.retry_after or 0.0))
@@ -401,7 +399,7 @@ class Breaker:
         )
 
     def missed(self, count: int) -> None:
-        """Count failures of what was not asked."""
+        """Count failures of requests that were not sent."""
         if count:
             known = self.record()
             self._write(replace(known, errors=known.errors + count))
@@ -431,7 +429,7 @@ class Breaker:
             self._write(record)
 
     def _write(self, record: ProviderRecord) -> None:
-        """Where it cannot be written, this process remembers it alone."""
+        """Write a record; if that fails, only this process remembers it."""
         _unwritten[self._store, self._name] = record
         if not (self._store / LOG).is_dir():
             return
@@ -442,7 +440,7 @@ class Breaker:
 
 
 def count_errors(store: Path, role: str) -> int:
-    """Return how often providers of a role have failed, as far as the cache knows."""
+    """Return the number of failures of the providers of a role, as far as the cache knows."""
     return sum(record.errors for name, record in _records(store).items() if name.split()[0] == role)
 
 

@@ -34,7 +34,7 @@ class KnownIds(SplitByFork):
     def __call__(self, stream: str, ids: Sequence[str]) -> dict[str, KnownId]:
         """Find which of `ids` are known in `stream`; none if no read model can be read.
 
-        The events are durable when this is asked, so no error of the read model may take their place.
+        The events are durable when this is called, so no error of the read model may take their place.
         """
         with self._in_use.lock, suppress(MemlogError, OSError), wrapped("the read model"):
             db = self._connection()

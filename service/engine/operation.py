@@ -147,7 +147,7 @@ class Operation(Generic[S, P, Q, T]):
             raise BadInput(f"{self.__qualname__}(): {error}", hint=self._usage()) from None
 
     def _usage(self) -> str:
-        """`search(text, k=…)`: the arguments by position, and those by name."""
+        """Describe a call: `search(text, k=…)`, the arguments by position and those by name."""
         made = inspect.signature(self._make).parameters.values()
         by_name = [each.name for each in made if each.kind is each.KEYWORD_ONLY]
         by_position = [each.name for each in made if each.kind is not each.KEYWORD_ONLY]
@@ -171,7 +171,7 @@ class Operation(Generic[S, P, Q, T]):
         return inspect.Signature([owner, *arguments], return_annotation=self.answer)
 
     def documentation(self) -> str:
-        """Return what the operation does, what each argument is, and the errors."""
+        """Return a docstring: what the operation does, its arguments, and its errors."""
         says, raises, errors = (self.request.__doc__ or "").partition("Raises:")
         fields = fields_of(self.request)
         arguments = "".join(f"    {each.name}: {each.description}\n" for each in fields)
@@ -181,7 +181,7 @@ class Operation(Generic[S, P, Q, T]):
 def operation(
     make: Callable[P, Q], **traits: Unpack[_Traits]
 ) -> Callable[[Callable[[S, Q], T]], Operation[S, P, Q, T]]:
-    """Return the decorator that makes a method take the fields of a request, too.
+    """Return a decorator that lets a method also take the fields of a request.
 
     make: the class of the request, or a class method of it that takes its fields in another way.
     missing: the code of the NotFound that adapters make of an answer of None, False or an empty list.
@@ -195,7 +195,7 @@ def operation(
 
 
 def required(operation: Callable[[Q], T], request: Q) -> Any:  # noqa: ANN401 - T without None and False
-    """Return what an operation of an object answers.
+    """Call an operation of an object, and return its answer, which must not be empty.
 
     Raises:
         NotFound: it answers that what the request names is missing.
@@ -208,7 +208,7 @@ def required(operation: Callable[[Q], T], request: Q) -> Any:  # noqa: ANN401 - 
 
 
 def _names(request: Request) -> list[str]:
-    """Return the values by which a request names something: those that it must have, else all that it has."""
+    """Return the values that identify what a request names: its required fields, else all given ones."""
     fields = fields_of(type(request))
     named = [field for field in fields if field.default is msgspec.NODEFAULT] or fields
     return [str(value) for field in named if (value := getattr(request, field.name)) is not None]
@@ -228,6 +228,6 @@ NOUNS: dict[ErrorCode, tuple[str, str]] = {
 
 
 def not_found(code: ErrorCode, *names: str) -> NotFound:
-    """Return the error where nothing has these names."""
+    """Return the error for names that nothing has."""
     what, hint = NOUNS[code]
     return NotFound(f"no {what} {', '.join(map(repr, names))}", hint=hint, code=code)

@@ -105,7 +105,7 @@ _PARAMETERS = {
 def send_in_known_forms(
     breaker: Breaker, body: Body, chosen: Mapping[str, str], send: Callable[[Body], T]
 ) -> T:
-    """Return what `send` gives for a body with its parameters in forms that the provider takes.
+    """Send a body with its parameters in the forms that the provider takes, and return the answer.
 
     body: has each parameter in its first form. chosen: the parameters that it may have, and the forms to
     begin with; what the provider refused before is not tried again.

@@ -27,7 +27,10 @@ SUMMARISE = "summarise-1"
 
 
 class Prompt(msgspec.Struct, frozen=True):
-    """A prompt. id: its name and the beginning of the sha256 of its text: extract-1/3f8a0c1d2b4e."""
+    """A prompt.
+
+    id: its name and the beginning of the sha256 of its text: extract-1/3f8a0c1d2b4e.
+    """
 
     name: str
     id: str

@@ -55,7 +55,7 @@ def prefixes_of(provider: EmbeddingProvider, model: str) -> Prefixes:
 
 
 def mark_of(prefixes: Prefixes) -> str:
-    """Return what the name of vectors has of their prefixes: vectors of others are not compared with them."""
+    """Return the part of a vector name that marks its prefixes: only vectors of one name are compared."""
     if not any(prefixes):
         return ""
     if prefixes in _OF_BEFORE:
@@ -70,8 +70,7 @@ _MOST = 1e30
 
 
 def read_vectors(answer: Any, count: int) -> list[Vector | None] | None:  # noqa: ANN401 - JSON
-    """Return the vectors of `count` texts; None for one that has no direction, and for all if nothing tells
-    whose they are.
+    """Return the vectors of `count` texts, None for one without a direction; None if they cannot be matched.
 
     They stand in the order of the texts, or are numbered, from 0 or from 1 on.
     """
@@ -88,7 +87,7 @@ def read_vectors(answer: Any, count: int) -> list[Vector | None] | None:  # noqa
 
 
 def _entries(answer: Any) -> list[Any] | None:  # noqa: ANN401 - JSON
-    """Return the list of an API (`data`), of Ollama (`embeddings`) and of text-embeddings-inference."""
+    """Return the list in an answer of an API (`data`), Ollama (`embeddings`) or text-embeddings-inference."""
     if isinstance(answer, dict):
         if isinstance(alone := answer.get("embedding"), list | str):  # of Ollama before 0.3.4
             return [alone]
@@ -97,7 +96,7 @@ def _entries(answer: Any) -> list[Any] | None:  # noqa: ANN401 - JSON
 
 
 def _places(numbers: Sequence[Any], count: int) -> Sequence[int] | None:
-    """Return which texts entries are of; None where nothing tells."""
+    """Return the index of the text of each entry; None where nothing tells."""
     read = []
     for number in numbers:
         with suppress(TypeError, ValueError, OverflowError):
@@ -126,7 +125,7 @@ def _vector(given: Any) -> Vector | None:  # noqa: ANN401 - JSON
 
 
 def _in_text(text: str) -> list[Any] | None:
-    """Return a list in JSON, or float32 in base64."""
+    """Decode a JSON list, or base64 of float32."""
     with suppress(ValueError, RecursionError):
         if text.lstrip().startswith("["):
             given = json.loads(text)
@@ -158,7 +157,10 @@ class Answered(Protocol):
     """Asks a provider for the vectors of texts. A text may have an error in the place of its vector."""
 
     def __call__(self, texts: list[str], *, is_part: bool) -> "Sequence[Vector | ProviderError]":
-        """See the class. is_part: whether it was asked for them among others before."""
+        """See the class.
+
+        is_part: whether they were already sent as part of a larger request.
+        """
 
 
 class EmbeddingRun:
@@ -213,7 +215,7 @@ class EmbeddingRun:
         self.refused[text] = error
 
     def _of_halves(self, text: str) -> "NDArray[np.float32] | ProviderError":
-        """Return the mean of the vectors of both halves; why there is none."""
+        """Return the mean of the vectors of both halves, or the error if there is none."""
         import numpy as np
 
         middle = len(text) // 2
@@ -232,7 +234,7 @@ class EmbeddingRun:
     def _tried(
         self, texts: Sequence[str], *, is_part: bool
     ) -> "tuple[dict[str, NDArray[np.float32]], dict[str, ProviderError]]":
-        """Return the vectors of texts, and why others have none."""
+        """Return the vectors of texts, and the errors of those that have none."""
         import numpy as np
 
         try:
@@ -256,7 +258,10 @@ class EmbeddingRun:
         return not self._is_brief and (error.is_late or error.is_away or has_status)
 
     def _check_provider(self, error: ProviderError, *, is_first: bool) -> None:
-        """Have the control embedded, unless it was. is_first: whether the provider may be down since then."""
+        """Have the control embedded, unless it was.
+
+        is_first: whether the provider may be down since then.
+        """
         is_refusal = error.is_of_answer or error.status in _REFUSES_A_TEXT
         if self._is_working and (is_refusal or not is_first):
             return
@@ -267,7 +272,7 @@ class EmbeddingRun:
 
 
 def _of_provider(error: ProviderError) -> ProviderError:
-    """Return an error that any text gives."""
+    """Mark an error as one that does not depend on the text."""
     error.is_of_answer = False
     return error
 
@@ -296,7 +301,7 @@ class RemoteEmbedder:
     """Embeds by a provider. https://github.com/ollama/ollama/blob/main/docs/api.md#generate-embeddings,
     https://platform.openai.com/docs/api-reference/embeddings
 
-    A question waits for its requests, of which the first may learn the dimension, one timeout together.
+    The requests of a question share one timeout; the first of them may learn the dimension.
     """
 
     is_remote = True
@@ -310,13 +315,13 @@ class RemoteEmbedder:
         self._batch = provider.batch
         self._prefixes = prefixes_of(provider, name)
         self._label = f"{kind}/{name}{mark_of(self._prefixes)}"
-        self._asked: Callable[[list[str], float], list[Vector | None]] = (
+        self._send: Callable[[list[str], float], list[Vector | None]] = (
             self._ollama if kind == "ollama" else self._api
         )
 
     @property
     def dimension(self) -> int:
-        """Of its vectors, which the provider is asked for once.
+        """The dimension of its vectors, requested from the provider once.
 
         Raises:
             EmbeddingError: it does not answer.
@@ -364,7 +369,7 @@ class RemoteEmbedder:
         waits = iter(_WAITS if self._patience == "command" else ())
         while True:
             try:
-                answers = self._asked([prefix + text for text in texts], self._seconds())
+                answers = self._send([prefix + text for text in texts], self._seconds())
             except ProviderError as error:
                 wait, requested = next(waits, None), error.retry_after or 0.0
                 is_worth_it = (error.is_away and not is_part) or error.status in (429, 503)

@@ -61,8 +61,9 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
     def share(
         self, catch_up: Callable[[float, State | None, State | None], tuple[Done, bool]], timeout: float
     ) -> Done | None:
-        """Make a catch-up, unless one is done whose state was taken after this call began, or nothing has
-        changed since one. Other threads are waited for.
+        """Catch up, unless another catch-up covers this call, or nothing has changed since one.
+
+        One covers it if its state was taken after this call began. Other threads are waited for.
 
         catch_up: is given seconds to wait for other processes, a state up to which everything was read (None
             if there is none), and the present state. Returns what it did, and whether everything up to the
@@ -119,7 +120,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
 
 
 def notes_of(done: Projection, projector: Projector, people: People) -> Iterator[str]:
-    """Yield the notes of a projection, in the order in which they are told."""
+    """Yield the notes of a projection, in the order in which they are shown."""
     # The first command of a store has built nothing that anybody would miss.
     if done.rebuilt and done.read.events:
         yield f"{done.rebuilt}: built one from the log ({done.read.events} events)"
@@ -135,7 +136,7 @@ def narrowed_scope(done: Projection, projector: Projector, people: People) -> li
     """Tell, once, that contexts keep chats apart which shared a scope before memlog knew messengers."""
     if done.replaced is None:
         return []
-    # What cannot be read is built anew, and told elsewhere.
+    # A read model that cannot be read is rebuilt, and reported elsewhere.
     with suppress(DatabaseError), wrapped("the read model"):
         with closing(connect(done.replaced, "immutable")) as before:
             is_known = knows_messengers(before)
@@ -163,7 +164,7 @@ class Deciding(Protocol):
     """`ReadModel.decide`."""
 
     def __call__(self, ask: Ask[Answer], /, *, creates: bool = False) -> Answer:
-        """Return what `ask` reads."""
+        """Return the result of `ask`."""
 
 
 class _State(NamedTuple):
@@ -177,7 +178,7 @@ class _State(NamedTuple):
 class ReadModel(SplitByFork):
     """The read model of the store at `path`, for one thread at a time: others wait at `mutex`.
 
-    model: what passages are embedded with. rerank: who ranks hits anew.
+    model: what passages are embedded with. rerank: what reranks hits.
     is_off: whether searches and contexts give nothing. people: whose chats are whose.
     notify: called with what a person should know.
     """
@@ -211,8 +212,7 @@ class ReadModel(SplitByFork):
         self._told_behind: set[str] = set()
 
     def another(self, *, notify: Callable[[str], None], lock_timeout: float = math.inf) -> "ReadModel":
-        """Return the same read model for another thread, with a connection of its own: neither waits for the
-        other.
+        """Return the same read model for another thread, with its own connection, so that neither waits.
 
         lock_timeout: seconds that it waits for another projector, where this one does not wait shorter.
         """
@@ -263,17 +263,18 @@ class ReadModel(SplitByFork):
         self.held_vectors, self.sample = HeldVectors(), StoreSample()
 
     def read(self, ask: Ask[Answer]) -> Answer:
-        """Return what `ask` reads by a connection that is caught up with the log. Another process that has
-        the read model locked is waited for 250 ms; then `notify` is told that something may be missing.
+        """Return the result of `ask` on a connection that is caught up with the log.
+
+        Another process that has the read model locked is waited for 250 ms; then `notify` is told that
+        something may be missing.
 
         Raises:
-            DatabaseError: the read model cannot be read, nor made anew.
+            DatabaseError: the read model can neither be read nor rebuilt.
         """
         return self.healed(lambda: ask(self.latest()[0]))
 
     def decide(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
-        """Return what `ask` reads of the log as it is now, to decide by: a writer waits rather than go by
-        less.
+        """Return the result of `ask` for a decision: a writer waits until the log is read completely.
 
         creates: whether something new is to be stored, so that a missing store is made.
 
@@ -306,7 +307,7 @@ class ReadModel(SplitByFork):
         return self.projector.live()
 
     def healed(self, work: Callable[[], Answer]) -> Answer:
-        """Do `work` on the read model, once more where it is found to be damaged and was built anew.
+        """Do `work` on the read model; if that is corrupt, rebuild it and retry once.
 
         Raises:
             DatabaseError: it is damaged still, or it cannot be written.
@@ -325,15 +326,16 @@ class ReadModel(SplitByFork):
     def latest(
         self, *, sync: bool = True, models: Models = NO_MODELS, silent: dict[str, str] | None = None
     ) -> tuple[Connection, bool]:
-        """Return the live generation, and whether it has come up to the log. Builds one where none can be
-        read.
+        """Return the live generation, and whether it has caught up with the log.
+
+        A new one is built where none can be read.
 
         Raises:
             NotFound: there is no store.
         """
         check_store(self.path)
         if self.is_read_only:
-            return self._as_it_stands(), False
+            return self._unwritable(), False
         self._shared_catch_up.check_entry()
         if not sync and self.projector.why_unusable() is None:
             return self.projector.live(), False
@@ -405,12 +407,12 @@ class ReadModel(SplitByFork):
         return _State(live, self.projector.core_view.state(), state_of(self.projector.log))
 
     def noted(self, done: Projection) -> Projection:
-        """Return a projection, after `notify` was called with what a person should know of it."""
+        """Return a projection, after `notify` was called with its notes."""
         for note in notes_of(done, self.projector, self.people):
             self.notify(note)
         return done
 
-    def _as_it_stands(self) -> Connection:
+    def _unwritable(self) -> Connection:
         """Return the live generation of a store that cannot be written, which stays as it is."""
         where = shown(unwritable_folder(self.path) or self.path)
         if self.projector.generations.current() is not None:
@@ -470,7 +472,7 @@ def _wrapping_decode_errors() -> Iterator[None]:
         yield
     except UnicodeEncodeError as error:
         # The caller's text: none in a log has one.
-        raise BadInput(f"a lone surrogate is no character: {error.object!r}") from error
+        raise BadInput(f"not text, since it has a lone surrogate: {error.object!r}") from error
     except _UNREADABLE as error:
         raise DatabaseError(f"the read model: {error}", hint=DISPOSABLE, code=DAMAGED) from error
 
@@ -482,7 +484,10 @@ More would cost memory: a connection by which many searches are made holds up to
 
 
 class _Claim:
-    """A read or a decision under way. read_model: the one that it was given."""
+    """A read or a decision under way.
+
+    read_model: the one that it was given.
+    """
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
@@ -494,7 +499,7 @@ class ReadPool(SplitByFork):
 
     A signal handler may raise at any step in the main thread. So locks are taken by `with` alone, which
     nothing interrupts, and a claim that ends is left even if leaving it is interrupted: no other thread waits
-    for ever.
+    without end.
 
     first: the one that writers decide by. A single thread reads by it, too, and so has one connection.
     maintenance: one more, for what takes long, so that nothing else waits for it.
@@ -560,9 +565,7 @@ class ReadPool(SplitByFork):
 
     @contextmanager
     def _one(self) -> Iterator[ReadModel]:
-        """Yield a read model that no other thread uses; a thread that uses one already may be given the
-        same.
-        """
+        """Yield a read model that no other thread uses; a thread that already uses one may get the same."""
         claim = _Claim()
         try:
             read_model = self._given(claim)
@@ -572,7 +575,9 @@ class ReadPool(SplitByFork):
             self._leave(claim)
 
     def _given(self, claim: _Claim) -> ReadModel:
-        """Threads are served in the order in which they came, but a read within another one of its thread is
+        """Hand a read model to a thread.
+
+        Threads are served in the order in which they came, but a read within another one of its thread is
         served as soon as a read model is free.
         """
         with self._lock:

@@ -20,7 +20,7 @@ _SOURCE = b'{"type":"source_registered"'
 
 @contextmanager
 def reading_below(root: Path | None) -> Iterator[None]:
-    """Return a context in which operations read files below `root` alone; None for none."""
+    """Let operations read only files below `root` in this context; None: no files at all."""
     before = _ROOT.set(root)
     try:
         yield
@@ -42,7 +42,7 @@ def readable(path: Path) -> Path:
     root = _ROOT.get()
     if root is None:
         raise BadInput(
-            "this server reads and writes no such files",
+            "this server does not read or write such files",
             hint="start it with a folder that it may read (root), or may write to (exports)",
         )
     if root == EVERYTHING:

@@ -138,7 +138,7 @@ def framed(message: Request | Reply) -> bytearray:
 
 
 def length_of(head: bytes) -> int:
-    """Return how many bytes of a message follow its first `LENGTH_BYTES`."""
+    """Return the number of bytes that follow the first `LENGTH_BYTES` of a message."""
     return int.from_bytes(head, "big")
 
 
@@ -227,7 +227,7 @@ class BoundedProcess:
 
 
 class _Exchange:
-    """One request and its reply, through pipes none of which is waited for alone.
+    """One request and its reply; its pipes are waited for together.
 
     printed: the first bytes of stderr.
     """
@@ -369,7 +369,7 @@ class Readers(SplitByFork):
         return Extracted(reply.text, warning)
 
     def verdicts(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
-        """For each path whether a .gitignore excludes it; None if no rule matches.
+        """Return for each path whether a .gitignore excludes it; None if no rule matches.
 
         Raises:
             ReaderFailed: matching takes too long, or the rules are invalid. They are not tried again.

@@ -86,7 +86,10 @@ def _lower(limit: int, most: int, *, for_good: bool = True) -> None:
 
 
 def _die_with_parent() -> None:
-    """Only on Linux: elsewhere the end of stdin ends the process, or its time limit while it is busy."""
+    """End this process when its parent dies, on Linux only.
+
+    Elsewhere the end of stdin ends the process, or its time limit while it is busy.
+    """
     if sys.platform == "linux":
         import ctypes
 
@@ -184,8 +187,9 @@ def extracted(data: bytes, filetype: str) -> TextReply | Failed:
 
 @cache
 def _spec(rules: bytes) -> "GitIgnoreSpec":
-    """Return the rules of a .gitignore. As git does, it takes names as bytes and ignores a line that is no
-    rule.
+    """Parse the rules of a .gitignore.
+
+    As git does, it takes names as bytes and ignores invalid lines.
     """
     from pathspec import GitIgnoreSpec
 

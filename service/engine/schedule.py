@@ -17,14 +17,20 @@ _TIME = re.compile(r"(?a)([01]?\d|2[0-3]):([0-5]\d)")
 
 
 class Slot(NamedTuple):
-    """A time at which a job is due. period: its local day. ts: the time in UTC."""
+    """A time at which a job is due.
+
+    period: its local day. ts: the time in UTC.
+    """
 
     period: str
     ts: str
 
 
 class Schedule(NamedTuple):
-    """The time of a day at which a job is due; weekday: from 0 for Monday, None for each day."""
+    """The time of day at which a job is due.
+
+    weekday: from 0 for Monday; None for each day.
+    """
 
     weekday: int | None
     at: time
@@ -99,7 +105,7 @@ def schedule_of(text: str, zone: tzinfo | None = None, *, has_day: bool) -> Sche
     found = _TIME.fullmatch(clock)
     weekdays = [number for number, name in enumerate(_DAYS) if day in ([name], [name[:3]])]
     if found is None or len(day) != has_day or len(weekdays) != has_day:
-        raise BadInput(f"{text!r} is no time of a job", hint=hint)
+        raise BadInput(f"invalid time of a job: {text!r}", hint=hint)
     return Schedule(next(iter(weekdays), None), time(int(found[1]), int(found[2])), zone)
 
 
@@ -116,6 +122,4 @@ def zone_of(name: str | None) -> tzinfo | None:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError, TypeError) as error:
-        raise BadInput(
-            f"there is no time zone {shown_value(name)}", hint="such as Europe/Helsinki"
-        ) from error
+        raise BadInput(f"unknown time zone: {shown_value(name)}", hint="such as Europe/Helsinki") from error

@@ -48,7 +48,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     proxy: str | None = None
 
     def __repr__(self) -> str:
-        """Without the key."""
+        """Show the provider without its key."""
         values = {name: getattr(self, name) for name in self.__struct_fields__}
         values["api_key"] = None if self.api_key is None else "…"
         shown = ", ".join(f"{name}={value!r}" for name, value in values.items())
@@ -87,7 +87,7 @@ class EmbeddingProvider(Provider, frozen=True, kw_only=True):
     timeout: seconds that a question waits for it at most.
     batch: texts in a request.
     api_key: sent as a bearer token; a text, or a function that returns it. It is never shown.
-    proxy: through which it is asked: http://127.0.0.1:3128; None for none.
+    proxy: used to reach the provider: http://127.0.0.1:3128; None for none.
     query_prefix, passage_prefix: what stands before a question and a passage; None for what the model was
         trained with, of those that memlog knows.
     encoding_format: `none` to leave the parameter out, which some providers refuse.
@@ -116,7 +116,7 @@ class EmbeddingProvider(Provider, frozen=True, kw_only=True):
 
 
 class RerankProvider(Provider, frozen=True, kw_only=True):
-    """Who ranks what a search found anew.
+    """A provider that reranks what a search found.
 
     type: `api`: `/v1/rerank` as Cohere, Jina, vLLM and llama.cpp have it; `tei`: `/rerank` of Hugging Face's
         text-embeddings-inference.

@@ -67,7 +67,7 @@ class DataExchange(OperationGroup):
     @operation(ExportDatabase, effect="read", writes_paths=True)
     def export_sqlite(self, request: ExportDatabase) -> "ExportReport":
         if request.replace and is_bounded():
-            raise BadInput("an export of a server replaces no file", hint="name a file that does not exist")
+            raise BadInput("a server export cannot replace a file", hint="name a file that does not exist")
 
         return self._read(lambda db: write_tables(db, Path(request.path), replace=request.replace))
 
@@ -83,7 +83,7 @@ def projects_of(request: ImportData) -> list[str]:
 
     paths = [*map(Path, request.paths)]
     if missing := [path for path in paths if not (path.is_file() or path.is_dir())]:
-        raise BadInput(f"{shown(missing[0])} does not exist, or is no file", hint="name a file or a folder")
+        raise BadInput(f"not a file or folder: {shown(missing[0])}", hint="name a file or a folder")
     return projects_in(importer(request.format), paths)
 
 

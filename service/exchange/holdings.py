@@ -68,7 +68,7 @@ class Holding:
 
     @property
     def described_at(self) -> str:
-        """Return when its source changed it last, as far as the log knows."""
+        """Return the time of its source's last change, as far as the log knows."""
         base = [] if self.base is None else [self.base]
         return max((each.claimed for each in (*base, *self.changes) if each.aspect in DATED), default="")
 
@@ -78,7 +78,7 @@ class Holding:
         self.changes += gained.changes
 
     def of(self, aspect: str) -> list[StoredChange]:
-        """Return what changed an aspect, in the order of precedence; a record's text begins with its base."""
+        """Return the changes of an aspect by precedence; those of a record's text begin with its base."""
         base = [] if self.base is None else [self.base]
         found: list[StoredChange] = []
         for change in sorted([*base, *self.changes], key=lambda change: (change.wins, change.place)):
@@ -104,7 +104,7 @@ def text_of(event: Event) -> str | None:
 
 
 def aspect_of(event_id: str, base_id: str) -> tuple[str, str]:
-    """Return what the id of a change says: its aspect, and its time; "" in those of older versions."""
+    """Return the aspect and the time that the id of a change names; no time in ids of older versions."""
     kind, _, ending = event_id.removeprefix(f"{base_id}/").partition("/")
     return _ASPECTS.get(kind, kind), ending.rpartition("-")[0]
 
@@ -135,7 +135,7 @@ def holdings(db: Connection, log: Path, ids: Sequence[str], changed: Iterable[st
 
 
 def _base(name: str, known: dict[str, Holding]) -> str:
-    """Return the known id of which `name` is an extension."""
+    """Return the known id that `name` extends."""
     while name not in known:
         name = name.rpartition("/")[0]
     return name
@@ -169,7 +169,7 @@ Find = Callable[[Sequence[str], Collection[str]], dict[str, Holding]]
 
 
 def verdict(record: Used, event: Event, holding: Holding) -> Verdict | None:
-    """Return whether an event of a record is the one in the log; None if nothing tells."""
+    """Judge whether an event of a record is the one in the log; None if nothing tells."""
     base = holding.base
     if base is None:
         return None
@@ -193,7 +193,7 @@ def may_change(record: Used) -> bool:
 
 
 def described_at(record: Used) -> str:
-    """Return when the source changed a record last; "" if no time tells."""
+    """Return the time of the source's last change of a record; "" if unknown."""
     name = str(record.events[0].id)
     changes = (each for each in record.changes if aspect_of(str(each.id), name)[0] in DATED)
     return max([record.created or "", *(each.ts or "" for each in changes)])
@@ -239,7 +239,7 @@ def recognised(records: Iterable[Record], prefix: str, suffixes: Iterable[str], 
 
 
 def _same(tally: Counter[Verdict], has_forgotten: bool) -> int:
-    """Return how many records are the same; 0 if they are less than half.
+    """Return the number of records that are the same; 0 if they are less than half.
 
     A time of creation proves nothing where others share it that say something else. Where a record was
     forgotten, it decides alone: what was forgotten does not come back because another text was edited.
@@ -258,16 +258,14 @@ def _with(suffix: str, event: Event, prefix: str) -> str:
 
 
 def _marks(batch: Iterable[Used]) -> Iterator[str]:
-    """Yield what tells a source from others, and no text of it: ids and times of creation, hashed."""
+    """Yield marks that tell a source from others: hashes of ids and times of creation, never texts."""
     for record in batch:
         if record.created is not None:
             yield _short(f"{record.events[0].id} {record.created}")
 
 
 def _new_suffix(marks: list[str], used: Collection[str]) -> str:
-    """Return a suffix that no source has; the same on each copy of a store if records have times of
-    creation.
-    """
+    """Return an unused suffix, the same on each copy of a store if records have times of creation."""
     mark = marks[0] if marks else os.urandom(SUFFIX_LENGTH // 2).hex()
     while f"~{mark}" in used:
         mark = _short(mark)

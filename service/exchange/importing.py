@@ -72,12 +72,12 @@ def dated(event: Event, now: str, *, is_changed: bool) -> Event:
 
 
 def stored(event: Event, aspect: str, now: str) -> StoredChange:
-    """Return what the log will hold of a new event."""
+    """Return a new event as the log will hold it."""
     return StoredChange(event, aspect, event.ts or now, getattr(event, "wins", None) or event.ts or now)
 
 
 def state_of(change: Event, base_id: str, holding: Holding, now: str) -> State:
-    """Return what becomes of a change: `known` also if a later one is, or if it says nothing new."""
+    """Return the outcome of a change: `known` also if a later one is known, or if it says nothing new."""
     aspect, _ = aspect_of(str(change.id), base_id)
     claimed = change.ts or ""
     if any(each.aspect == aspect and claimed <= each.until for each in holding.forgotten):
@@ -128,7 +128,7 @@ def _accesses(changes: Iterable[StoredChange]) -> int:
 def named(change: Event, base_id: str, holding: Holding, now: str, key: bytes) -> Change:
     """Return a new change with an id of its own, and a precedence after what it changes.
 
-    A time in the future, or none, decides nothing: such a change is right behind what its source said last,
+    A change with a future time, or none, decides nothing: it directly follows its source's last change,
     and so overrules nobody else. A restored record is right behind its archiving, for the same reason.
     """
     assert isinstance(change, Change)
@@ -224,7 +224,10 @@ class ImportReport(msgspec.Struct, kw_only=True):
 
 
 class _New(NamedTuple):
-    """An event that the log lacks. drafted: as it was encoded to check it; None for a change."""
+    """An event that the log lacks.
+
+    drafted: as it was encoded to check it; None for a change.
+    """
 
     event: Event
     drafted: Draft | None = None
@@ -307,11 +310,11 @@ class Importing:
                 yield record
 
     def _read(self, ask: Ask[Answer]) -> Answer | None:
-        """Return what the read model answers; None where there is no store yet."""
+        """Return the answer of the read model; None where there is no store yet."""
         return self._decide(ask) if disk.is_folder(self._log) else None
 
     def _found(self, ids: Sequence[str], changed: Collection[str]) -> dict[str, Holding]:
-        """Return what the log holds under ids, and the changes of some."""
+        """Return the holdings of the log under ids, and the changes of some."""
         found = self._read(lambda db: holdings(db, self._log, ids, changed)) or {}
         for name in self._tried.keys() & ids:
             found.setdefault(name, Holding()).add(self._tried[name])
@@ -363,7 +366,10 @@ class Importing:
     def _fate(
         self, record: Used, event: Event, why: str | None, found: dict[str, Holding], now: str
     ) -> _Fate:
-        """Return what becomes of an event of a record's own. why: the log does not take it."""
+        """Return the outcome of a record's own event.
+
+        why: the log does not take it.
+        """
         name, group, content = str(event.id), record.group, content_hash_of_one(event)
         holding = found.get(name)
         if holding is not None and holding.is_forgotten:
@@ -391,7 +397,6 @@ class Importing:
         return "new"
 
     def _known(self, record: Used, event: Event, holding: Holding, now: str) -> _Fate:
-        """Return what becomes of an event whose id is known."""
         name, group = str(event.id), record.group
         self._doubtful.discard(group)
         if holding.base is None:

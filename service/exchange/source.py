@@ -62,7 +62,7 @@ class ForeignFiles:
 
     tables: reads its databases.
     suffix: of the prefix of its ids, where another source has them: `~1f0c9a3e`.
-    project: the only one of which records are wanted.
+    project: the only one whose records are wanted.
     unknown: how many rows have a value in a column that the importer does not know, by `table.column`.
     """
 
@@ -71,8 +71,9 @@ class ForeignFiles:
         self.unknown: Counter[str] = Counter()
 
     def files(self, *patterns: str) -> list[Path]:
-        """Return the files of a folder that match, sorted, without links that lead out of it; or the file
-        itself.
+        """Return the matching files of a folder, sorted; or the file itself.
+
+        Links that lead out of the folder are left out.
         """
         if not self.path.is_dir():
             return [self.path]
@@ -158,7 +159,7 @@ class ForeignFiles:
                 yield Unreadable(where, "there is no such table")
 
     def changed(self, path: Path) -> str:
-        """Return when a file was changed last."""
+        """Return the time of a file's last change."""
         return timestamps.of_seconds(path.stat().st_mtime)
 
     def time(self, value: object) -> str | None:

@@ -32,12 +32,12 @@ _NUMBER = re.compile(
 
 
 def scale_of(given: Iterable[Any]) -> int:
-    """Return what the numbers of one answer go up to: 1, 10 or 100."""
+    """Return the upper end of the scale of one answer's numbers: 1, 10 or 100."""
     most = max((number for each in given if (number := _plain(each)) is not None), default=0.0)
     return 1 if most <= 1 else 10 if most <= 10 else 100
 
 
-def importance_of(given: Any, scale: int) -> float | None:  # noqa: ANN401 - what a model said
+def importance_of(given: Any, scale: int) -> float | None:  # noqa: ANN401 - a model's answer
     """From 0 to 1; None for what is no importance."""
     number: float | None = None
     if given is None:
@@ -49,8 +49,8 @@ def importance_of(given: Any, scale: int) -> float | None:  # noqa: ANN401 - wha
     return number if number is not None and 0 <= number <= 1 else None
 
 
-def _plain(given: Any) -> float | None:  # noqa: ANN401 - what a model said
-    """Return a number that says nothing of its scale."""
+def _plain(given: Any) -> float | None:  # noqa: ANN401 - a model's answer
+    """Return a number whose scale is unknown."""
     if isinstance(given, str):
         found = _NUMBER.search(given)
         return _signed(found) if found and not found["percent"] and not found["of"] else None
@@ -83,22 +83,22 @@ _DECODER = json.JSONDecoder(strict=False)
 
 
 class _Searched(str):
-    """A text of which errors are not told by line, for which `json` would count all lines before each."""
+    """A text whose JSON errors name no line: `json` would count all lines before each error."""
 
     __slots__ = ()
 
     def count(self, *_: object) -> int:
-        """Return 0."""
         return 0
 
     def rfind(self, *_: object) -> int:
-        """Return 0."""
         return 0
 
 
 def values_in(text: str) -> Iterator[Any]:
-    """Yield the JSON objects and lists in a text, in linear time. Where a model has thought aloud and
-    answered then, what it has thought is left out."""
+    """Yield the JSON objects and lists in a text, in linear time.
+
+    Where a model has thought aloud before it answered, its thoughts are left out.
+    """
     *_, last = _END_OF_THOUGHT.split(text)
     searched = _Searched(last if _OPENING.search(last) else text)
     at, effort = 0, _EFFORT * len(searched)
@@ -193,8 +193,10 @@ class _Entry(msgspec.Struct):
 
 
 class ModelAnswer(msgspec.Struct):
-    """What is usable of an answer. refused: entries that are none, by their form,
-    placeholders, and notes about a project."""
+    """The usable part of an answer.
+
+    refused: unusable entries, by their form, placeholders, and notes about a project.
+    """
 
     memories: list[Distilled]
     summary: str = ""
@@ -202,7 +204,7 @@ class ModelAnswer(msgspec.Struct):
 
 
 def read_answer(text: str) -> ModelAnswer | None:
-    """Return what is usable of an answer; None where it has no such JSON, or entries of which none is usable.
+    """Return the usable part of an answer; None where it has no such JSON, or no usable entry.
 
     The object may stand in prose, behind a draft, or between fences, or be the list of memories alone.
     """
@@ -214,8 +216,7 @@ def read_answer(text: str) -> ModelAnswer | None:
 
 
 def _lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
-    """Yield the lists that are members of objects in an answer, each with the summary beside it; where there
-    are none, lists that are the answer themselves."""
+    """Yield the lists in objects of an answer, each with the summary beside it; else top-level lists."""
     alone = []
     is_found = False
     for value in values_in(text):
@@ -233,7 +234,7 @@ def _lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
         yield from ((value, None) for value in alone if value and all(map(_may_be_entry, value)))
 
 
-def _objects_in(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - what a model said
+def _objects_in(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - a model's answer
     """Yield the objects in a value, from outside to inside, as deep as models wrap an answer."""
     level = [value]
     for _ in range(_WRAPPINGS):
@@ -247,7 +248,7 @@ def _objects_in(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - what 
         ]
 
 
-def _may_be_entry(given: Any) -> bool:  # noqa: ANN401 - what a model said
+def _may_be_entry(given: Any) -> bool:  # noqa: ANN401 - a model's answer
     """Whether a list of such things may be an answer by itself: one of words or numbers is part of a text."""
     return isinstance(given, dict) or (isinstance(given, str) and " " in given.strip())
 
@@ -262,13 +263,13 @@ def _answer(entries: list[Any], summary: object) -> ModelAnswer:
     return ModelAnswer(memories, text or "", refused)
 
 
-def _is_of_nothing(given: Any) -> bool:  # noqa: ANN401 - what a model said
+def _is_of_nothing(given: Any) -> bool:  # noqa: ANN401 - a model's answer
     """Whether an entry says that there is none: "No memories."."""
     entry = _read(given)
     return entry is not None and says_nothing(entry.content)
 
 
-def _entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - what a model said
+def _entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - a model's answer
     entry = _read(given)
     if entry is None:
         return None
@@ -293,16 +294,17 @@ def _topic(given: object) -> str | None:
     return topic if is_topic and not kinds_in(topic) else None
 
 
-def _read(given: Any) -> _Entry | None:  # noqa: ANN401 - what a model said
+def _read(given: Any) -> _Entry | None:  # noqa: ANN401 - a model's answer
     try:
         return _converted({"content": given} if isinstance(given, str) else given, _Entry)
     except msgspec.ValidationError:
         return None
 
 
-def _converted(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - what a model said
-    """Return an entry, whatever its members are called, and with its words in any case. Raises
-    ValidationError.
+def _converted(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - a model's answer
+    """Convert an entry, whatever its members are called, and with its words in any case.
+
+    Raises ValidationError.
     """
     if isinstance(given, dict):
         text = {str(name).strip().lower(): value for name, value in given.items() if value is not None}
@@ -322,7 +324,7 @@ def _word(text: str, words: tuple[str, ...]) -> str:
     return next((each for each in words if word in (each, f"{each}s")), text)
 
 
-def usable_text(given: Any) -> str | None:  # noqa: ANN401 - what a model said
+def usable_text(given: Any) -> str | None:  # noqa: ANN401 - a model's answer
     """Return a text that an event can hold; None for anything else, such as the `…` of an example."""
     if not isinstance(given, str) or len(given) > LONGEST or is_placeholder(given):
         return None
@@ -332,15 +334,17 @@ def usable_text(given: Any) -> str | None:  # noqa: ANN401 - what a model said
 
 
 class Listed(msgspec.Struct, Generic[T]):
-    """What is usable of a list. refused: entries that are none, by their form."""
+    """The usable part of a list.
+
+    refused: entries that are unusable by their form.
+    """
 
     entries: list[T]
     refused: int
 
 
 def listed(text: str, *, member: str, kind: type[T]) -> Listed[T] | None:
-    """Return the list that is a member of an answer, or the answer itself; None where it has no such JSON, or
-    entries of which none is usable."""
+    """Return the list in an answer, or the answer if it is one; None without such JSON or a usable entry."""
     found = None
     for given, _ in _lists(text, member):
         entries: list[T] = []

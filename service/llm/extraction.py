@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class NoModelToAsk(NamedTuple):
-    """Why no language model is asked, and what to do about it."""
+    """Why no language model is used, and what to do about it."""
 
     message: str
     hint: str
@@ -127,7 +127,7 @@ class Extractions(OperationGroup):
 def _told(
     reports: "Iterable[ExtractionReport]", what: str, total: int, progress: Progress | None
 ) -> "list[ExtractionReport]":
-    """Return all reports; of each, `progress` is told when it comes."""
+    """Collect all reports, and pass each to `progress` when it comes."""
     told, done = [], 0
     for report in reports:
         told.append(report)
@@ -167,7 +167,6 @@ class _Background(SplitByFork):
         self._is_running = False
 
     def add(self, chat: Chat, mode: str | None) -> None:
-        """Have a chat distilled."""
         with self._lock:
             self._waiting.setdefault(chat, []).append(mode)
             if not self._is_running:
@@ -195,8 +194,9 @@ class _Background(SplitByFork):
 def extractor_of(
     engine: Engine, *, is_patient: bool = False, retry: bool = False, is_bounded: bool = True
 ) -> "Extractor":
-    """Return what distils messages of a store. is_patient: see `LanguageModel`; retry, is_bounded: see
-    `Questions`.
+    """Return the extractor of a store.
+
+    is_patient: see `LanguageModel`. retry, is_bounded: see `Questions`.
 
     Raises:
         BadInput: no language model is configured.
@@ -214,8 +214,9 @@ def _extractor(engine: Engine, questions: "Questions") -> "Extractor":
 def questions_of(
     engine: Engine, *, is_patient: bool = False, retry: bool = False, is_bounded: bool = True
 ) -> "Questions":
-    """Return what asks the language model of a store. is_patient: see `LanguageModel`; others: see
-    `Questions`.
+    """Return the `Questions` to the language model of a store.
+
+    is_patient: see `LanguageModel`. others: see `Questions`.
 
     Raises:
         BadInput: no language model is configured.
@@ -233,7 +234,7 @@ def questions_of(
 
 
 def why_no_model(engine: Engine) -> NoModelToAsk | None:
-    """Return why no language model is asked; None where one is."""
+    """Return why no language model is used; None where one is."""
     if engine.read_model.is_off:
         return NoModelToAsk("memory.enabled is false", "set it to true")
     if not rules_of(engine).enabled:
@@ -245,20 +246,20 @@ def why_no_model(engine: Engine) -> NoModelToAsk | None:
 
 
 def zone_of_user(engine: Engine) -> tzinfo | None:
-    """Return the zone whose days are meant; None is the system's."""
+    """Return the zone that days are counted in; None is the system's."""
     from memlog.service.engine.schedule import zone_of
 
     return None if engine.job_rules is None else zone_of(engine.job_rules.timezone)
 
 
 def yesterday(engine: Engine) -> str:
-    """Return the last day that is over where the user is."""
+    """Return the last full day in the zone of the user."""
     today = timestamps.in_zone(timestamps.now(), zone_of_user(engine)).date()
     return str(today - timedelta(days=1))
 
 
 def rules_of(engine: Engine) -> "ExtractionRules":
-    """Return when messages are distilled, and what is kept."""
+    """Return the rules for distilling messages."""
     from memlog.service.engine.settings import ExtractionRules
 
     return engine.extraction_rules or ExtractionRules()

@@ -85,9 +85,7 @@ def _completion(answer: Any, content: Any, url: str) -> Completion:  # noqa: ANN
 
 
 def _text(content: Any) -> str:  # noqa: ANN401 - JSON
-    """Return a text, or the parts of one; parts of other kinds, such as what a model thinks, are none of
-    it.
-    """
+    """Return a text, or its parts joined, without parts of other kinds such as a model's thoughts."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else [content]
@@ -122,19 +120,19 @@ def _unusable(url: str, why: str) -> ProviderError:
 
 
 _WAITS = (1.0, 4.0, 15.0)
-"""Seconds before it is asked again after 429, a status from 502 on, or where it cannot be reached."""
+"""Seconds before each retry after 429, a status from 502 on, or where it cannot be reached."""
 
 _LONGEST_WAIT = 60.0
 
 _OF_CONTENT = (400, 413, 422)
-"""Statuses that refuse what is asked, and may answer to something else."""
+"""Statuses that refuse one request; another request may succeed."""
 
 
 class LanguageModel:
     """Asks a provider. https://platform.openai.com/docs/api-reference/chat,
     https://docs.anthropic.com/en/api/messages
 
-    is_patient: whether it is asked although it rests, as a person wants who gives a command.
+    is_patient: whether requests are sent even while it rests, as for a command that a person gave.
     """
 
     def __init__(self, provider: LanguageModelProvider, store: Path, *, is_patient: bool = False) -> None:
@@ -167,7 +165,9 @@ class LanguageModel:
         return self._provider.name
 
     def complete(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
-        """Return what the model answers. schema: the JSON schema that the answer should have.
+        """Send a question to the model, and return its answer.
+
+        schema: the JSON schema that the answer should have.
 
         Raises:
             ProviderError: it cannot be reached, refuses, is too slow, or rests. Where `is_of_answer` is set,
@@ -177,7 +177,7 @@ class LanguageModel:
         waits = iter(_WAITS)
         while True:
             try:
-                completion = self._asked(system, user, schema)
+                completion = self._send(system, user, schema)
             except ProviderError as error:
                 error.is_of_answer = error.is_of_answer or error.status in _OF_CONTENT
                 wait, requested = next(waits, None), error.retry_after or 0.0
@@ -200,10 +200,11 @@ class LanguageModel:
             self._breaker.check()
 
     def complete_once(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
-        """Return what the model answers to one request, although it rests. Raises as `complete`; nobody
-        notes it.
+        """Send one request although the model rests, and return the answer.
+
+        Raises the errors of `complete`; a failure is not recorded.
         """
-        return self._asked(system, user, schema)
+        return self._send(system, user, schema)
 
     def note(self, error: ProviderError) -> None:
         """Note a failure, after which it rests."""
@@ -225,7 +226,7 @@ class LanguageModel:
         self._breaker.failed(error, rests=not is_of_answer)
         return error
 
-    def _asked(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
+    def _send(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
         provider = self._provider
         url = (provider.base_url or "").rstrip("/")
         version = "" if urlsplit(url).path.strip("/") else "/v1"

@@ -69,7 +69,7 @@ class DistilExchange(Request, frozen=True):
     """
 
     session: Annotated[ChatField, "The conversation, CHANNEL:CHAT_ID."]
-    user: Annotated[str | None, "What the user said."] = None
+    user: Annotated[str | None, "The user's message."] = None
     assistant: Annotated[str | None, "What the assistant answered."] = None
     mode: Mode | None = None
 

@@ -37,7 +37,7 @@ _GREETING = msgspec.json.encode([{"role": "user", "name": None, "content": "Good
 _PROMPT = 1000
 """Tokens of a prompt, at most: the longest has 480, and a mode adds 60."""
 
-_LATER = "it is asked about again tomorrow (UTC), or by store.extraction.run(retry=True)"
+_LATER = "it is retried tomorrow (UTC), or by store.extraction.run(retry=True)"
 
 
 class Questions:
@@ -68,8 +68,11 @@ class Questions:
         return self._model.name
 
     def may_be_sent(self, channel: str | None, event_id: str) -> bool:
-        """Whether a message or a daily event may be sent: one that was imported from another program stays on
-        this machine, unless somebody names its channel, or the format of one without."""
+        """Whether a message or a daily event may be sent.
+
+        One that was imported from another program stays on this machine, unless somebody names its channel,
+        or the format of one without.
+        """
         named = channel or event_id.partition("/")[0].partition("~")[0]
         return self._model.is_of_this_machine or named in self._rules.channels or not is_imported(event_id)
 
@@ -92,7 +95,7 @@ class Questions:
         return {name for name, found in origins.items() if not all(self.may_be_sent(*each) for each in found)}
 
     def why_spent(self) -> str | None:
-        """Return why nothing more is asked today; None while there is room for a request."""
+        """Return why no more requests are sent today; None while there is room for one."""
         most = self._rules.max_tokens_per_day
         spent = max(self._model.spent_today, self._decide(tokens_of_today)) if self._is_bounded else 0
         if not spent or spent + self._rules.tokens + _PROMPT <= most:
@@ -101,14 +104,14 @@ class Questions:
         return f"{spent_of}: the rest waits until tomorrow"
 
     def begin(self, task: ModelTask) -> "Items":
-        """Begin a run: what is asked about in it."""
+        """Begin a run, and return its items."""
         read = partial(failures_of_today, provider=self._model.provider, model=self.model)
         return Items(self, task, Failures() if self._retry else self._decide(read))
 
     def ask(
         self, system: str, user: str, schema: dict[str, Any], read: Callable[[str], A | None]
     ) -> tuple[A, Completion]:
-        """Return the answer of the model, and what it took. Asks once more if the first answer is of no use.
+        """Return the answer of the model, and its cost; ask again if the first answer is unusable.
 
         read: makes something of an answer; None where it is of no use.
 
@@ -142,10 +145,10 @@ class Questions:
         self._model.missed(count)
 
     def check(self) -> None:
-        """Check before the next thing that is asked about that the provider may be asked.
+        """Check before the next item that a request may be sent to the provider.
 
         Raises:
-            ProviderError: it rests; or it fails, whatever it is asked.
+            ProviderError: it rests, or fails for every request.
         """
         self._model.check()
         if why := self.why_spent():
@@ -214,7 +217,10 @@ class Questions:
         return self._model.failed(why, is_of_answer=True)
 
     def _greet(self) -> None:
-        """Greet the provider. Raises ProviderError where it does not answer as it should."""
+        """Greet the provider.
+
+        Raises ProviderError where it does not answer as it should.
+        """
         try:
             made = self._model.complete_once(prompt(EXTRACT).text, _GREETING, SCHEMA)
         except ProviderError as error:
@@ -227,8 +233,8 @@ class Questions:
 
 
 class Items:
-    """What a run asks about for one task. Each thing is asked about twice a day at most, in all processes:
-    what fails is an event, by the ids of what it was about.
+    """The items of a run of one task. Each is sent at most twice a day, across all processes:
+    a failure is an event that names the ids of its item.
     """
 
     def __init__(self, questions: Questions, task: ModelTask, failures: Failures) -> None:
@@ -245,11 +251,12 @@ class Items:
         return self._failures.requests(self._task, chat, event_ids) > 0
 
     def tried(self, chat: str | None, event_ids: Sequence[str], work: Callable[[], T]) -> T | None:
-        """Return what `work` returns, which asks about these events; None where that fails: it is set aside,
-        or tried once more by the next run.
+        """Run `work` on these events, and return its result; on failure set them aside, and return None.
+
+        Events that are not set aside are retried by the next run.
 
         Raises:
-            ProviderError: the provider fails, whatever it is asked.
+            ProviderError: the provider fails for every request.
         """
         self._questions.check()
         try:
@@ -302,8 +309,7 @@ FRAME = 4
 
 
 def shortened(role: str, text: str) -> str:
-    """Return a message without encoded data, and of what a tool wrote, or what stands in a fence, its
-    beginning and its end."""
+    """Shorten a message: drop encoded data; of tool output and fenced text keep the beginning and the end."""
     text = _DATA.sub(_without_data, text)
     text = _FENCED.sub(lambda found: f"{found[1]}{_ends_of(found[2])}{found[3]}", text)
     return _ends_of(text) if role == "tool" else text
@@ -333,8 +339,11 @@ def cut(text: str, room: int) -> str:
 
 
 def packed(entries: Iterable[dict[str, Any]], member: str, room: int) -> Iterator[list[dict[str, Any]]]:
-    """Yield lists of entries, each of at most `room` tokens as JSON. An entry that is longer is given in
-    pieces of its text, which is its `member`. Less room than an entry needs around it is exceeded."""
+    """Yield lists of entries, each list of at most `room` tokens as JSON.
+
+    An entry that is longer is given in pieces of its text, which is its `member`. Less room than an entry
+    needs around it is exceeded.
+    """
     part: list[dict[str, Any]] = []
     room = max(1, room - FRAME)
     left = room
@@ -379,18 +388,21 @@ def _tokens(text: str) -> int:
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How many things a step changed. note: what it leaves to do, or to look at."""
+    """The number of things that a step changed.
+
+    note: what it leaves to do, or to look at.
+    """
 
     count: int
     note: str | None = None
 
 
 def set_aside_note(whys: Sequence[str]) -> str | None:
-    """Return what a step leaves until tomorrow, by the reasons; None where it leaves nothing."""
+    """Describe what a step leaves until tomorrow, by reason; None where it leaves nothing."""
     # Without names: the line of the run outlives a chat that is forgotten.
     return f"set aside until tomorrow: {len(whys)}, the last: {whys[-1]}" if whys else None
 
 
 def kept_note(count: int) -> str | None:
-    """Return how many imported memories a step has not sent; None where there is none."""
+    """Describe how many imported memories a step has not sent; None where there is none."""
     return f"imported memories not sent (extraction.channels does not name them): {count}" if count else None

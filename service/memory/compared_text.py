@@ -29,7 +29,7 @@ def turns(word: str) -> bool:
 
 
 def understood() -> list[str]:
-    """Return the languages of which memlog knows the words that do not change the meaning of a sentence."""
+    """Return the languages whose filler words (words that do not change a sentence's meaning) are known."""
     return [name for name, language in languages("memories").items() if language.memories.filling]
 
 
@@ -58,8 +58,9 @@ def joins(word: str) -> bool:
 
 @cache
 def _words(name: str) -> Collection[str]:
-    """Return the words of one table of all languages, with е for ё as in tokens: in order, and quick to
-    look up.
+    """Return the words of one table of all languages, ordered and quick to look up.
+
+    They have е for ё, as tokens do.
     """
     tables = (getattr(language.memories, name) for language in languages("memories").values())
     return dict.fromkeys(" ".join(tables).replace("ё", "е").split())
@@ -294,5 +295,5 @@ def _is_label(word: str, is_ideograph: bool) -> bool:
 
 @cache
 def _dictionary() -> frozenset[str]:
-    """30,000 words, most of them English."""
+    """Load the dictionary: 30,000 words, most of them English."""
     return frozenset(filter(str.isalpha, vocabulary()))

@@ -51,7 +51,6 @@ class _OfConversations(Request, frozen=True):
 
     @property
     def conversation(self) -> Chat | None:
-        """The chat."""
         return None if self.chat is None else Chat.of(self.chat)
 
 
@@ -141,7 +140,7 @@ def _events(given: EventLike | Iterable[EventLike]) -> Iterable[EventLike]:
         return [given]
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise BadInput(
-            f"{shown_value(given)} is no event",
+            f"not an event: {shown_value(given)}",
             hint="give a struct such as memlog.Message, or a list of them",
         )
     return given

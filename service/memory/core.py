@@ -64,7 +64,7 @@ def contents(path: Path) -> bytes:
     try:
         # A pipe that nobody writes to would be waited for without end.
         if path.exists() and not (path.is_file() or path.is_dir()):
-            raise BadInput(f"{shown(path)} is no file", hint="name a file that can be read")
+            raise BadInput(f"not a file: {shown(path)}", hint="name a file that can be read")
         with path.open("rb") as file:
             data = file.read(MAX_LINE + 1)
     except OSError as error:
@@ -83,7 +83,7 @@ def sections_of_json(data: bytes, path: Path) -> CoreMemory:
     try:
         document = json.loads(_text(data, path), object_pairs_hook=_without_duplicates)
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{shown(path)} is no JSON: {error}", hint=_SHAPE_HINT) from error
+        raise BadInput(f"not JSON: {shown(path)}: {error}", hint=_SHAPE_HINT) from error
     for problem in _problems(document):
         raise BadInput(f"{shown(path)}: {problem}", hint=_SHAPE_HINT)
     return CoreMemory(user=document.get("user", {}), agent=document.get("agent", {}))
@@ -118,13 +118,13 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _problems(document: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON can say
     if not isinstance(document, dict):
-        yield "it is no object"
+        yield "it is not a JSON object"
         return
     for section, values in document.items():
         if section not in ("user", "agent"):
             yield f"{section!r} is neither user nor agent"
         elif not isinstance(values, dict):
-            yield f"{section} is no object"
+            yield f"{section} is not a JSON object"
         else:
             yield from (f"{section}: {why}" for key, value in values.items() for why in _faults(key, value))
 
@@ -133,7 +133,7 @@ def _faults(key: str, value: Any) -> Iterator[str]:  # noqa: ANN401
     if not key:
         yield "a key is empty"
     if not isinstance(value, str):
-        yield f"the value of {key!r} is no text"
+        yield f"the value of {key!r} is not a string"
     elif shown(key + value) != key + value:
         yield f"{key!r} has half of a surrogate pair"
 
@@ -195,14 +195,14 @@ class Core(OperationGroup):
     else:
 
         @operation(GetCoreMemory, effect="read", missing="core_key_not_found")
-        def get(self, asked: GetCoreMemory) -> CoreMemory | dict[str, str] | str | None:
+        def get(self, request: GetCoreMemory) -> CoreMemory | dict[str, str] | str | None:
             """Return the core memory, the values of one section, or a value: None if its key is not set."""
             people = self._engine.read_model.people
-            memory = self._read(lambda db: _shown(db, people, asked.chat))
-            if asked.section is None:
+            memory = self._read(lambda db: _shown(db, people, request.chat))
+            if request.section is None:
                 return memory
-            section = getattr(memory, asked.section)
-            return section if asked.key is None else section.get(_as_stored(section, asked.key))
+            section = getattr(memory, request.section)
+            return section if request.key is None else section.get(_as_stored(section, request.key))
 
     @operation(SetCoreValue, effect="append")
     def set(self, request: SetCoreValue) -> Position:
@@ -216,7 +216,7 @@ class Core(OperationGroup):
 
     @operation(DeleteCoreValue, effect="append", missing="core_key_not_found")
     def delete(self, request: DeleteCoreValue) -> Position | Literal[False]:
-        """Return False if the key is not set."""
+        """Remove a key; return False if it is not set."""
         section = self._of_all(request.section)
         key = _as_stored(section, request.key)
         if key not in section:
@@ -245,8 +245,9 @@ class Core(OperationGroup):
         return done
 
     def take_over(self, text: str, name: str) -> CoreImportReport:
-        """Set what a Markdown text says and the core memory does not, as `import_file` does, but nothing that
-        this text, by its `name`, has said before: what was deleted since stays deleted.
+        """Set what a Markdown text says and the core memory does not, as `import_file` does.
+
+        What this text, by its `name`, set before is left out: what was deleted since stays deleted.
 
         Each event has an id of its own for its name, key and value, by which the log knows it again.
         """
@@ -270,7 +271,7 @@ class Core(OperationGroup):
         # What it was before the change is unknown where somebody removed what memlog keeps of it.
         done = self._import(sections, force=True, base=None if base is None else sections_of_json(base, path))
         self._view.take_over(view)
-        self.get()  # which writes the view anew
+        self.get()  # which rewrites the view
         return done
 
     def _import(

@@ -22,7 +22,7 @@ _FRONT_MATTER = re.compile(
 )
 _PARAGRAPH = re.compile(r"(?:[^\r\n]*\S[^\r\n]*(?:\r?\n|\Z))*")
 _LONGEST_FRONT_MATTER = 16 * 1024
-"""Characters in which front matter has to end: a text without any is not searched to its end."""
+"""Characters in which front matter has to end: a text with none is not searched to its end."""
 
 _MEMBER = re.compile(r"[\"']?[^\W\d][\w .-]{0,60}[\"']?[ \t]*:(?:\s|$)")
 _BELOW_A_MEMBER = re.compile(r"\s|-\s|#(?!#)|$")
@@ -126,8 +126,10 @@ def _is_of_project(title: str) -> bool:
 
 
 def without_front_matter(text: str) -> str:
-    """Return a text without what stands between `---` and `---` or `...` at its top, if that is a mapping;
-    without an end, to the first blank line. Else such a line is a horizontal rule, and it alone is left out.
+    """Remove front matter from a text: a mapping between `---` and `---` or `...` at its top.
+
+    Front matter without an end goes up to the first blank line. If it is no mapping, its first line is a
+    horizontal rule, and only that is removed.
     """
     found = _FRONT_MATTER.match(text[:_LONGEST_FRONT_MATTER])
     if found is None:
@@ -292,7 +294,7 @@ def tells_of_project(text: str) -> bool:
 
 
 def _listed(value: str) -> list[str]:
-    """Return what a value lists, without versions."""
+    """Return the items that a value lists, without versions."""
     bare = value[:_LONGEST].casefold().strip(" .。`*_")
     text = re.split(r"\s*(?:,|，|、|/|&|\+(?!\+)|;|\b(?:and|with|on|и|ja|und|et|y)\b|和)\s*", bare)
     return [_VERSION.sub("", each.removesuffix("语言")).strip() for each in text]
@@ -327,7 +329,7 @@ def is_of_project(name: str) -> bool:
 
 
 def parse(text: str, *, of_project: bool = False) -> tuple[CoreMemory, int]:
-    """Return what `text` says, and how many of its lines say nothing that was understood.
+    """Return the values that `text` states, and the number of its lines that were not understood.
 
     of_project: whether it says so only below headings about the user, and with `User name: …`.
     """
@@ -346,7 +348,10 @@ def key_of(label: str) -> str:
 
 
 class _Label(msgspec.Struct):
-    """The owner of the items that follow. indent: of its list item; -1 for a heading or a line."""
+    """The owner of the items that follow.
+
+    indent: of its list item; -1 for a heading or a line.
+    """
 
     key: str
     indent: int
@@ -366,7 +371,6 @@ class _MarkdownReader:
         self._is_in_item = False
 
     def read(self, line: str) -> None:
-        """Take one line."""
         if not line.strip():
             self._is_in_item = False
         elif heading := _HEADING.match(line):

@@ -184,9 +184,7 @@ def _is_content(word: str, language: str) -> bool:
 def _differences(
     older: Sequence[Token], newer: Sequence[Token]
 ) -> Iterator[tuple[Token | None, list[Token], list[Token]]]:
-    """Yield the parts that differ, between the words that both have in the same place, and the word before
-    them.
-    """
+    """Yield the differing parts between words that both share, each with the word before it."""
     from rapidfuzz.distance import Levenshtein
 
     steps = Levenshtein.opcodes([token.word for token in older], [token.word for token in newer])
@@ -381,7 +379,7 @@ def save_once(
 
 
 def decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> Decision:
-    """Return what becomes of `event`, by the memories that there are; see `save_once`."""
+    """Decide what becomes of `event` given the memories that there are; see `save_once`."""
     own_id = derived_memory_id(event.chat_id, event.content)
     before = _tried_before(db, log, event)
     if before is not None:
@@ -427,7 +425,7 @@ def _of_others(db: Connection, event: MemorySaved, own: Memory | None, any_chat:
         return None
     _, memory, text = max(alike, key=itemgetter(0))
     if event.source in DISTILLED and memory.memory_id in worded_by_somebody(db):
-        # A model words nothing anew that somebody saved.
+        # A model does not reword what a person saved.
         return _known(db, memory, event) if says_all(text, new) else None
     return _merged(db, memory, event)
 
@@ -461,7 +459,10 @@ def _is_same(stored: str, content: str) -> bool:
 
 
 def _known(db: Connection, memory: Memory, event: MemorySaved, content: str | None = None) -> Decision:
-    """Return the decision about what a memory says. content: its text where it says more than `event`."""
+    """Return the decision for a text that a memory already holds.
+
+    content: its text where it says more than `event`.
+    """
     if _is_taken_over(db, memory, event):
         return Decision(memory.memory_id, SAVED, taken_over(memory, event, content or event.content))
     accessed = MemoryAccessed(id=event.id, ts=event.ts, memory_ids=[memory.memory_id], by="save")

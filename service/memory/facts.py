@@ -183,7 +183,10 @@ def _check_values(values: Sequence[str]) -> None:
 
 
 def _removals(standing: Topic, rank: int | None) -> list[Event]:
-    """Return one event for each spelling. Removing the last rank also removes older kinds and spellings."""
+    """Return one event for each spelling.
+
+    Removing the last rank also removes older kinds and spellings.
+    """
     if rank is None or len(standing.facts) == 1:
         return [FactRemoved(topic_key=key, chat_id=standing.chat) for key in standing.keys]
     key = standing.facts[0].topic_key

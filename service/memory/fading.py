@@ -52,7 +52,9 @@ class PruneReport(msgspec.Struct, kw_only=True):
 
 
 def decay(append: Append, decide: Deciding, rates: Mapping[str, float] | None) -> DecayReport:
-    """Append today's decay, unless it was already done. Raises as `Memories.decay`.
+    """Append today's decay, unless it was already done.
+
+    Raises the errors of `Memories.decay`.
 
     Its id is made of the UTC date: of two processes that call at once the event of one counts.
     """
@@ -101,7 +103,10 @@ def prune(
     *,
     dry_run: bool,
 ) -> PruneReport:
-    """Archive faded memories. Raises as `Memories.prune`."""
+    """Archive faded memories.
+
+    Raises the errors of `Memories.prune`.
+    """
     names = list(dict.fromkeys(categories))
     if not names:
         raise BadInput("no category is to be pruned", hint=f"one of {', '.join(CATEGORIES)}")

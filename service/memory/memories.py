@@ -58,8 +58,10 @@ from memlog.service.memory.save import Append, SaveReport, save
 
 
 def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequence[str]) -> MemoryConflict:
-    """Archive the memories of a conflict that are not kept, and make the others somebody's own. Raises as
-    `Memories.resolve`."""
+    """Archive the memories of a conflict that are not kept, and make the others somebody's own.
+
+    Raises the errors of `Memories.resolve`.
+    """
     found, holding, own, active = decide(partial(_standing, log=log, name=name, keep=keep))
     if found is None or found.state not in ("waiting", "queued"):
         raise NotFound(
@@ -70,10 +72,10 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
     kept = {*keep}
     if not kept or not (kept <= {*ids} or kept == {*proposed}):
         hint = f"one or several of {', '.join(ids)}" + "".join(f"; or {each} alone" for each in proposed)
-        raise BadInput("keep names no memory of the conflict", hint=hint)
+        raise BadInput("keep names a memory outside of the conflict", hint=hint)
     held = [each for each in holding if each is not None]
     if len(held) < len(holding):
-        raise BadInput("keep names a memory that there is no more", hint="store.memories.list()")
+        raise BadInput("keep names a memory that no longer exists", hint="store.memories.list()")
     decision = MergeDecision(
         "different" if kept == {*ids} else "accepted" if kept == {*proposed} else "contradiction",
         ids,
@@ -104,8 +106,10 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
 def _standing(
     db: Connection, log: Path, name: str, keep: Sequence[str]
 ) -> tuple[MemoryConflict | None, list[Memory | None], Container[str], list[str]]:
-    """Return the conflict, the memories that are to be kept, those that somebody worded, and the active ones
-    of it: what a proposal has been since it was made stays, so that taking the decision back restores it."""
+    """Return the conflict, the memories to keep, those that a person worded, and its active ones.
+
+    What became of a proposal since it was made stays, so that taking the decision back restores it.
+    """
     found = next((each for each in conflicts(db, log) if each.id == name), None)
     ids, proposed = ([], []) if found is None else _members(found)
     active = [each for each in (*ids, *proposed) if _is_active(db, each)]
@@ -124,8 +128,10 @@ def _is_active(db: Connection, memory_id: str) -> bool:
 
 
 def unmerge(append: Append, decide: Deciding, memory_id: str) -> list[Memory]:
-    """Take the newest merge into a memory back, and return what it was made of. Raises as
-    `Memories.unmerge`."""
+    """Take the newest merge into a memory back, and return what it was made of.
+
+    Raises the errors of `Memories.unmerge`.
+    """
     merge, into, known = decide(
         lambda db: (last_merge(db, memory_id), merged_again_into(db, memory_id), memory(db, memory_id))
     )
@@ -138,7 +144,7 @@ def unmerge(append: Append, decide: Deciding, memory_id: str) -> list[Memory]:
         raise not_found("memory_not_found", memory_id)
     if merge is None:
         raise BadInput(
-            f"the memory {memory_id!r} is no merge of others, or the merge was taken back before",
+            f"not a merge, or already taken back: the memory {memory_id!r}",
             hint="store.memories.history() shows what made it",
         )
     append([ChangeUndone(event_ids=merge.event_ids)])
@@ -164,7 +170,7 @@ class Memories(OperationGroup):
 
     @operation(GetMemory, effect="read", missing="memory_not_found")
     def get(self, request: GetMemory) -> Memory | None:
-        """Return None if no memory has this id."""
+        """Return a memory; None if none has this id."""
         return self._query(memories.memory, request)
 
     @operation(ShowHistory, effect="read", missing="memory_not_found")
@@ -208,7 +214,7 @@ class Memories(OperationGroup):
 
     @operation(DeleteMemory, effect="append", missing="memory_not_found")
     def delete(self, request: DeleteMemory) -> Position | Literal[False]:
-        """Return False if no memory has this id."""
+        """Delete a memory; return False if none has this id."""
         if self._unknown([request.memory_id]):
             return False
         return self._append_one(MemoryDeleted(memory_id=request.memory_id))

@@ -13,7 +13,7 @@ from memlog.service.engine.prompts import names, prompt
 
 # It consists of words of a closed set alone, in whatever order its language puts them: who might have told,
 # that they have not, and a generic noun for what is told. With any other word, it says something, as "told
-# no family" does. In doubt it says something: a false refusal loses a memory for ever.
+# no family" does. In doubt it says something: a false refusal loses a memory permanently.
 
 
 class _TellingWords(NamedTuple):
@@ -442,9 +442,7 @@ def _denies(part: str) -> bool:
 
 
 def _parts(text: str) -> list[str]:
-    """Return the clauses of a folded text without what surrounds them; [] where it has no letter and no
-    digit.
-    """
+    """Return the bare clauses of a folded text; [] where it has no letter and no digit."""
     whole = _bare(text)
     if _NOTHING.fullmatch(whole):  # n/a
         return [whole]

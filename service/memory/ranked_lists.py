@@ -51,8 +51,7 @@ _QUOTED_AFTER = (":", '"', "“", "«", "„", "'", ">")
 
 
 def ranked_list(text: str) -> tuple[str, list[str]]:
-    """Return the key of the topic, and the values from rank 1 on, of the list of its author's favourites in
-    `text`.
+    """Return the topic key and the ranked values of the author's list of favourites in `text`.
 
     Raises:
         NoCertainList: the topic or the list is not certain.

@@ -134,7 +134,7 @@ class DeleteMemory(_OfMemory, frozen=True):
 
 
 class ListConflicts(Request, frozen=True):
-    """List memories of which a person is to say what holds: those that wait first, then what was decided.
+    """List conflicts of memories that a person must decide: open ones first, then decided ones.
 
     The weekly job compares memories. A model changes nothing that somebody saved: where it would, a person
     decides. 20 conflicts wait at a time; more are queued. Of contradicting memories that a model had
@@ -259,7 +259,7 @@ class ImportCoreMemory(Request, frozen=True):
     A Markdown or text file, such as USER.md, has lines `key: value`, and lists under headings; keys that are
     set already keep their values, unless `force`. All values of a JSON file in the shape of
     model/core_memory.json are set. Of that file itself, changed by hand, changed values are set, and removed
-    keys are deleted; then it is written anew.
+    keys are deleted; then it is rewritten.
 
     Raises:
         BadInput: the file cannot be read, or has another shape; nothing was appended.
@@ -292,7 +292,7 @@ class SetFact(Scoped, frozen=True):
     ranks: Annotated[
         Sequence[Rank] | None, "Set this rank of the list alone; once for each value, without a gap."
     ] = None
-    source_message_id: Annotated[str | None, "The message that said so."] = None
+    source_message_id: Annotated[str | None, "The message that states it."] = None
 
     def __post_init__(self) -> None:
         """Refuse ranks of a single value."""

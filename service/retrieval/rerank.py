@@ -1,4 +1,4 @@
-"""Ranks the best hits of a search anew, by a provider that reads question and text together."""
+"""Reranks the best hits of a search, by a provider that reads question and text together."""
 
 import time
 from collections.abc import Callable

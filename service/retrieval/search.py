@@ -47,9 +47,9 @@ OFF = {"memory": "memory.enabled is false: nothing is searched"}
 
 
 def search_store(reads: ReadPool, request: Search, *, reranks: bool = True) -> SearchResult:
-    """Return the result of a search. Providers are asked while no read model is in use: others go on reading.
+    """Return the result of a search. No read model is held while providers are called: others go on reading.
 
-    reranks: whether a provider that ranks hits anew is asked.
+    reranks: whether a provider may rerank hits.
     """
     if reads.first.is_off:
         return SearchResult(hits=[], mode=request.mode, synced=True, silent=dict(OFF), took_ms=0.0)
@@ -86,7 +86,7 @@ def _searched(read_model: ReadModel, request: Search, asking: "Asking") -> Searc
 class Asking:
     """The models for a question. A provider has embedded it already: nothing is locked meanwhile.
 
-    chat: in which it is said. silent: why one does not work. has_key: whether providers are to be asked,
+    chat: the chat of the question. silent: why one does not work. has_key: whether providers are to be used,
     and the question holds what looks like a key.
     """
 
@@ -108,7 +108,7 @@ class Asking:
         first = self.models.first
         is_remote = first is not None and first.is_remote
         if is_remote or reads.first.rerank is not None:
-            # Of the whole: only its beginning is embedded. Beside it stands what its chat said before.
+            # All of it is checked, though only its beginning is embedded, together with its chat so far.
             self.has_key = (
                 has_key(text)
                 if chat is None
@@ -124,7 +124,10 @@ class Asking:
 
 
 class _EmbeddedBefore:
-    """A remote embedder that has embedded a question, or failed to. text: None where it holds a key."""
+    """A remote embedder that has embedded a question, or failed to.
+
+    text: None where it holds a key.
+    """
 
     is_remote = True
 
@@ -139,14 +142,13 @@ class _EmbeddedBefore:
                 self._failure = error
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":  # noqa: ARG002
-        """Return the vector of the question."""
         if self._vector is None:
             raise self._failure
         return self._vector
 
 
 def providers_of(read_model: ReadModel) -> "list[ProviderState]":
-    """Return how the providers do that searches ask."""
+    """Return the states of the providers that searches use."""
     known = [breaker.state() for breaker in read_model.model.providers]
     if read_model.rerank is not None:
         # Imported here: most stores have no provider.
@@ -159,7 +161,7 @@ def providers_of(read_model: ReadModel) -> "list[ProviderState]":
 def reranker_of(
     read_model: ReadModel, read: Callable[[Callable[[Connection], bool]], bool], *, has_key: bool
 ) -> "Reranker | None":
-    """Return what ranks the hits for one question anew; None where nobody does.
+    """Return the reranker for the hits of one question; None where there is none.
 
     read: reads the read model. has_key: whether the question holds what looks like a key.
     """
@@ -280,7 +282,7 @@ def _made(
 class PreRoute(msgspec.Struct, kw_only=True):
     """How a message is to be answered.
 
-    route: `facts`: `answer` is all, and no language model is asked. search: a language model answers, with
+    route: `facts`: `answer` is all, and no language model is used. search: a language model answers, with
         `system` before its prompt. none: the store has nothing about it.
     answer: from the facts; None with another route.
     system: the memory context for the system prompt; "" if there is none.
@@ -298,7 +300,10 @@ def pre_route(
     context: Callable[[BuildContext], Context],
     request: AnswerOrContext,
 ) -> PreRoute:
-    """See `AnswerOrContext`. ask, context: operations of a store."""
+    """See `AnswerOrContext`.
+
+    ask, context: operations of a store.
+    """
     found = ask(AskFacts(request.text, chat=request.chat))
     # What asks for a place in a list, or for all of it, is not left to a guess where nothing is stored.
     is_of_list = any(question.ranks or question.top or question.is_list for question in parse(request.text))

@@ -277,7 +277,7 @@ class Tools(OperationGroup):
         return self._core.get(section, key)
 
     def _items(self, name: str) -> list[ToolItem]:
-        """Return the memory with an id, else the events, of which each stream may have one."""
+        """Return the memory with an id; else the events with it, at most one per stream."""
         memory = self._read(lambda db: memories.memory(db, name))
         if memory is not None:
             return [_memory(memory)]

@@ -133,9 +133,7 @@ def _unsealed(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Find
 
 
 def _days(segments: list[Segment]) -> Iterator[Finding]:
-    """Yield a writer numbers its segments as it makes them, so a day that goes back comes from a wrong
-    clock.
-    """
+    """Yield a finding where a writer's day goes back: it numbers its segments, so its clock was wrong."""
     written = [made for (_, writer), made in by_writer(segments).items() if writer]
     for old, new in (pair for made in written for pair in pairwise(made)):
         if new.name.day < old.name.day:
@@ -152,7 +150,7 @@ def _name(segment: Segment) -> str:
 
 
 def notes(store: Path) -> list[Finding]:
-    """Return the notes beside an empty store; [] without any."""
+    """Return a finding about notes beside an empty store; [] where there are none."""
     folder = notes_beside(store)
     if folder is None:
         return []
@@ -161,7 +159,7 @@ def notes(store: Path) -> list[Finding]:
 
 
 def contradictions(db: Connection) -> list[Finding]:
-    """Memories of which a person is to say which hold; [] without any."""
+    """Return a finding about memory conflicts that a person must resolve; [] where there are none."""
     count = open_conflicts(db)
     text = f"{count} conflicts of memories wait for a person"
     remedy = "say which hold: store.memories.conflicts() lists them"
@@ -206,7 +204,7 @@ _LITTLE_ROOM = 256 * 1024 * 1024
 _FEW_INODES = 16  # a rebuild and an append to a new chat make fewer
 _MOST_CONFLICTS = 5
 _MAKE_READABLE = "chmod -R u+rwX on it, or run memlog as its owner; if the disk fails, copy the store"
-_AGAIN_FROM = "store.maintenance.examine(fix=True) removes what can be made anew"
+_AGAIN_FROM = "store.maintenance.examine(fix=True) removes what can be rebuilt"
 _PROJECT = "store.maintenance.project(), or store.maintenance.examine(fix=True)"
 _OVER_A_NETWORK = re.compile(
     r"nfs\d?|cifs|smb\w*|9p|afs|ceph|glusterfs|lustre|gpfs|beegfs|ocfs2|gfs2|davfs|virtiofs|fuse(\..*)?"
@@ -216,8 +214,10 @@ _OVER_A_NETWORK = re.compile(
 def examine(
     read_model: ReadModel, language_model: LanguageModelProvider | None, *, fix: bool = False
 ) -> list[Finding]:
-    """Check everything. With `fix`, only disposable things change: the read model and the cache
-    are made anew, and permissions are taken from others. What cannot be read is a problem.
+    """Check everything.
+
+    With `fix`, only disposable things change: the read model and the cache are rebuilt, and permissions are
+    taken from others. What cannot be read is a problem.
     """
     checks: dict[str, Callable[[], Finding | list[Finding]]] = {
         "sqlite": _sqlite,
@@ -332,7 +332,7 @@ def _existing(folder: Path) -> Path:
 
 
 def _owner(store: Path, *, fix: bool) -> Finding:
-    """Whether this user may read and write all of the store, of which another user may have made a part."""
+    """Whether this user may read and write all of the store; another user may have created parts of it."""
     refused = list(refusals(store))
     if fix:
         removed = [note for error in refused if (note := remove_unusable(store, error)) is not None]
@@ -410,7 +410,7 @@ def _behind(read_model: ReadModel) -> Finding:
 
 
 def _lines(read_model: ReadModel) -> list[Finding]:
-    """Lines of the log that no read shows."""
+    """Find lines of the log that no read shows."""
     try:
         with wrapped("the read model"):
             db = read_model.projector.live(read_only=read_model.is_read_only)
@@ -421,7 +421,7 @@ def _lines(read_model: ReadModel) -> list[Finding]:
 
 
 def _conflicts(db: Connection) -> Finding:
-    """Acknowledged events that no read shows, since an earlier event has their id."""
+    """Find acknowledged events that no read shows, since an earlier event has their id."""
     count = count_rows(db, "conflicts")
     if not count:
         return Finding("conflicts", "ok", "no id names two events")

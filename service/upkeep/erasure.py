@@ -42,8 +42,10 @@ class SecretPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def secrets_in(log: Path) -> Iterator[SecretPlace]:
-    """Yield every line with a key, once for each kind, in log order: also lines that repeat an event, that
-    hold none, or that were forgotten and not yet overwritten."""
+    """Yield every line with a key, once for each kind, in log order.
+
+    This includes lines that repeat an event, that hold none, or that were forgotten and not yet overwritten.
+    """
     for segment in segments_about(log):
         with reading(segment) as fd:
             for line in read_lines(fd, tail_is_a_line=True):
@@ -149,9 +151,7 @@ class _Forms(msgspec.Struct):
 
     @classmethod
     def of(cls, text: str) -> "_Forms":
-        """Return the text, its JSON strings, JSON strings of those, each in any canonical form, and its
-        hashes.
-        """
+        """Return a pattern for a text and its hashes, plain or as JSON strings, in any canonical form."""
         letters = [_forms_of(letter) for letter in _letters(text)]
         spelt = {tuple(_spelt(style, forms) for forms in letters) for style in _styles()}
         canonical = (text, *(normalize(form, text) for form in _FORMS))
@@ -178,9 +178,7 @@ def _letters(text: str) -> list[str]:
 
 @cache
 def _others() -> dict[str, list[str]]:
-    """Return the characters that are the same as another one by definition, such as the sign of the
-    kelvin.
-    """
+    """Return the characters that are canonically equal to another one, such as the sign of the kelvin."""
     others: dict[str, list[str]] = {}
     for character in map(chr, (*range(0xD800), *range(0xE000, 0x10000))):
         if (composed := normalize("NFC", character)) != character:
@@ -199,7 +197,7 @@ _Style = Callable[[str], str]
 
 
 def _styles() -> list[_Style]:
-    """Return how a text may be spelt: as it is, as JSON, and as JSON within JSON.
+    """Return the spellings of a text: as it is, as JSON, and as JSON within JSON.
 
     One style spells a whole text: a mix of them would match a run of backslashes in exponentially many ways.
     """
@@ -244,9 +242,7 @@ _Blocks = Iterator[tuple[int, bytes]]
 
 
 def _views(file: BinaryIO) -> Iterator[_Blocks]:
-    """Yield the bytes of a file; of SQLite's also the pages without the numbers that may split a long
-    text.
-    """
+    """Yield the bytes of a file; of an SQLite file also its pages without numbers that may split a text."""
     head = file.read(100)
     yield _blocks(file, 0, _BLOCK, 0)
     if head.startswith(_SQLITE):

@@ -32,12 +32,12 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def or_ok(check: str, findings: Iterable[Finding], message: str) -> list[Finding]:
-    """Return the findings of a check; where it found nothing, that it is well, as `message`."""
+    """Return the findings of a check; if there are none, one that says `message`."""
     return [*findings] or [Finding(check, "ok", message)]
 
 
 def numbered(count: int, one: str, many: str) -> str:
-    """`1 segment is`, `2 segments are`: the number with `one` or with `many`."""
+    """Return a number with `one` or with `many`: `1 segment is`, `2 segments are`."""
     return f"{count:,} {one if count == 1 else many}"
 
 
@@ -47,9 +47,7 @@ _FEW, _PART = 5, 0.1
 
 
 def examine_models(read_model: ReadModel, language_model: LanguageModelProvider | None) -> list[Finding]:
-    """Return what is found of the embedding model, and of the provider that ranks and the language model,
-    if any.
-    """
+    """Return the findings about the embedding model, the reranker and the language model, if any."""
     return [
         _model(read_model),
         *_multilingual(read_model),
@@ -96,7 +94,7 @@ def why_not_multilingual(embedder: Embedder) -> EmbeddingError | None:
 
 
 def _multilingual(read_model: ReadModel) -> list[Finding]:
-    """Return what is found of the multilingual model; [] where it is not needed."""
+    """Return the findings about the multilingual model; [] where it is not needed."""
     embedder = read_model.model.multilingual
     if embedder is not None:
         if problem := why_not_multilingual(embedder):
@@ -114,7 +112,7 @@ def _multilingual(read_model: ReadModel) -> list[Finding]:
 
 
 def _language(read_model: ReadModel, provider: LanguageModelProvider | None) -> list[Finding]:
-    """Ask the language model for next to nothing; [] without one."""
+    """Test the language model with a minimal request; [] without one."""
     if provider is None:
         return []
     try:
@@ -125,7 +123,7 @@ def _language(read_model: ReadModel, provider: LanguageModelProvider | None) -> 
 
 
 def _rerank(read_model: ReadModel) -> list[Finding]:
-    """Ask the provider once; [] where nobody ranks."""
+    """Test the reranker with one request; [] without one."""
     rerank = reranker_of(read_model, lambda _: True, has_key=False)
     if rerank is None:
         return []

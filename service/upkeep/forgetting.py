@@ -118,7 +118,7 @@ _KNOWN_BY = ("content", "value", "summary", "title")
 class _Selection(NamedTuple):
     """The lines to forget, in which segments.
 
-    whole: streams of which `wants` every line.
+    whole: streams whose every line `wants` takes.
     """
 
     segments: list[Segment]
@@ -155,8 +155,9 @@ def forget(log: Log, read_model: ReadModel, request: Forget) -> ForgetReport:
 
 @contextmanager
 def _searching(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
-    """Yield a function that answers whether a pattern that memlog did not write matches within one of some
-    texts, as they are or composed (NFC): a search finds either.
+    """Yield a function that searches some texts for a pattern that memlog did not write.
+
+    Texts are searched as they are and composed (NFC): a match in either counts.
 
     Some patterns, such as `(a+)+$`, take exponential time on some texts, and `re` lets no other thread run
     meanwhile. So a process with limits searches.
@@ -232,9 +233,7 @@ def _of_event(db: Connection, log: Path, event_id: str, stream: str | None) -> _
 
 
 def _of_memory(db: Connection, log: Path, memory_id: str) -> _Selection:
-    """Return every event that touched a memory or those that it was merged from, and what it gave the
-    profile.
-    """
+    """Return the events of a memory, of those merged into it, and of what it gave the profile."""
     names = event_index.merged_into(db, memory_id)
     names += event_index.proposed_for(db, names)
     events = event_index.events_of(db, names) | event_index.held_of(db, memory_id)
@@ -270,7 +269,7 @@ def _is_of(event: object, chat: str) -> bool:
 
 
 def _of_profile(log: Path, memories: Collection[str]) -> set[Key]:
-    """Return what a language model has told of the user by some memories."""
+    """Return the events in which a language model described the user by some memories."""
     entries = in_log_order(_segments(log, ("core",)))
     return {entry.key for entry in entries if not _sources(entry.event).isdisjoint(memories)}
 
@@ -321,8 +320,10 @@ def _found(db: Connection, log: Path, selection: _Selection) -> tuple[ForgetRepo
 
 
 def _shown_messages(db: Connection, stream: str) -> dict[str, list[DoomedLine]]:
-    """Return the messages of a stream in the caught-up read model, by segment. To decode their lines again
-    would take half as long as projecting them."""
+    """Return the messages of a stream in the caught-up read model, by segment.
+
+    To decode their lines again would take half as long as projecting them.
+    """
     found: defaultdict[str, list[DoomedLine]] = defaultdict(list)
     for event_id, segment, offset, number, kind, content in event_index.messages_in(db, stream):
         line = DoomedLine(event_id, stream, segment, offset, number, kind, _beginning(content))
@@ -467,7 +468,7 @@ def scrub_store(read_model: ReadModel, lock_timeout: float, request: Scrub) -> S
 
 @contextmanager
 def _followed(db: Connection, watermarks: Watermarks, segment: Segment, fd: int) -> Iterator[None]:
-    """Return a context in which bytes of an open segment are erased; watermarks and checkpoints follow."""
+    """Let bytes of an open segment be erased in this context; watermarks and checkpoints follow."""
     with watermarks.erasing(segment, fd), checkpoints.following(db, segment, fd):
         yield
 

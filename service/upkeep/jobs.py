@@ -124,7 +124,7 @@ def runner_of(
     go_on: Callable[[], None] = lambda: None,
     notify: Callable[[str], None] = lambda _: None,
 ) -> "JobRunner":
-    """Return what runs the jobs of a store.
+    """Return the job runner of a store.
 
     lock_timeout: seconds to wait for another process. is_requested: whether a person wants it now.
     notify: called with a line for each request to the language model.
@@ -174,7 +174,7 @@ _WITHOUT_MODEL = {("daily", "decay"), ("weekly", "duplicates"), ("weekly", "prun
 class Steps:
     """What jobs do with a store.
 
-    extractor, questions: None where no language model is asked; why_no_model: why not.
+    extractor, questions: None where no language model is used; why_no_model: why not.
     room: tokens of a request.
     lock_timeout: seconds to wait for another process that distils.
     is_requested: whether a person wants it: then nothing waits until it is due.
@@ -219,7 +219,7 @@ class Steps:
             }
 
     def why_skipped(self, job: str, step: str) -> str | None:
-        """Return why a step is left: it needs the language model. None where it can be done."""
+        """Return why a step that needs the language model is skipped; None where it can run."""
         if (job, step) not in self._works:
             return self._why_no_model
         needs_model = self._questions is not None and (job, step) not in _WITHOUT_MODEL
@@ -290,7 +290,9 @@ class JobReport(msgspec.Struct, kw_only=True):
 
 
 class JobRunner:
-    """Runs the jobs of a store. lock_timeout: seconds to wait for another process that runs some.
+    """Runs the jobs of a store.
+
+    lock_timeout: seconds to wait for another process that runs some.
 
     go_on: called between two steps; an exception of it ends the run, which stays due.
     """
@@ -310,8 +312,10 @@ class JobRunner:
         self._schedules = rules.schedules()
 
     def may_be_due(self, db: Connection) -> bool:
-        """Whether there may be something to do, by a read model that may be behind the log. Where there is
-        not, a watch leaves catching up to the thread that reports it."""
+        """Whether jobs may have something to do, by a read model that may be behind the log.
+
+        Where they have not, a watch leaves catching up to the thread that reports it.
+        """
         now = timestamps.now()
         slots = ((job, schedule.latest(now)) for job, schedule in self._schedules.items() if schedule)
         return self._has_model or any(is_job_due(db, job, slot.period, slot.ts) for job, slot in slots)
@@ -336,7 +340,10 @@ class JobRunner:
                 raise failed
 
     def run(self, job: str) -> JobReport:
-        """Run a job now, whether it is due or not. Raises as `run_due`."""
+        """Run a job now, whether it is due or not.
+
+        Raises the errors of `run_due`.
+        """
         with locked(self._engine.path / JOBS_LOCK, "running jobs", self._lock_timeout):
             if job not in self._schedules:
                 return self._run(job)
@@ -367,7 +374,7 @@ class JobRunner:
         """Do the steps of a job, or some of them. One that fails keeps no other from being done.
 
         Raises:
-            ProviderError: the language model could not be asked.
+            ProviderError: the language model could not be reached.
         """
         done: list[JobStep] = []
         failed: ProviderError | None = None

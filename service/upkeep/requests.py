@@ -83,7 +83,7 @@ class Verify(Request, frozen=True, kw_only=True):
     """Check the log and its seals, the cache, and the read model against a replay. Changes nothing.
 
     The read model is compared as far as it has come, with a replay in a nameless file below model/. A finding
-    is checked once more while no scrub runs.
+    is checked again while no scrub runs.
 
     Raises:
         LogError: the log cannot be read.
@@ -170,7 +170,7 @@ class Forget(Tried, frozen=True):
         "Every event with a text that this pattern matches (Python's re; at most 5 s an event).",
     ] = None
     reason: Annotated[
-        str | None, "Why, for readers of the log. It stays there for ever; keys in it are masked."
+        str | None, "Why, for readers of the log. It stays there permanently; keys in it are masked."
     ] = None
 
     def __post_init__(self) -> None:

@@ -39,8 +39,8 @@ class Status(msgspec.Struct, kw_only=True):
     model, dimension: of the embedding model that works here; None where none does. multilingual_model: of the
         extra `multilingual`; None where it is not installed, or does not work.
     vectors_set_aside: what a model could not embed today: words find it, and another day asks again.
-    providers: who is asked for vectors and ranks, and how they do.
-    set_aside: what the language model is not asked about again before tomorrow, in UTC.
+    providers: those of vectors and ranks, and their state.
+    set_aside: what is not sent to the language model again before tomorrow, in UTC.
     memory_conflicts: that wait for a person; memory_conflicts_queued: more of them, which wait behind these.
     silent: what would not take part in a search, or in a job, and why: `vector`, `multilingual`, `pending`,
         `prune`.
@@ -138,7 +138,7 @@ class Stats(msgspec.Struct, kw_only=True):
     log_bytes, model_bytes, cache_bytes: of the files in these folders.
     counters: `memory.saved.count`, saves; `memory.retrieved.count`, memories given to an agent, each as often
         as it was; `memory.extraction.count`, `.success`, `.errors`, `.tokens`: requests to a language model,
-        of which the cache knows the errors.
+        whose errors the cache records.
     """
 
     synced: bool

@@ -145,7 +145,7 @@ class Vectors(Worker):
         return was_due
 
     def _has_work(self, db: Connection) -> bool:
-        """Without loading the model, which takes 260 MB."""
+        """Whether anything waits to be embedded, found without loading the model, which takes 260 MB."""
         known = self._read_model.model.all_known()
         is_other = any(vectors.model_of(db, vectors.set_for(each)) != each.id for each in known)
         return is_other or index.count_all_pending(db) > 0
@@ -191,7 +191,7 @@ class _Watched:
         self.due = 0.0
 
     def look(self, store: Path, readers: Readers) -> int:
-        """Return its present state."""
+        """Return the present state."""
         started = time.monotonic()
         self.folders = {self.root}
         state = _GONE
@@ -231,7 +231,7 @@ class Folders(Worker):
                 self._hear(hints.wait(sorted(folders), self._pause()))
 
     def _pause(self) -> float:
-        """Return seconds until the next source is due, or may have been registered."""
+        """Return the seconds until the next source is due, or may have been registered."""
         next_due = min((each.due for each in self._watched.values()), default=float("inf"))
         return max(0.0, min(SWEEP_SECONDS, next_due - time.monotonic()))
 
@@ -263,7 +263,7 @@ class Folders(Worker):
         return [each for each in registered if each not in others]
 
     def _new_links(self, reports: Iterable[IndexingReport]) -> list[str]:
-        """Return what is told of links that were none when their source was read last."""
+        """Return the reports about links that were not links when their source was last read."""
         before, now = self._links, {each.source_id: links_of(each) for each in reports}
         self._links = before | now
         return [note for name, notes in now.items() for note in notes if note not in before.get(name, ())]
@@ -302,18 +302,18 @@ class Folders(Worker):
 
 
 def links_of(report: IndexingReport) -> list[str]:
-    """Return what is told of the links in a folder of notes."""
+    """Return the reports about links in a folder of notes."""
     told = (each for each in report.skipped if each.reason == "link" and each.detail is not None)
     return [f"{report.source_id}/{each.file}: {each.detail}" for each in told]
 
 
 def problems_of(reports: Iterable[IndexingReport]) -> list[str]:
-    """Return why sources were not refreshed, for people."""
+    """Describe for people why sources were not refreshed."""
     return [each.problem for each in reports if each.problem is not None]
 
 
 def _hash_of(root: Root, file: str) -> int:
-    """Return a number that changes when a file does; the same for all that are gone."""
+    """Return a number that changes with the file; the same for all missing files."""
     try:
         return hash((file, file_version(root.status(file))))
     except OSError:

@@ -41,7 +41,10 @@ class WatchLock:
         self.take()
 
     def take(self) -> None:
-        """Lock the present file, which is made if it is missing. Raises as the class."""
+        """Lock the present file, which is made if it is missing.
+
+        Raises the errors of the class.
+        """
         self.close()
         self._fd = file_io.open_file(self._path, disk.WRITE | disk.CREATE)
         try:
@@ -93,7 +96,7 @@ class WatchStep(msgspec.Struct, kw_only=True):
 
 
 class _Stopped(BaseException):
-    """Ends a thread in the middle of long work, of which nothing is half done."""
+    """Ends a thread in the middle of long work; no step of it is left half done."""
 
 
 @dataclass
@@ -146,11 +149,13 @@ class Worker(ABC):
         """Work until the watch stops."""
 
     def _try(self, work: Callable[[], bool]) -> None:
-        """Do `work`, which returns whether there was anything to do. Report its notes, or its error, unless
-        they were reported the last time."""
+        """Do `work`, which returns whether there was anything to do.
+
+        Its notes, or its error, are reported unless they were reported the last time.
+        """
         self._notes.clear()
         try:
-            # A fork waits for the whole of it: in its child, a thread of SQLite would hold locks for ever.
+            # A fork waits for all of it: in the child, a thread of SQLite would never release its locks.
             with self._read_model.mutex, wrapped("the read model"):
                 is_worth_a_report, has_failed = work(), False
         except (MemlogError, OSError) as error:

@@ -68,7 +68,7 @@ def test_a_file_of_another_shape_is_refused_with_a_hint(memlog: Run, tmp_path: P
     done = memlog("core", "import", path)
     assert (done.code, done.out) == (65, b"")
     assert done.err.splitlines() == [
-        f"memlog: {path}: user: the value of 'name' is no text".encode(),
+        f"memlog: {path}: user: the value of 'name' is not a string".encode(),
         b'hint: the shape is {"user":{"key":"value"},"agent":{}}',
     ]
 

@@ -126,7 +126,7 @@ def test_scrub_asks_and_says_what_it_cannot_reach(memlog: Run, environment: dict
         done = subprocess.run(
             [MEMLOG, "scrub"], stdin=its, env=environment, capture_output=True, timeout=60, check=False
         )
-        assert b"Overwrite 1 line in 1 segment for ever, and build a new read model? [y/N]" in done.stderr
+        assert b"Overwrite 1 line in 1 segment permanently, and build a new read model? [y/N]" in done.stderr
         assert said in done.stdout
     assert b"out of reach: backups, snapshots" in done.stderr
     os.close(its)
@@ -137,7 +137,7 @@ def test_a_pipe_in_the_store_is_named_by_the_proof(memlog: Run, store: Path) -> 
     memlog("append", "session_break", "--chat", "x:1")
     os.mkfifo(store / "pipe")
     done = memlog("scrub", "--prove", "nothing")
-    assert b"pipe is no file, and was not read" in done.err
+    assert b"not a file, so it was not read: " in done.err
     assert done.code == 1, "it proves nothing about what it has not read"
 
 

@@ -60,8 +60,8 @@ def test_a_home_folder_that_is_not_known_is_refused(memlog_here: Run, tmp_path: 
         option = memlog_here("--store", written, *SAID, env=variables, cwd=tmp_path)
         variable = memlog_here(*SAID, env=variables | {"MEMLOG_STORE": written}, cwd=tmp_path)
         assert (option.code, variable.code) == (2, 65), written
-        assert b"is no home folder" in option.err, written
-        assert b"is no home folder" in variable.err, written
+        assert b"not a home folder" in option.err, written
+        assert b"not a home folder" in variable.err, written
     assert [*tmp_path.iterdir()] == []
 
 
@@ -83,6 +83,6 @@ def test_without_a_home_folder_the_error_names_the_option_of_the_store(
 ) -> None:
     done = memlog_here(*command, env=BY_PROJECT | {"HOME": home}, cwd=tmp_path)
     assert (done.code, done.out) == (65, b"")
-    assert done.err.startswith(b"memlog: there is no home folder")
+    assert done.err.startswith(b"memlog: no home folder")
     assert b"--store" in done.err
     assert [*tmp_path.iterdir()] == []

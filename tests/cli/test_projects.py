@@ -117,7 +117,7 @@ def test_remove_asks_on_a_terminal(
         os.write(ours, answer)
         out, err = process.communicate(timeout=60)
         os.close(ours)
-    assert re.search(rb"Remove the project anna for ever: \d files, \d+ bytes, last append ", err)
+    assert re.search(rb"Remove the project anna permanently: \d files, \d+ bytes, last append ", err)
     assert json.loads(out)["done"] is (left == 0)
     assert len(memlog("projects", "list", "--jsonl").lines) == left
 

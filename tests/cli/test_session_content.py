@@ -65,7 +65,7 @@ def test_a_session_in_which_nothing_was_said_prints_nothing(memlog: Run) -> None
     memlog("append", "session_break", "--chat", "x:1")
     done = memlog("session", "content", "x:1")
     assert (done.code, done.out) == (0, b"")
-    assert b"nothing said yet in this session" in done.err
+    assert b"no messages yet in this session" in done.err
 
 
 @pytest.mark.usefixtures("two_sessions")

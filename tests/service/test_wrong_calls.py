@@ -140,8 +140,8 @@ WRONG: dict[str, tuple[Callable[[Store], object], str, str]] = {
         "not a collection of ids: 'abc'",
         "list",
     ),
-    "an event": (lambda store: store.append("tea"), "'tea' is no event", "memlog.Message"),  # type: ignore[arg-type]
-    "nothing": (lambda store: store.append(None), "None is no event", "memlog.Message"),  # type: ignore[arg-type]
+    "an event": (lambda store: store.append("tea"), "not an event: 'tea'", "memlog.Message"),  # type: ignore[arg-type]
+    "nothing": (lambda store: store.append(None), "not an event: None", "memlog.Message"),  # type: ignore[arg-type]
 }
 
 

@@ -154,7 +154,7 @@ async def _answer(
 
 
 async def _append(stores: OpenStores, name: str, _: object, root: Path | None, call: Call) -> Response:
-    """Events: one, a list, `{"events": […]}`, or a line each, of which each is stored or refused."""
+    """Append events: one, a list, `{"events": […]}`, or one per line; each one is stored or refused."""
     data = await body_of(call, EVENTS, (LINES, JSON))
     if type_of(call) == LINES:
         return await _answered(stores, call, lambda store: acknowledged(store, data, root), LINES)

@@ -21,7 +21,7 @@ JSON = "application/json"
 LINES = "application/x-ndjson"  # an event in each line
 
 _BODY = 1024 * 1024
-EVENTS = 64 * 1024 * 1024  # bytes of a body with events, each of which has 16 MiB at most
+EVENTS = 64 * 1024 * 1024  # bytes of a body with events; each event has 16 MiB at most
 _DIGITS = 12
 _SECONDS = 30
 
@@ -51,7 +51,7 @@ class Budget:
 
     @asynccontextmanager
     async def of(self, call: Call) -> AsyncIterator[None]:
-        """Return a context in which the body of a request is held."""
+        """Hold the body of a request while the context lasts."""
         given = call.headers.get("content-length", "")
         most = EVENTS if call.url.path.endswith("/append") else _BODY
         # What comes in chunks may be as long as a body may be.
@@ -77,7 +77,7 @@ _IN_FLIGHT = Budget(EVENTS + _BODY)
 
 
 def answering(endpoint: Callable[[Call], Awaitable[Response]]) -> Callable[[Call], Awaitable[Response]]:
-    """Return an endpoint that answers refused and failed requests, too."""
+    """Wrap an endpoint so that refused and failed requests get an answer, too."""
 
     async def answer(call: Call) -> Response:
         try:
@@ -95,29 +95,39 @@ def answering(endpoint: Callable[[Call], Awaitable[Response]]) -> Callable[[Call
 
 
 def answer_of(problem: Problem, status: int, **headers: str) -> Response:
-    """Return the answer that tells a problem."""
+    """Return the answer that describes a problem."""
     return Response(msgspec.json.encode(ProblemAnswer(problem)), status, headers, media_type=JSON)
 
 
 async def object_of(call: Call) -> dict[str, Any]:
-    """Return the fields in a body. Raises Refused if it is no object of JSON."""
+    """Return the fields in a body.
+
+    Raises:
+        Refused: it is not a JSON object.
+    """
     given = decoded(await body_of(call, _BODY, (JSON,)) or b"{}")
     if not isinstance(given, dict):
-        raise Refused(422, "bad_request", "the body is no object", "send the fields of the request")
+        raise Refused(422, "bad_request", "the body is not a JSON object", "send the fields of the request")
     return given
 
 
 def decoded(data: bytes) -> Any:  # noqa: ANN401
-    """Return the value of a JSON text. Raises Refused if it is none."""
+    """Return the value of a JSON text.
+
+    Raises:
+        Refused: it is not JSON.
+    """
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Refused(422, "bad_request", f"the body is no JSON: {error}", "send JSON in UTF-8") from error
+        raise Refused(422, "bad_request", f"the body is not JSON: {error}", "send JSON in UTF-8") from error
 
 
 async def body_of(call: Call, most: int, types: tuple[str, ...]) -> bytes:
-    """Return the bytes of a body. Raises Refused: it is of another type, longer than `most`, or comes too
-    late.
+    """Return the bytes of a body.
+
+    Raises:
+        Refused: it has another type, is longer than `most`, or comes too late.
     """
     if (given := call.headers.get("content-length", "")).isdecimal() and int(given) > most:
         raise _too_large(most)

@@ -53,11 +53,14 @@ class Runs(Protocol):
     """Calls a function with the store of a request, in the thread of the caller."""
 
     def __call__(self, ctx: Context, call: Callable[[Any], T], /) -> T:
-        """Return what it returns."""
+        """Run the call, and return its result."""
 
 
 def mcp_server(run: Runs, version: str) -> Server[Any]:
-    """Return the server of stores. run: gives the store of each request."""
+    """Return the MCP server of stores.
+
+    run: gives the store of each request.
+    """
     tools = {name.partition(".")[2]: _Tool(name, each) for name, each in tool_operations().items()}
 
     async def list_tools(_: Context, __: object) -> types.ListToolsResult:
@@ -214,7 +217,7 @@ class OneStore:
         self._store: Store | None = None
 
     def run(self, _: object, call: Callable[[Any], T]) -> T:
-        """Return what `call` returns for the store."""
+        """Run `call` on the store, and return its result."""
         # Looked up for each call: another program may have the port of a server that ended.
         remote = self._connect()
         if remote is not None:

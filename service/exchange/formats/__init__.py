@@ -2,7 +2,7 @@
 
 A module has `read`, which yields what becomes of each record; its docstring says what it reads. It may have
 `SOURCES`: patterns of files that are sources each, where a folder is none; and `projects`, which yields their
-names: `read` then yields the records of the one that is asked for. The name of the format is the
+names: `read` then yields the records of the requested one. The name of the format is the
 module's, with hyphens. The ids of events are made of the source's own ids, never of texts,
 so that a second run knows them: `tiered/7`, of a second source `tiered~1f0c9a3e/7`.
 """
@@ -26,7 +26,7 @@ class Used(NamedTuple):
 
     events: what it says, each with the id of its own.
     changes: what happened to the first of them since, with ids such as `tiered/7/updated`, to which the
-        import adds the time and a hash. resets: changes that count only where an earlier one said otherwise.
+        import adds the time and a hash. resets: changes that count only if they differ from an earlier one.
     created: when the source says that it was made.
     group: of records whose ids say their places: where one of them has changed, new ones may be old ones that
         have moved, and are not stored.
@@ -48,7 +48,10 @@ class Skipped(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """A record, or a file, that cannot be read. where: names it. why: in a few words."""
+    """A record, or a file, that cannot be read.
+
+    where: names it. why: in a few words.
+    """
 
     where: str
     why: str
@@ -85,7 +88,7 @@ class ForeignData(Protocol):
         """Return the rows of a table of SQLite."""
 
     def changed(self, path: Path) -> str:
-        """Return when a file was changed last."""
+        """Return the time of a file's last change."""
 
     def time(self, value: object) -> str | None:
         """Return a time as another program wrote it."""
@@ -120,9 +123,7 @@ def records(
     is_optional: bool = False,
     is_wanted: Callable[[dict[str, Any]], bool] = lambda _: True,
 ) -> Iterator[Record]:
-    """Yield the record of each row that is wanted of a table. One that `make` cannot read becomes
-    `Unreadable`.
-    """
+    """Yield a record for each wanted row of a table; `Unreadable` for one that `make` cannot read."""
     for row in data.rows(path, table, columns, is_optional=is_optional):
         if isinstance(row, Unreadable):
             yield row
@@ -181,12 +182,12 @@ def known_format(name: str) -> str:
 
 
 def about(name: str) -> str:
-    """Return what a format is, in a sentence."""
+    """Return the description of a format, in one sentence."""
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
     return str(module.__doc__).partition("\n\n")[0].strip()
 
 
 def importer(name: str) -> Importer:
-    """Return what reads a format of `formats`."""
+    """Return the reader of a format from `formats`."""
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
     return Importer(module.read, getattr(module, "SOURCES", ()), getattr(module, "projects", None))

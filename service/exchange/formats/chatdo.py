@@ -30,8 +30,11 @@ _WITHOUT = "default"
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """Yield the facts of `tracking.sqlite`, the messages of each `index.sqlite`. Its sources are folders of
-    another machine, whose files are indexed anew: they are counted as structure."""
+    """Yield the facts of `tracking.sqlite` and the messages of each `index.sqlite`.
+
+    Its sources are folders of another machine, whose files must be indexed again: they are counted as
+    structure.
+    """
     for path in source.files(*_FILES):
         is_wanted = partial(_is_wanted, source.project, path)
         if path.name != "index.sqlite":

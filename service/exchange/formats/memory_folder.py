@@ -20,8 +20,10 @@ _END = "# "
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """Yield each item, with what is below it, and each paragraph is a memory, with its heading as topic;
-    `key: value` below a heading about the user is core memory. In `2026-02-24.md` it is a daily event.
+    """Yield a memory for each list item and each paragraph, with its heading as topic.
+
+    An item includes what is indented below it. `key: value` below a heading about the user is core memory; a
+    file such as `2026-02-24.md` holds daily events.
     """
     for path in source.files("**/*.md"):
         text, name = source.notes(path), source.name(path).removesuffix(".md")
@@ -64,8 +66,10 @@ def _memories(source: ForeignData, text: str, file: str, ts: str) -> Iterator[Re
 
 
 def _blocks(text: str) -> Iterator[tuple[list[tuple[int, str]], str]]:
-    """Yield each item with what is indented below it, and each paragraph; with the headings above it by
-    level, the nearest last. Fenced code stays unchanged, and belongs to the lines directly above it."""
+    """Yield each item with what is indented below it, and each paragraph, with its headings by level.
+
+    The nearest heading comes last. Fenced code stays unchanged, and belongs to the lines directly above it.
+    """
     headings: list[tuple[int, str]] = []
     fence, is_item = "", False
     block: list[str] = []

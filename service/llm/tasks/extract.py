@@ -53,10 +53,10 @@ class ExtractionReport(msgspec.Struct, kw_only=True):
 
     extraction_id: of the event that closes it; None in a dry run. messages: how many of either were
         distilled. requests: to the language model.
-    saved, merged: memories. known: entries that memories said before. below: the importance threshold, or too
+    saved, merged: memories. known: entries that memories held before. below: the importance threshold, or too
         many. refused: entries of another form.
     tokens_in, tokens_out: as the provider counts them; in a dry run as memlog estimates the questions.
-    set_aside: why the model is not asked about them again before tomorrow, in UTC; then date is today, and
+    set_aside: why they are not sent to the model again before tomorrow, in UTC; then date is today, and
         extraction_id that of the event that says so. Without one it says why messages wait: the tokens of
         today are spent, or they were imported and their channel is not named.
     """
@@ -166,7 +166,7 @@ class Extractor:
             yield from map(report_of_set_aside, items.end(chat and str(chat)))
 
     def plan(self, chat: Chat | None, mode: str | None) -> Iterator[ExtractionReport]:
-        """Yield what `run` would send of each chat. Nothing is sent."""
+        """Yield a report of what `run` would send of each chat, and send nothing."""
         of_prompt = tokens(self._system(mode), "model")
         for buffer in self._buffers(chat):
             count, day = len(buffer.messages), self._day(buffer.messages[-1].ts)
@@ -233,8 +233,9 @@ class Extractor:
             yield report
 
     def run_days(self, until: str, *, lock_timeout: float) -> Iterator[ExtractionReport]:
-        """Distil the daily events up to a day that nobody has distilled, and report after each day; the last
-        reports are of what is set aside.
+        """Distil the pending daily events up to a day, and report after each day.
+
+        The last reports are of what is set aside.
 
         Raises:
             Busy: another process distils. ProviderError: the model fails; what is left is not marked.
@@ -322,7 +323,7 @@ class Extractor:
     def _distil(
         self, chat: str, messages: list[BufferedMessage], mode: str | None
     ) -> ExtractionReport | None:
-        """Return what became of messages; None if some were forgotten or distilled meanwhile."""
+        """Distil messages, and return the report; None if some were forgotten or distilled meanwhile."""
         used, of = prompt(EXTRACT), Chat.of(chat)
         answer, completions = self._answered(self._system(mode), *self._shown(of, messages))
         ids = [message.id for message in messages]
@@ -379,8 +380,10 @@ class Extractor:
         return whole, completions
 
     def _shown(self, chat: Chat, messages: list[BufferedMessage]) -> list[str]:
-        """Return the messages as the model is given them: as data, without keys. A message that is longer
-        than a request may be is given in parts."""
+        """Return the messages in the form for the model: as data, without keys.
+
+        A message that is longer than a request may be is given in parts.
+        """
         contents = self._decide(lambda db: masked_messages(db, chat, messages))
         entries = (self._entry(each, content) for each, content in zip(messages, contents, strict=True))
         return [*map(_encoded, packed(entries, "content", self._rules.tokens))]
@@ -413,7 +416,10 @@ class Extractor:
         origin: Extraction,
         report: ExtractionReport,
     ) -> list[MemorySaved | MemoryUpdated]:
-        """Return the events of an answer. ts: when that happened which it is about: the latest holds."""
+        """Return the events of an answer.
+
+        ts: the time of what it is about; the latest one holds.
+        """
         before = 0 if chat is None else count_of_session(db, Chat.of(chat), SOURCE, ts)
         room = max(0, self._rules.max_per_session - before)
         events: list[MemorySaved | MemoryUpdated] = []
@@ -456,7 +462,7 @@ class Extractor:
         if kinds_in(entry.content):  # the model was given none, and may make one up
             report.refused += 1
             return []
-        # What happened on a day may be known from the chat in which it was said.
+        # What happened on a day may be known from the chat that told it.
         found = decided(db, self._path / LOG, event, any_chat=chat is None)
         if not isinstance(found.event, MemorySaved | MemoryUpdated):
             report.known += 1
@@ -469,9 +475,7 @@ class Extractor:
 
 
 def _chat_of(event: DailyEvent) -> str | None:
-    """Return the chat that a daily event is of; one with a channel and a sender is no business of others,
-    either.
-    """
+    """Return the chat of a daily event; one with a channel and a sender is private to that chat, too."""
     told_by = f"{event.channel}:{event.sender_id}" if event.channel and event.sender_id else None
     return event.chat or told_by
 

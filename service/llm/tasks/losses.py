@@ -33,7 +33,10 @@ _ANYWHERE = re.compile("[—،؛、。।։።؟՞…]|(?<=[^\x00-\u2fff])[,;:()
 
 
 class _Joining(NamedTuple):
-    """The words with which sentences are joined. light: the function words that may stand in a joined one."""
+    """The words with which sentences are joined.
+
+    light: the function words that may be in a joined one.
+    """
 
     joints: Collection[str] = ()
     light: Collection[str] = ()
@@ -61,7 +64,7 @@ class _Joining(NamedTuple):
 
 
 def loss(sources: Sequence[str], text: str) -> str | None:
-    """Return what `text` loses of `sources`, or makes up, such as "a number"; None where nothing."""
+    """Name what `text` loses of `sources`, or makes up, such as "a number"; None where nothing."""
     language = _language_of(" ".join([*sources, text]))
     told = [_words(source, language) for source in sources]
     merged = _words(text, language)
@@ -77,7 +80,7 @@ def loss(sources: Sequence[str], text: str) -> str | None:
 
 
 def made_up(sources: Sequence[str], text: str) -> str | None:
-    """Return what `text` has that none of `sources` says, such as "a number that nobody said".
+    """Name what `text` has and none of `sources` has, such as "a number that nobody said".
 
     It may have function words of its own that turn nothing round.
     """
@@ -118,9 +121,7 @@ def _language_of(text: str) -> _Joining:
 
 
 def _probable(text: str) -> str | None:
-    """Return the language of a text that is too short for certainty; English if the dictionary has all its
-    words.
-    """
+    """Return the language of a text too short to detect; English if the dictionary has all its words."""
     found = stemming.language_of(text)
     if found not in understood() or not is_certain(text.lower(), found):
         return None
@@ -129,8 +130,9 @@ def _probable(text: str) -> str | None:
 
 
 def _words(text: str, language: _Joining) -> list[str]:
-    """Return the words and marks of a text: a word with all that sticks to it, and one mark between two
-    words.
+    """Return the words and marks of a text, with one mark between two words.
+
+    A word includes whatever sticks to it.
 
     A word that begins a sentence is in lower case, unless it has capitals in it.
     """
@@ -151,7 +153,10 @@ def _words(text: str, language: _Joining) -> list[str]:
 
 
 def _pieces(text: str, *, is_cut: bool) -> Iterator[str]:
-    """Yield words and marks. is_cut: whether each Chinese character is a word."""
+    """Yield words and marks.
+
+    is_cut: whether each Chinese character is a word.
+    """
     for chunk in _ANYWHERE.sub(r" \g<0> ", _BULLET.sub("", text).replace("\n", " . ")).split():
         opened = chunk.lstrip(_OPENING)
         bare = opened.rstrip("".join(_MARK))
@@ -161,7 +166,7 @@ def _pieces(text: str, *, is_cut: bool) -> Iterator[str]:
 
 
 def _parts(text: Sequence[str], told: Sequence[list[str]], language: _Joining) -> list[list[str]]:
-    """Return the sources of which a text is put together; none where it is not."""
+    """Return the sources that a text is composed of; none where it is not composed of sources."""
     found: list[list[str]] = []
     at = 0
     while at < len(text):
@@ -210,7 +215,7 @@ def _joined(sentence: Sequence[str], told: Sequence[list[str]], language: _Joini
 def _in_a_row(
     words: Sequence[str], tails: Sequence[list[str]], joints: Collection[str]
 ) -> Iterator[list[str]]:
-    """Yield those of some parts that stand one behind the other, with a joint between two."""
+    """Yield the parts that follow each other, with a joint between two."""
     at = 0
     while at < len(words):
         # A word that began a sentence may have got its capital back.

@@ -89,12 +89,15 @@ def shown_memory(number: int, memory: Memory, text: str) -> dict[str, Any]:
 
 
 def read_groups(text: str) -> Listed[MergeGroup] | None:
-    """Return what is usable of an answer; None where it has no such JSON."""
+    """Return the usable groups of an answer; None where it has no such JSON."""
     return listed(text, member="groups", kind=MergeGroup)
 
 
 class MergeFindings(msgspec.Struct):
-    """What a comparison gives. refused: why, for each group that is left as it is."""
+    """The result of a comparison.
+
+    refused: why, for each group that is left as it is.
+    """
 
     events: list[Made] = []
     decisions: list[MergeDecision] = []
@@ -112,7 +115,9 @@ def decided(
     room: int,
     apart: Sequence[frozenset[str]],
 ) -> MergeFindings:
-    """Return what the usable groups give. A memory is in one group, and each group has a new one.
+    """Return the decisions for the usable groups.
+
+    A memory is in one group, and each group has a new one.
 
     chat: that of all of them. own: the memories that somebody saved: a model does not overrule them.
     room: for conflicts; the text of a further one is a memory until it is one.
@@ -194,14 +199,12 @@ def _standing(
     origin: Extraction,
     own: Container[str],
 ) -> tuple[str | None, list[Made]]:
-    """Return the memory that stands for all, with what makes it; None where one that somebody saved would
-    change.
-    """
+    """Return the memory that replaces a group, and its origin; None if that changes a person's memory."""
     own_members = [memory for memory in members if memory.memory_id in own]
     if relation == "contradiction":
         if content is None or any(memory is not members[-1] for memory in own_members):
             return None, []
-        if own_members:  # what somebody said last holds as it is
+        if own_members:  # what a person wrote last is kept as is
             return members[-1].memory_id, []
         kept = members[0].memory_id
         return kept, [MemoryUpdated(id=new_id(), memory_id=kept, content=content, extraction=origin)]
@@ -242,7 +245,10 @@ def _merged(
     chat: str | None,
     origin: Extraction,
 ) -> MemorySaved:
-    """Return a memory in the place of `members`. ts: of the newest one, which it replaces; None for now."""
+    """Return a memory that replaces `members`.
+
+    ts: of the newest one, which it replaces; None for now.
+    """
     weightiest = max(members, key=lambda memory: memory.importance)
     return MemorySaved(
         id=name,
@@ -268,8 +274,10 @@ def tags_of(members: Sequence[Memory]) -> list[str]:
 def decision_of(
     relation: Relation, members: Sequence[Memory], kept: str | None, proposal: str | None = None
 ) -> MergeDecision:
-    """Return the decision about some memories. kept: the one that stands for all; None: a person is to
-    decide. proposal: of the memory with the text that the model proposes.
+    """Return the decision about some memories.
+
+    kept: the one that replaces the others; None: a person is to decide. proposal: the memory with the text
+        that the model proposes.
     """
     ids = [memory.memory_id for memory in members]
     return MergeDecision(relation, ids, [memory.event_id for memory in members], kept, proposal)
@@ -302,8 +310,10 @@ class Merger:
         """Imported memories that this run has not sent."""
 
     def merge_exact(self) -> Outcome:
-        """Archive memories whose texts differ in white space, case and compatible forms alone. Of each the
-        oldest stays that somebody saved, with the greatest importance and the tags of all."""
+        """Archive memories whose texts differ only in white space, case and compatible forms.
+
+        Of each, the oldest that somebody saved stays, with the greatest importance and the tags of all.
+        """
         archived = 0
         parts, partitions = self._engine.decide(lambda db: (parted(db), self._partitions(db)))
         apart = {event_id for each in parts for event_id in each}
@@ -415,8 +425,10 @@ class Merger:
         return self._sizes[memory.event_id]
 
     def _batch(self, waiting: list[Memory]) -> list[Memory]:
-        """Return the first memories, with room in the request for those that are compared with them. One that
-        leaves no such room is compared with none."""
+        """Return the first memories that leave room in the request for those compared with them.
+
+        One that leaves no such room is compared with none.
+        """
         room = self._room // 2
         batch: list[Memory] = []
         for memory in waiting:
@@ -442,7 +454,7 @@ class Merger:
         return [memory for memory in found if memory.memory_id in chosen]
 
     def _candidates(self, batch: list[Memory], others: list[Memory]) -> list[Memory]:
-        """Return those of `others` that words and meaning find for the new ones."""
+        """Return the memories of `others` that match the new ones by words or meaning."""
         found = self._engine.decide(lambda db: alike(db, batch, others, _CANDIDATES))
         by_id = {memory.memory_id: memory for memory in others}
         return [by_id[name] for name in dict.fromkeys(chain.from_iterable(found.values()))]
@@ -508,5 +520,5 @@ def _kept(group: list[Memory], own: Container[str]) -> Memory:
 
 
 def _when(memory: Memory) -> tuple[str, str, int]:
-    """Return when its content was saved, and where in the log: times have milliseconds."""
+    """Return the time and log position of its content: times have only milliseconds."""
     return memory.updated_at, memory.position.segment, memory.position.offset

@@ -85,14 +85,18 @@ class _ProfileState(NamedTuple):
 
 
 class Profile:
-    """The profiles of a store, one for each group of chats. room: tokens of a request."""
+    """The profiles of a store, one for each group of chats.
+
+    room: tokens of a request.
+    """
 
     def __init__(self, engine: Engine, questions: Questions, room: int) -> None:
         self._engine, self._questions, self._room = engine, questions, room
 
     def refresh(self) -> Outcome:
-        """Bring the profile of each group of chats up to its memories. Sends no request where none has come,
-        changed or gone.
+        """Bring the profile of each group of chats up to date with its memories.
+
+        Sends no request where none has come, changed or gone.
 
         Raises:
             ProviderError: the model fails; the profiles that were refreshed stay.
@@ -182,8 +186,10 @@ class Profile:
         return _ProfileState(shown, values, known, stale, self._kept(db, values))
 
     def _chosen(self, db: Connection, group: ChatGroup, values: dict[str, CoreValueSource]) -> list[Memory]:
-        """Return the most relevant memories that fit into a request, those that changed last at the end; none
-        of a conflict that waits for a person."""
+        """Return the most relevant memories that fit into a request, by last change.
+
+        Memories in a conflict that waits for a person are left out.
+        """
         room = self._room - size_of(
             {"profile": {key: each.value for key, each in values.items()}, "memories": []}
         )
@@ -208,8 +214,7 @@ class Profile:
         return sorted(chosen, key=lambda memory: (memory.updated_at, memory.memory_id))
 
     def _kept(self, db: Connection, values: dict[str, CoreValueSource]) -> set[str]:
-        """Return the keys whose values may not be sent: as what they were made of, and the event that set
-        them."""
+        """Return the keys whose values, or their sources and events, may not be sent."""
         profiles = self._questions.kept_profiles(
             db, {each.extraction_id for each in values.values() if each.extraction_id}
         )
@@ -281,8 +286,11 @@ def _removed(chat: str | None, key: str) -> CoreMemoryDeleted:
 
 
 def _is_told(key: str, value: str, cited: list[Memory]) -> bool:
-    """Whether a value says something of a person. A bare `none` does so where a memory denies what the key is
-    about: what a model does not know, and what a person does not have, are not the same."""
+    """Whether a value says something of a person.
+
+    A bare `none` does so where a memory denies what the key is about: what a model does not know, and what a
+    person does not have, are not the same.
+    """
     if is_fact_of_project(key, value) or tells_of_project(value):
         return False
     return not is_placeholder(value) or (is_denial(value) and any(_denies(each, key) for each in cited))

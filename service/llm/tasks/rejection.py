@@ -183,8 +183,10 @@ def _is_same_notation(value: str, old: str) -> bool:
 
 
 def _has_all_that_tells(value: str, old: RejectedValue) -> bool:
-    """Whether a value has all words of an old one that tell something, in any form: names and numbers, or
-    several words. One common word may stand in any sentence."""
+    """Whether a value has all significant words of an old one, in any form: names and numbers, or several.
+
+    One common word may stand in any sentence.
+    """
     if _is_answer(old.value) or _turns_round(value, old.value):
         return False
     light = _LIGHT | stop_words_in(("english", "finnish"))

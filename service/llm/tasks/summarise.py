@@ -36,7 +36,10 @@ _SCHEMA: dict[str, Any] = {
 
 
 class Summariser:
-    """Summarises the conversations of a store. room: tokens of a request, and of what stays unsummarised."""
+    """Summarises the conversations of a store.
+
+    room: tokens of a request, and of what stays unsummarised.
+    """
 
     def __init__(self, engine: Engine, questions: Questions, room: int) -> None:
         self._engine, self._questions, self._room = engine, questions, room
@@ -51,7 +54,7 @@ class Summariser:
             ProviderError: the model fails; summaries that were written stay.
         """
         today, done = timestamps.today(), 0
-        # On another day it is asked about what was set aside.
+        # On another day, what was set aside is sent again.
         since = self._seen if self._day == today else 0
         news, seen = self._engine.decide(lambda db: chats_with_news(db, since))
         items = self._questions.begin("summarise")
@@ -90,7 +93,7 @@ class Summariser:
         return max(1, self._room - size_of({"before": before, "messages": []}))
 
     def _older(self, messages: list[WindowMessage]) -> list[WindowMessage]:
-        """Messages without the newest ones, which a context shows whole."""
+        """Return the messages without the newest ones, which a context shows whole."""
         room, kept = self._room, 0
         for message in reversed(messages):
             room -= _size(message)

@@ -157,7 +157,7 @@ def test_a_bad_change_by_hand_is_refused_and_stays(store):
     store.core.set("user", "name", "Anna")
     store.core.get()
     view_of(store).write_text('{"user":{"name":"Bob"')
-    with pytest.raises(memlog.BadInput, match="is no JSON"):
+    with pytest.raises(memlog.BadInput, match="not JSON: "):
         store.core.import_file(view_of(store))
     store.core.get()
     assert view_of(store).read_text() == '{"user":{"name":"Bob"'

@@ -164,7 +164,7 @@ def test_a_socket_is_for_one_user_at_both_ends(
         ("short", 0o600, None, "no token of 16 to 4096"),
         ("x" * 40, 0o604, None, "read by others"),
         ("x" * 40, 0o600, NOBODY, "another user"),
-        (None, 0o600, None, "no regular file"),
+        (None, 0o600, None, "not a regular file"),
     ],
 )
 def test_a_file_that_is_no_token_of_this_user_is_refused(

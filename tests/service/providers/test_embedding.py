@@ -57,7 +57,7 @@ def test_a_provider_that_fails_delays_no_append_and_no_query(
         asked = len(provider.requests)
         assert "vector" in store.search("green tea").silent
     with opened(tmp_path, provider, kind, timeout=LIMIT, dimension=384) as store:
-        assert "not asked again before" in store.search("green tea").silent["vector"]
+        assert "not retried before" in store.search("green tea").silent["vector"]
         assert len(provider.requests) == asked
         assert "green tea" in store.context("green tea").text
     provider.always = None

@@ -53,7 +53,7 @@ def test_a_provider_that_fails_leaves_the_order(
         found = in_a_minute(lambda: store.search(QUESTION))
         assert [hit.content for hit in found.hits] == plain
         assert "rerank" in found.silent
-        assert "not asked again before" in store.search(QUESTION).silent["rerank"]
+        assert "not retried before" in store.search(QUESTION).silent["rerank"]
         assert len(provider.requests) == 1
 
 
