@@ -137,7 +137,7 @@ def test_text_that_looks_like_a_key_needs_no_look_at_each_object(monkeypatch: py
     def look(line: bytes) -> None:
         raise AssertionError(line)
 
-    monkeypatch.setattr(decode, "_check_each_key", look)
+    monkeypatch.setattr("memlog.eventlog.codec.decode._check_each_key", look)
     assert members_of(rb'{"content":"{\"a\": 1, \"a\": 2}", "meta": {"a": 1}}')["meta"] == {"a": 1}
 
 

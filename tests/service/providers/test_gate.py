@@ -152,13 +152,13 @@ def summaries(store: memlog.Store, _: Secret) -> None:
 
 
 SENDERS: dict[str, tuple[Callable[[memlog.Store, Secret], None], ...]] = {
-    "service.providers.embedders.RemoteEmbedder._post": (embed, ask),
-    "service.providers.reranker.Reranker._answered": (ask_for_tea, ask),
-    "service.providers.language_model.LanguageModel._asked": (),  # by those who ask it
-    "service.extraction.extractor.Extractor._answered": (distil, distil_one_by_one, distil_days),
-    "service.jobs.merging.Merger._compare": (weekly,),
-    "service.jobs.profile.Profile._ask": (weekly,),
-    "service.jobs.summaries.Summariser._summarise": (summaries,),
+    "service.engine.provider_embedders.RemoteEmbedder._post": (embed, ask),
+    "service.retrieval.rerank.Reranker._answered": (ask_for_tea, ask),
+    "service.llm.model.LanguageModel._send": (),  # by those who ask it
+    "service.llm.tasks.extract.Extractor._answered": (distil, distil_one_by_one, distil_days),
+    "service.llm.tasks.merge.Merger._compare": (weekly,),
+    "service.llm.tasks.profile.Profile._ask": (weekly,),
+    "service.llm.tasks.summarise.Summariser._summarise": (summaries,),
 }
 """Every function that makes a request to a provider, or asks a language model, with what makes it do so."""
 
@@ -189,13 +189,13 @@ def functions_that_call(*names: str) -> set[str]:
 
 def test_every_sender_is_tried() -> None:
     assert functions_that_call("_breaker.endpoint", "_questions.ask") == {*SENDERS}
-    assert functions_that_call("Endpoint") == {"service.providers.breaker.Breaker.endpoint"}
+    assert functions_that_call("Endpoint") == {"service.engine.http_client.Breaker.endpoint"}
     # Only these open connections: to providers, and to memlog's own server.
     assert functions_that_call("httpx2.Client", "httpx2.AsyncClient", "httpx2.post", "urlopen") == {
-        "service.providers.endpoint.Endpoint._posted",
-        "service.remote.ServerConnection._client",
+        "service.engine.http_client.Endpoint._posted",
+        "service.adapters.remote.ServerConnection._client",
     }
-    assert functions_that_call("Outgoing") == {"eventlog.outgoing.outgoing"}
+    assert functions_that_call("Outgoing") == {"eventlog.secrets.outgoing.outgoing"}
 
 
 @pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS)
