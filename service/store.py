@@ -28,12 +28,11 @@ if TYPE_CHECKING:
     from memlog.query.context.compose import Context
     from memlog.query.provenance import StoredEvent
     from memlog.query.search.hybrid import SearchResult
-    from memlog.service.documents.documents import Documents
-    from memlog.service.documents.workspaces import Workspaces
-    from memlog.service.engine.schedule import JobRules
+    from memlog.service.documents.documents import Documents, Workspaces
     from memlog.service.engine.settings import (
         EmbeddingProvider,
         ExtractionRules,
+        JobRules,
         LanguageModelProvider,
         RerankProvider,
     )
@@ -188,7 +187,7 @@ class Store:
     facts: LazyGroup["Facts"] = LazyGroup("memory.facts:Facts")
     daily: LazyGroup["DailyEvents"] = LazyGroup("memory.daily:DailyEvents")
     documents: LazyGroup["Documents"] = LazyGroup("documents.documents:Documents")
-    workspaces: LazyGroup["Workspaces"] = LazyGroup("documents.workspaces:Workspaces")
+    workspaces: LazyGroup["Workspaces"] = LazyGroup("documents.documents:Workspaces")
     extraction: LazyGroup["Extractions"] = LazyGroup("llm.extraction:Extractions")
     jobs: LazyGroup["Jobs"] = LazyGroup("upkeep.jobs:Jobs")
     exchange: LazyGroup["DataExchange"] = LazyGroup("exchange.exchange:DataExchange")
@@ -299,7 +298,7 @@ def _of_providers(**given: object) -> Iterator[tuple[str, object, bool, str]]:
     if not any(given.values()):
         return
     from memlog.service.engine import settings
-    from memlog.service.engine.schedule import JobRules
+    from memlog.service.engine.settings import JobRules
 
     kinds = {
         "embedding": settings.EmbeddingProvider,

@@ -13,8 +13,7 @@ import click
 
 from memlog import Position
 from memlog.cli.options.open_store import open_log
-from memlog.cli.options.settings import SettingOption
-from memlog.cli.options.standard_options import Command
+from memlog.cli.options.settings import Command, SettingOption
 from memlog.cli.output.output import (
     JSON_ON_TERMINAL_OPTION,
     STORED,
@@ -145,7 +144,7 @@ def _answered(log: Log, batch: list[NumberedLine]) -> tuple[list[Any], int]:
 def _progress_of(fd: int) -> Iterator[Callable[[], None]]:
     """Yield a callback that shows the progress through a file if answers do not go to the terminal."""
     # Imported here: an event that is made of options has no progress.
-    from memlog.cli.output.progress import progress_line
+    from memlog.cli.output.output import progress_line
 
     status = os.fstat(fd)
     with progress_line() as line:

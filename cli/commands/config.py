@@ -6,11 +6,10 @@ from typing import Any
 
 import click
 
+from memlog.cli.options.open_store import sent_to_providers
 from memlog.cli.options.param_types import TEXT
-from memlog.cli.options.providers import sent_to_providers
-from memlog.cli.options.settings import IN_FILE, Settings, file_with_defaults
+from memlog.cli.options.settings import IN_FILE, Command, Settings, file_with_defaults
 from memlog.cli.options.settings_schema import BY_NAME, SETTINGS, as_text, nearest
-from memlog.cli.options.standard_options import Command
 from memlog.cli.output.answer import TextAnswer, printed
 from memlog.cli.output.output import note, printable
 from memlog.eventlog.log.streams import shown

@@ -4,7 +4,7 @@ import click
 
 import memlog
 from memlog.cli.options.request_options import Store, request_command
-from memlog.cli.options.standard_options import Group
+from memlog.cli.options.settings import Group
 from memlog.cli.options.zone import minute
 from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer, named_values, records_answer
 from memlog.cli.output.output import dim, one_line, print_raw, printable

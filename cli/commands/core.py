@@ -8,7 +8,7 @@ from msgspec.structs import asdict
 from memlog.cli.commands.extraction import extractions
 from memlog.cli.options.param_types import STDIN
 from memlog.cli.options.request_options import Store, request_command
-from memlog.cli.options.standard_options import Group
+from memlog.cli.options.settings import Group
 from memlog.cli.options.zone import minute
 from memlog.cli.output.answer import Answer, Columns, Done, list_answer, named_values, rows_answer
 from memlog.cli.output.output import printable

@@ -9,7 +9,7 @@ from msgspec.structs import asdict, replace
 
 from memlog import DocumentFile, DocumentFolder, DocumentText
 from memlog.cli.options.request_options import Store, request_command
-from memlog.cli.options.standard_options import Group
+from memlog.cli.options.settings import Group
 from memlog.cli.output.answer import Answer, Columns, Done, Table, list_answer, named_values
 from memlog.cli.output.output import counted, one_line, printable
 from memlog.cli.process.error_handler import IO_FAILED

@@ -9,8 +9,7 @@ import memlog
 from memlog import BadInput
 from memlog.cli.options.open_store import open_store
 from memlog.cli.options.request_options import Store, request_command
-from memlog.cli.options.settings import Settings, projects_folder
-from memlog.cli.options.standard_options import Group
+from memlog.cli.options.settings import Group, Settings, projects_folder
 from memlog.cli.output.answer import Done, TextAnswer
 from memlog.cli.output.output import counted, printable
 from memlog.service.exchange.exchange import projects_of

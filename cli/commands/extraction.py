@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 import memlog
 from memlog.cli.options.request_options import Store, request_command
-from memlog.cli.options.standard_options import Group
+from memlog.cli.options.settings import Group
 from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer
 from memlog.cli.output.output import note, one_line, printable
 from memlog.cli.process.confirmation import agrees

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 import memlog
 from memlog.cli.options.request_options import Store, request_command
-from memlog.cli.options.standard_options import Group
+from memlog.cli.options.settings import Group
 from memlog.cli.options.zone import minute
 from memlog.cli.output.answer import Answer, Columns, Done, list_answer, rows_answer, table_of
 from memlog.cli.output.output import asks_for_json, one_line, printable

@@ -5,7 +5,7 @@ import msgspec
 
 from memlog import should_retrieve
 from memlog.cli.options.param_types import TEXT
-from memlog.cli.options.standard_options import Command
+from memlog.cli.options.settings import Command
 from memlog.cli.output.answer import Answer, named_values, printed
 from memlog.cli.process.stdin import stdin_text
 

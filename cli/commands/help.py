@@ -7,7 +7,7 @@ import click
 
 import memlog
 from memlog.cli.options.param_types import TEXT
-from memlog.cli.options.standard_options import Command
+from memlog.cli.options.settings import Command
 from memlog.cli.output.answer import TextAnswer, printed
 from memlog.cli.output.output import asks_for_json
 from memlog.cli.process.error_handler import EXIT_CODES

@@ -11,8 +11,7 @@ from typing import Any
 import click
 
 from memlog.cli.options.request_options import Store, request_command
-from memlog.cli.options.settings import Settings
-from memlog.cli.options.standard_options import Command, Group
+from memlog.cli.options.settings import Command, Group, Settings
 from memlog.cli.options.zone import minute
 from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer, printed
 from memlog.cli.output.output import asks_for_json, note

@@ -9,12 +9,11 @@ import click
 import msgspec
 
 from memlog.cli.options.param_types import CHAT, END, TEXT, TIME
-from memlog.cli.options.settings import Settings
-from memlog.cli.options.standard_options import Group
+from memlog.cli.options.settings import Group, Settings
 from memlog.cli.output.answer import JSON_OPTION
 from memlog.cli.output.output import note, print_lines, printable
 from memlog.eventlog.limits import MOST
-from memlog.service.engine.read_log import LogEntry, LogReader, fault_of, members_of
+from memlog.service.engine.create import LogEntry, LogReader, fault_of, members_of
 
 
 @click.group(cls=Group)

@@ -10,8 +10,7 @@ import click
 
 import memlog
 from memlog.cli.options.open_store import store_opener
-from memlog.cli.options.settings import Settings, projects_folder
-from memlog.cli.options.standard_options import Command
+from memlog.cli.options.settings import Command, Settings, projects_folder
 from memlog.cli.output.answer import JSON_OPTION
 from memlog.cli.output.output import asks_for_json, note, print_json, with_options
 from memlog.cli.process.error_handler import end_with

@@ -10,7 +10,7 @@ import memlog
 from memlog.cli.options.open_store import open_log, open_store
 from memlog.cli.options.param_types import STDIN
 from memlog.cli.options.request_options import Store, request_command
-from memlog.cli.options.standard_options import Group
+from memlog.cli.options.settings import Group
 from memlog.cli.options.zone import minute
 from memlog.cli.output.answer import Answer, Columns, Done, list_answer, named_values, records_answer
 from memlog.cli.output.output import bold, dim, one_line, printable

@@ -10,8 +10,7 @@ from memlog.cli.commands.maintenance import status_values
 from memlog.cli.options.open_store import open_store
 from memlog.cli.options.param_types import PROJECT
 from memlog.cli.options.request_options import request_command
-from memlog.cli.options.settings import Settings, projects_folder
-from memlog.cli.options.standard_options import Group
+from memlog.cli.options.settings import Group, Settings, projects_folder
 from memlog.cli.options.zone import ZONE, minute
 from memlog.cli.output.answer import Answer, Columns, list_answer, named_values, silence, table_of
 from memlog.cli.output.output import counted, printable

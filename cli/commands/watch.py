@@ -12,8 +12,15 @@ from msgspec.structs import replace
 from memlog.cli.options.open_store import open_store
 from memlog.cli.options.request_options import request_command
 from memlog.cli.output.answer import JSON_OPTION
-from memlog.cli.output.output import STORED, asks_for_json, note, print_json, with_options
-from memlog.cli.output.progress import ProgressLine, progress_line
+from memlog.cli.output.output import (
+    STORED,
+    ProgressLine,
+    asks_for_json,
+    note,
+    print_json,
+    progress_line,
+    with_options,
+)
 from memlog.service.upkeep.requests import Watch
 from memlog.service.upkeep.worker import WatchStep
 

@@ -1,27 +1,180 @@
 """Opens the store that the command line names, or its log alone."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import memlog
-from memlog.cli.options.providers import (
-    embedding_of,
-    extraction_rules_of,
-    job_rules_of,
-    language_model_of,
-    rerank_of,
-)
-from memlog.cli.options.settings import Settings
+from memlog.cli.options.settings import IN_FILE, VARIABLE, Settings
+from memlog.cli.options.settings_schema import BY_NAME
 from memlog.cli.output.output import STORED, note
+from memlog.eventlog.errors import BadInput
+from memlog.eventlog.limits import OLLAMA_URL, EmbeddingType
+from memlog.eventlog.log.streams import shown
+from memlog.eventlog.secrets.detection import masked
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from memlog.eventlog.log.writer import Log
     from memlog.service.engine.ids import KnownIds
+
+
+def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
+    """Return the provider of embeddings; None for the bundled model, or that of the setting `model`.
+
+    Raises:
+        BadInput: a setting has an invalid value, or one is missing.
+    """
+    values = {name: settings.find(f"embedding.{name}") for name in ("type", "enabled", "model")}
+    kind: EmbeddingType = values["type"][0] if values["enabled"][0] else "none"
+    is_classic = settings.value("retrieval.mode") == "classic"
+    if settings.value("model") is not None or (is_classic and kind not in ("onnx", "none")):
+        return None
+    model, origin = values["model"]
+    if kind == "onnx":
+        if model is None and settings.value("embedding.base_url") is None:
+            return None
+        folder = Path(model or "").expanduser()
+        model = str(settings.store / folder if origin == IN_FILE else folder) if model else None
+    with _naming("embedding"):
+        return memlog.EmbeddingProvider(
+            type=kind,
+            **_in_common(settings, "embedding") | {"model": model},
+            dimension=settings.value("embedding.dimension"),
+            **_values(settings, "embedding", "batch", "query_prefix", "passage_prefix", "encoding_format"),
+        )
+
+
+def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
+    """Return the provider that reranks hits; None for none.
+
+    Raises:
+        BadInput: a setting has an invalid value.
+    """
+    is_off = not settings.value("rerank.enabled") or settings.value("retrieval.mode") == "classic"
+    if is_off or not _is_configured(settings, "rerank"):
+        return None
+    kind, top_n = settings.value("rerank.type"), settings.value("rerank.top_n")
+    with _naming("rerank"):
+        return memlog.RerankProvider(type=kind, **_in_common(settings, "rerank"), top_n=top_n)
+
+
+def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | None":
+    """Return the language model that distils conversations; None for none.
+
+    Raises:
+        BadInput: a setting has an invalid value.
+    """
+    if not _is_configured(settings, "language_model"):
+        return None
+    parameters = ("max_tokens_parameter", "temperature", "response_format", "system_role")
+    with _naming("language_model"):
+        return memlog.LanguageModelProvider(
+            **_in_common(settings, "language_model"),
+            **_values(settings, "language_model", "type", "max_tokens", *parameters),
+        )
+
+
+def extraction_rules_of(settings: Settings) -> "memlog.ExtractionRules":
+    """Return the rules for distilling conversations.
+
+    Raises:
+        BadInput: a setting has an invalid value.
+    """
+    rules = memlog.ExtractionRules
+    return rules(**_values(settings, "extraction", *rules.__struct_fields__))
+
+
+def job_rules_of(settings: Settings) -> "memlog.JobRules | None":
+    """Return the times of jobs; None for the default hours.
+
+    Raises:
+        BadInput: a setting has an invalid value.
+    """
+    names = {"daily": "jobs.daily", "weekly": "jobs.weekly", "timezone": "timezone"}
+    given = {key: settings.value(name) for key, name in names.items()}
+    if all(given[key] == BY_NAME[name].default for key, name in names.items()):
+        return None  # no import of what most commands do not need
+    return memlog.JobRules(**given)
+
+
+def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
+    """Return a description of which texts go to which provider.
+
+    Raises:
+        BadInput: a setting has an invalid value, or one is missing.
+    """
+    sent = []
+    embedding, rerank = embedding_of(settings), rerank_of(settings)
+    if embedding is not None and embedding.type not in ("onnx", "none"):
+        where = _by_way_of(embedding.proxy, embedding.base_url or OLLAMA_URL)
+        when = ", where no model of this machine works" if embedding.type == "auto" else ""
+        sent.append({"what": "passages and questions", "to": where + when})
+    if rerank is not None:
+        what = f"questions and the {rerank.top_n} best hits"
+        sent.append({"what": what, "to": _by_way_of(rerank.proxy, rerank.base_url)})
+    if (model := language_model_of(settings)) is not None:
+        sent.append({"what": "conversations", "to": _by_way_of(model.proxy, model.base_url)})
+    return sent
+
+
+def _by_way_of(proxy: str | None, url: str | None) -> str:
+    return str(url) if proxy is None else f"{url} through {proxy}"
+
+
+def _is_configured(settings: Settings, section: str) -> bool:
+    """Whether a provider is chosen: a type or a model without an address is a mistake, which is reported."""
+    names = (f"{section}.{name}" for name in ("base_url", "type", "model"))
+    return any(settings.value(name) != BY_NAME[name].default for name in names)
+
+
+@contextmanager
+def _naming(section: str) -> Iterator[None]:
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(f"[{section}] {error.message}", hint=error.hint) from error
+
+
+def _in_common(settings: Settings, section: str) -> dict[str, Any]:
+    values = _values(settings, section, "base_url", "model", "timeout", "proxy")
+    return values | {"api_key": _key(settings, section)}
+
+
+def _values(settings: Settings, section: str, *names: str) -> dict[str, Any]:
+    return {name: settings.value(f"{section}.{name}") for name in names}
+
+
+def _key(settings: Settings, section: str) -> Callable[[], str] | str | None:
+    """Return the key of a provider, or what gives it when it is needed: a command without it needs no key."""
+    text = settings.value(f"{section}.api_key")
+    if text is not None:
+        named = VARIABLE.fullmatch(text)
+        return text if named is None else lambda: _variable(named[1], f"{section}.api_key")
+    path = settings.value(f"{section}.api_key_file")
+    return None if path is None else lambda: _first_line(path)
+
+
+def _variable(name: str, setting: str) -> str:
+    key = os.environ.get(name)
+    if not key:
+        raise BadInput(f"{setting}: the variable {name} is not set", hint=f"export {name}=…")
+    return key
+
+
+def _first_line(path: Path) -> str:
+    try:
+        lines = path.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise BadInput(
+            masked(f"{shown(path)}: {why}"), hint="api_key_file names a file with one line"
+        ) from error
+    return lines[0].strip() if lines else ""
 
 
 # The annotation is a text: looked up, it would import all of the store, for `open_log` too.

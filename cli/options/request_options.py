@@ -11,8 +11,7 @@ import msgspec
 from memlog.cli.options.field_options import declaration_of, option_of, type_of
 from memlog.cli.options.open_store import open_store
 from memlog.cli.options.param_types import STDIN
-from memlog.cli.options.settings import SettingOption, Settings
-from memlog.cli.options.standard_options import Command
+from memlog.cli.options.settings import Command, SettingOption, Settings
 from memlog.cli.process.stdin import stdin_text
 from memlog.eventlog.errors import BadInput
 from memlog.service.engine.requests import Field, Request, description_of, fields_of
@@ -65,7 +64,7 @@ def _showing_progress(request: Request) -> Iterator[Request]:
         yield request
         return
     # Imported here: most commands are short.
-    from memlog.cli.output.progress import progress_line
+    from memlog.cli.output.output import progress_line
 
     with progress_line() as line:
         yield msgspec.structs.replace(request, progress=line.show if line else None)

@@ -143,7 +143,7 @@ def _mode(text: str) -> str:
 
 def _time_of_job(text: str, *, has_day: bool) -> str:
     # Imported here: most commands set no time.
-    from memlog.service.engine.schedule import schedule_of
+    from memlog.service.engine.settings import schedule_of
 
     schedule_of(text, has_day=has_day)
     return text

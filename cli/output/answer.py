@@ -31,7 +31,7 @@ from memlog.cli.output.output import (
     printable,
     with_options,
 )
-from memlog.cli.process.streams import reader_may_go
+from memlog.cli.process.error_handler import reader_may_go
 from memlog.eventlog import timestamps
 
 _GAP = "  "

@@ -11,12 +11,24 @@ from typing import NoReturn
 
 import click
 
-from memlog.cli.options.settings import SettingOption, Settings, misspelt_variables
-from memlog.cli.options.standard_options import HELP_NAMES, VERSION_OPTION, Group
+from memlog.cli.options.settings import (
+    HELP_NAMES,
+    VERSION_OPTION,
+    Group,
+    SettingOption,
+    Settings,
+    misspelt_variables,
+)
 from memlog.cli.options.zone import ZONE
 from memlog.cli.output.output import RUN, STORED, note, shows_colours, wants_json
-from memlog.cli.process.error_handler import EXIT_CODES_HELP, Interrupts, exit_code_of, print_error
-from memlog.cli.process.streams import OutputError, use_own_streams
+from memlog.cli.process.error_handler import (
+    EXIT_CODES_HELP,
+    Interrupts,
+    OutputError,
+    exit_code_of,
+    print_error,
+    use_own_streams,
+)
 
 
 class LazyCommands(Group):

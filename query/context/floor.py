@@ -15,8 +15,8 @@ from memlog.projector.passages.index import Shelf
 from memlog.projector.passages.vectors import FIRST, VectorSet
 from memlog.projector.sqlite import Connection, as_list
 from memlog.query.search import copies
+from memlog.query.search.fulltext import Neighbourhood
 from memlog.query.search.hits import Candidate, Hit
-from memlog.query.search.neighbours import Neighbourhood
 from memlog.query.search.request import LONGEST_QUESTION, FtsQuery, parse
 from memlog.query.search.vector_cache import similarities
 

@@ -30,9 +30,9 @@ from memlog.query.event_index import Key
 from memlog.query.filters import Filters, Kind
 from memlog.query.gate import is_social
 from memlog.query.search import fulltext, hybrid
+from memlog.query.search.fulltext import ASKING, NO_NEIGHBOURS
 from memlog.query.search.hits import Candidate, Hit, Ref, Rerank, hits_of
 from memlog.query.search.hybrid import Found, Quota
-from memlog.query.search.neighbours import ASKING, NO_NEIGHBOURS
 from memlog.query.search.request import Search
 from memlog.query.time_words import NamedTime, time_in
 

@@ -27,6 +27,7 @@ from memlog.query.conversations import Surroundings, around_event, around_passag
 from memlog.query.filters import Filters
 from memlog.query.search import fulltext, nearest
 from memlog.query.search.copies import same_in_all, text_keys, without_twins
+from memlog.query.search.fulltext import Neighbourhood, neighbourhood_of, passages_of, priors
 from memlog.query.search.hits import (
     SNIPPET_LENGTH,
     Candidate,
@@ -43,7 +44,6 @@ from memlog.query.search.hits import (
     ranked,
 )
 from memlog.query.search.nearest import Compared
-from memlog.query.search.neighbours import Neighbourhood, neighbourhood_of, passages_of, priors
 from memlog.query.search.request import LONGEST_QUESTION, MAX_WORDS, FtsQuery, Mode, Ranking, Search, parse
 from memlog.query.search.vector_cache import HeldVectors
 

@@ -17,6 +17,7 @@ from memlog.query.event_index import Sql
 from memlog.query.facts.topic_keys import teach_topics
 from memlog.query.filters import DOC_CHUNKS, MEMORY_CHUNKS, Filters
 from memlog.query.search.copies import Fetched, best
+from memlog.query.search.fulltext import Neighbourhood
 from memlog.query.search.hits import (
     DOC_PASSAGE,
     MEMORY_PASSAGE,
@@ -25,7 +26,6 @@ from memlog.query.search.hits import (
     Scores,
     candidate_of,
 )
-from memlog.query.search.neighbours import Neighbourhood
 from memlog.query.search.vector_cache import HeldVectors, nearest_first, similarities
 
 # sqlite-vec refuses a larger k.

@@ -1,8 +1,7 @@
 """The operations of a store as coroutines: made from its catalogue by `make snapshots`."""
 
 from memlog.service.adapters.awaiting import Awaitable, Watching, awaited, awaited_method
-from memlog.service.documents.documents import Documents
-from memlog.service.documents.workspaces import Workspaces
+from memlog.service.documents.documents import Documents, Workspaces
 from memlog.service.exchange.exchange import DataExchange
 from memlog.service.llm.extraction import Extractions
 from memlog.service.memory.conversations import Conversations

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from memlog.eventlog.log.writer import Log
     from memlog.service.engine.ids import KnownIds
     from memlog.service.engine.sandbox import Readers
-    from memlog.service.engine.schedule import JobRules
-    from memlog.service.engine.settings import ExtractionRules, LanguageModelProvider
+    from memlog.service.engine.settings import ExtractionRules, JobRules, LanguageModelProvider
 
 EventLike = Event | dict[str, Any] | bytes
 

@@ -16,8 +16,7 @@ from memlog.eventlog.errors import EmbeddingError, ProviderError
 from memlog.eventlog.limits import OLLAMA_MODEL, OLLAMA_URL
 from memlog.eventlog.secrets.outgoing import outgoing
 from memlog.projector.embedding.models import Kind, normalised
-from memlog.service.engine.http_client import Breaker, late
-from memlog.service.engine.parameters import send_in_known_forms
+from memlog.service.engine.http_client import Breaker, late, send_in_known_forms
 from memlog.service.engine.settings import EmbeddingProvider
 
 if TYPE_CHECKING:

@@ -247,7 +247,7 @@ def why_no_model(engine: Engine) -> NoModelToAsk | None:
 
 def zone_of_user(engine: Engine) -> tzinfo | None:
     """Return the zone that days are counted in; None is the system's."""
-    from memlog.service.engine.schedule import zone_of
+    from memlog.service.engine.settings import zone_of
 
     return None if engine.job_rules is None else zone_of(engine.job_rules.timezone)
 

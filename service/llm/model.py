@@ -14,8 +14,7 @@ import msgspec
 from memlog.eventlog.errors import ProviderError
 from memlog.eventlog.secrets.outgoing import outgoing
 from memlog.query.context.token_counters import tokens
-from memlog.service.engine.http_client import Breaker
-from memlog.service.engine.parameters import LEFT_OUT, send_in_known_forms
+from memlog.service.engine.http_client import LEFT_OUT, Breaker, send_in_known_forms
 from memlog.service.engine.settings import LanguageModelProvider
 
 _MOST = 2**53

@@ -23,8 +23,8 @@ from memlog.eventlog.log.streams import shown
 from memlog.eventlog.text import nfc
 from memlog.projector.sqlite import Connection
 from memlog.query.context.scope import People, automatic_scope, core_rows
-from memlog.query.core_memory import CoreMemory, core_memory
 from memlog.query.event_index import streams_of
+from memlog.query.records import CoreMemory, core_memory
 from memlog.service.engine.engine import Engine, OperationGroup
 from memlog.service.engine.operation import All_co, One_co, Section_co, operation
 from memlog.service.memory.core_markdown import is_of_project, parse

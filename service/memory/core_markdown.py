@@ -11,7 +11,7 @@ import msgspec
 
 from memlog.eventlog.codec.content_ids import folded
 from memlog.eventlog.text import nfkc
-from memlog.query.core_memory import CoreMemory
+from memlog.query.records import CoreMemory
 from memlog.service.memory.placeholders import is_denial, is_placeholder
 
 # `## User` is about the user; `## User authentication`, and `## User` below `## Data model`, are not.

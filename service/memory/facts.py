@@ -1,8 +1,11 @@
 """Facts as a program stores, reads and removes them: `store.facts`."""
 
+import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import pairwise
 
 import msgspec
 from msgspec.structs import replace
@@ -11,6 +14,7 @@ from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import AppendWarning, Event, FactRemoved, FactStored, Position, warnings_of
 from memlog.eventlog.fields import FactKind
 from memlog.eventlog.secrets.detection import masked_event
+from memlog.projector.text.language_files import ListWords, phrases
 from memlog.query.facts.answers import (
     Fact,
     FactAnswer,
@@ -23,11 +27,248 @@ from memlog.query.facts.answers import (
     topics,
     where,
 )
-from memlog.query.facts.topic_keys import key_of
+from memlog.query.facts.question_parser import number_of, ordinal_words
+from memlog.query.facts.topic_keys import built_in, fact_words, key_of, without_owner
 from memlog.service.engine.engine import OperationGroup
 from memlog.service.engine.operation import operation
-from memlog.service.memory.ranked_lists import NoCertainList, ranked_list
 from memlog.service.memory.requests import AskFacts, ExtractFacts, GetFact, ListFacts, RemoveFact, SetFact
+
+# `My favourite colours are 1) Blue, 2) Green, 3) Black` has one. Both the topic and the list must be
+# certain; docs/memory/facts.md describes when they are.
+
+LONGEST = 100_000
+"""Characters; longer texts are not read."""
+
+_LONGEST_VALUE = 100
+
+
+class NoCertainList(Exception):
+    """A text states no ranked list for certain; the message says why."""
+
+
+# Citation marks and the signs of Markdown. `re` compiles these when a text is first read.
+_CLEANED = (
+    (r"[ \t\u00a0]+", " "),
+    (r"(?s)(`{3,}|~{3,}).*?(?:\1|\Z)", " "),
+    (r"【[^】\n]{0,100}】|\[\^?\d{1,4}(?: ?[,;–-] ?\d{1,4}){0,20}\](?!\()|[⁰¹²³⁴-⁹]+", ""),
+    (r"!?\[([^\]\n]{0,200})\]\([^()\n]{0,500}\)", r"\1"),
+    (r"(?m)^ ?#{1,6} | #+ ?$", ""),
+    (r"\*\*|__|`|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)|~~", ""),
+    (r"(?m)(?<! ) ++$", ""),
+)
+
+_WORD = r"[^\W\d_][\w'’-]*"
+_TOPIC = rf"(?P<topic>{_WORD}(?: {_WORD}){{0,2}}?)"
+_BEGINS = r"(?:^|(?<=[.!?] ))"
+_LISTS = r"(?:[:–—-](?= |$)|$)"
+
+_NUMBERED = r"(?:(?<=[\s,;])|^)(?:\(?#?(\d{1,3})(?:\)|[.:](?=\s))) *"
+_NUMBERED_LINE = r"(?m)^[ \t]*\(?(\d{1,3})[.)][ \t]+"
+_SENTENCE_ENDS = r"(?P<before>\w{0,3})[.!?…]{1,5}(?P<after>\s+|$)"
+_ASIDE = r",\s|\s[-–—]\s|\((?:(?![()])[\W\d_])*+[^\W\d_]"
+_CONTROL = r"[\x00-\x1f\x7f-\x9f\u2028\u2029]"
+_SHORTEST_END = 3
+_QUOTES = ' "“”«»'
+_QUOTED_AFTER = (":", '"', "“", "«", "„", "'", ">")
+
+
+def ranked_list(text: str) -> tuple[str, list[str]]:
+    """Return the topic key and the ranked values of the author's list of favourites in `text`.
+
+    Raises:
+        NoCertainList: the topic or the list is not certain.
+    """
+    text = text.removeprefix("\ufeff")  # of a file that a program has read
+    if len(text) > LONGEST:
+        raise NoCertainList(f"the text has more than {LONGEST} characters")
+    cleaned_text = cleaned(text)
+    statements = [
+        (language, match)
+        for language in _lists()
+        for pattern in _given_patterns(language)
+        for match in pattern.finditer(cleaned_text)
+    ]
+    if len(statements) != 1:
+        raise NoCertainList(
+            "the text has several lists" if statements else "no topic that is certainly the author's own"
+        )
+    ((language, match),) = statements
+    if cleaned_text[: match.start()].rstrip().endswith(_QUOTED_AFTER):
+        raise NoCertainList("it may quote somebody else")
+    key = _key(language, match)
+    values, end = _values(cleaned_text[match.end() :], language, match["topic"])
+    count = match.groupdict().get("count")
+    if count and number_of(count.casefold(), language) != len(values):
+        raise NoCertainList(f"the text promises {count} values and lists {len(values)}")
+    others = cleaned_text[: match.end()] + " " + cleaned_text[match.end() + end :]
+    if doubt := _any_of("doubts").search(others):
+        raise NoCertainList(f"{doubt[0]!r} beside the list makes it uncertain")
+    return key, values
+
+
+def cleaned(text: str) -> str:
+    """Return `text` without citation marks, fenced code, and the signs of Markdown."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    for pattern, instead in _CLEANED:
+        text = re.sub(pattern, instead, text)
+    return text
+
+
+def _key(language: str, match: re.Match[str]) -> str:
+    words = match["topic"].casefold().split()
+    if odd := next((word for word in words if word in _words("no_topic")), None):
+        raise NoCertainList(f"no topic has {odd!r} in its name")
+    words[-1] = without_owner(words[-1], language)
+    if key := built_in(words, language):
+        return key
+    lists = _lists()[language]
+    if not set(lists.inflected.split()).isdisjoint(match[0].casefold().split()):
+        raise NoCertainList("the topic's name is inflected")
+    try:
+        return key_of(lists.name % {"topic": " ".join(words)})
+    except BadInput as error:
+        raise NoCertainList(error.message) from error
+
+
+# The list
+
+
+def _values(body: str, language: str, topic: str) -> tuple[list[str], int]:
+    """Return the values of the list at the beginning of `body`, and the place where it ends."""
+    on_lines = body.startswith("\n")
+    start = len(body) - len(body.lstrip())
+    region = body[start:] if on_lines else body[start:].split("\n\n")[0]
+    marks = _marks(region, language, topic, on_lines=on_lines)
+    _check_ranks([rank for rank, _ in marks])
+    items = [region[match.end() : after.start()] for (_, match), (_, after) in pairwise(marks)]
+    last = region[marks[-1][1].end() :]
+    end = (_line_ends if on_lines else _sentence_ends)(last)
+    values = [_value(item, on_line=on_lines) for item in (*items, last[:end])]
+    if len({value.casefold() for value in values}) < len(values):
+        raise NoCertainList("a value is listed twice")
+    return values, start + marks[-1][1].end() + end
+
+
+def _marks(region: str, language: str, topic: str, *, on_lines: bool) -> list[tuple[int, re.Match[str]]]:
+    """Return the ranks in a list, which begins with one, each with its place."""
+    numbered = _NUMBERED_LINE if on_lines else _NUMBERED
+    if re.match(numbered, region):
+        return [(int(match[1]), match) for match in re.finditer(numbered, region)]
+    ordinal = _ordinal_pattern(language, topic)
+    if not on_lines and ordinal.match(region):
+        numbers = ordinal_words(language)
+        return [(numbers[match[1].casefold()], match) for match in ordinal.finditer(region)]
+    raise NoCertainList("no list with ranks follows the topic")
+
+
+def _check_ranks(ranks: Sequence[int]) -> None:
+    if len(set(ranks)) < len(ranks):
+        raise NoCertainList("two values have the same rank")
+    if [*ranks] != [*range(1, len(ranks) + 1)]:
+        raise NoCertainList(f"the ranks are {', '.join(map(str, ranks))}")
+    if len(ranks) == 1:
+        raise NoCertainList("a list of one")
+
+
+def _value(item: str, *, on_line: bool) -> str:
+    """Return a value of the list, without what joins it to the next one.
+
+    on_line: whether it has a line of its own; then the whole line belongs to it.
+    """
+    item = item.strip()
+    if "\n" in item or len(item) > _LONGEST_VALUE:
+        raise NoCertainList(f"a value is long: {item[:30]!r}…")
+    value = _without_joints(item).strip(_QUOTES)
+    if not value:
+        raise NoCertainList("a rank has no value")
+    if re.search(_CONTROL, value):
+        raise NoCertainList("a value has a control character")
+    if "?" in value or _any_of("open").search(value) or value.count("(") != value.count(")"):
+        raise NoCertainList(f"a value is not complete: {value!r}")
+    has_more = any(len(match["before"]) == _SHORTEST_END for match in re.finditer(_SENTENCE_ENDS, value[:-1]))
+    if has_more or (not on_line and re.search(_ASIDE, value)):
+        raise NoCertainList(f"a remark follows a value: {value!r}")
+    return value
+
+
+def _without_joints(item: str) -> str:
+    """Return `item` without the commas and words at its end that join it to the next one."""
+    end = len(item)
+    longest = max(map(len, _words("joints"))) + 1
+    while joint := _last_joint().search(item, max(0, end - longest), end):
+        end = joint.start()
+    return item[:end]
+
+
+def _line_ends(last: str) -> int:
+    """Return the end of the last line of a list. A line that follows at once may belong to it."""
+    line, _, following = last.partition("\n")
+    is_indented = following[:1].isspace() and following[0] != "\n"
+    if is_indented or following[:1].islower():
+        raise NoCertainList("it is not clear where the list ends")
+    return len(line)
+
+
+def _sentence_ends(last: str) -> int:
+    match = re.search(_SENTENCE_ENDS, last)
+    if match is None:
+        return len(last)
+    following = last[match.end() :]
+    if following.strip() and (len(match["before"]) < _SHORTEST_END or not following[0].isupper()):
+        raise NoCertainList("it is not clear where the list ends")
+    return match.start("after")
+
+
+# The patterns
+
+
+@cache
+def _lists() -> Mapping[str, ListWords]:
+    return {name: table.lists for name, table in fact_words().items() if table.lists}
+
+
+@cache
+def _words(table: str) -> list[str]:
+    return " ".join(getattr(table_of, table) for table_of in _lists().values()).split()
+
+
+@cache
+def _any_of(table: str) -> re.Pattern[str]:
+    all_phrases = [phrase for lists in _lists().values() for phrase in phrases(getattr(lists, table))]
+    endings = [re.escape(phrase[1:]) for phrase in all_phrases if phrase.startswith("*")]
+    whole = [re.escape(phrase) for phrase in all_phrases if not phrase.startswith("*")]
+    return re.compile(rf"(?:{'|'.join(endings)})\b|\b(?:{'|'.join(whole)})\b", re.IGNORECASE)
+
+
+@cache
+def _last_joint() -> re.Pattern[str]:
+    return re.compile(rf"(?:[,;.]|(?:^|\s)(?:{'|'.join(_words('joints'))}))\Z", re.IGNORECASE)
+
+
+@cache
+def _given_patterns(language: str) -> tuple[re.Pattern[str], ...]:
+    own = _lists()[language]
+    numbers = fact_words()[language].numbers.cardinals.split()[2:]
+    words = {
+        "begins": _BEGINS,
+        "topic": _TOPIC,
+        "lists": _LISTS,
+        "favorite": "|".join(own.favorite.split()),
+        "number": "|".join(forms.partition("/")[0] for forms in numbers),
+    }
+    return tuple(
+        re.compile(table.replace("\n", "") % words, re.IGNORECASE | re.MULTILINE)
+        for table in (own.statement, own.ranked_statement)
+    )
+
+
+@lru_cache(maxsize=64)  # a topic is anybody's text
+def _ordinal_pattern(language: str, topic: str) -> re.Pattern[str]:
+    words = "|".join(sorted(map(re.escape, ordinal_words(language)), key=len, reverse=True))
+    table = _lists()[language].ordinal.replace("\n", "")
+    pattern = table % {"ordinal": words, "topic": re.escape(topic)}
+    return re.compile(rf"(?<!\w){pattern}", re.IGNORECASE)
+
 
 LONGEST_VALUE = 1000
 """Characters of a value."""

@@ -11,11 +11,11 @@ from memlog.eventlog.events import AppendWarning, Position
 from memlog.eventlog.fields import MemoryKind, decimal
 from memlog.projector.sqlite import Connection
 from memlog.query import memories, provenance
-from memlog.query.core_memory import CoreMemory
 from memlog.query.event_index import streams_of
 from memlog.query.facts.answers import all_topics
 from memlog.query.filters import Filters
 from memlog.query.provenance import StoredEvent
+from memlog.query.records import CoreMemory
 from memlog.query.request import ChatField, End, Request, Time, Unit
 from memlog.query.search.hits import Hit
 from memlog.query.search.request import Search

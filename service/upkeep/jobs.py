@@ -24,14 +24,14 @@ from memlog.query.records import (
 )
 from memlog.service.engine.engine import Engine, OperationGroup
 from memlog.service.engine.operation import operation
-from memlog.service.engine.schedule import JobRules
+from memlog.service.engine.settings import JobRules
 from memlog.service.llm.requests import ListJobRuns, ListJobs, RunJobs
 from memlog.service.llm.task import Outcome, set_aside_note
 from memlog.service.llm.tasks.merge import Merger
 from memlog.service.memory import fading
 
 if TYPE_CHECKING:
-    from memlog.service.engine.schedule import JobRules, Schedule
+    from memlog.service.engine.settings import JobRules, Schedule
     from memlog.service.llm.task import Questions
     from memlog.service.llm.tasks.extract import ExtractionReport, Extractor
 
@@ -152,7 +152,7 @@ def runner_of(
 
 
 def _rules(engine: Engine) -> "JobRules":
-    from memlog.service.engine.schedule import JobRules
+    from memlog.service.engine.settings import JobRules
 
     return engine.job_rules or JobRules()
 

@@ -45,7 +45,7 @@ from memlog.service.upkeep.requests import (
 from memlog.service.upkeep.status import Stats, Status, stats_of, status_of
 
 if TYPE_CHECKING:
-    from memlog.service.upkeep.findings import Finding
+    from memlog.service.upkeep.doctor import Finding
 
 # What only some calls need is imported by them: a process that asks one thing pays for that alone.
 

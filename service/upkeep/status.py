@@ -23,7 +23,7 @@ from memlog.service.engine.read_model import ReadModel, name_pending
 from memlog.service.engine.settings import LanguageModelProvider
 from memlog.service.memory.fading import PRUNED
 from memlog.service.retrieval.search import providers_of
-from memlog.service.upkeep.findings import why_multilingual, why_not_multilingual
+from memlog.service.upkeep.doctor import why_multilingual, why_not_multilingual
 
 
 class Status(msgspec.Struct, kw_only=True):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memlog.cli.output.progress import described
+from memlog.cli.output.output import described
 
 Run = Callable[..., Any]
 PASSAGES = 40

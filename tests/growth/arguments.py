@@ -16,7 +16,7 @@ from memlog.eventlog.secrets.keys import SHAPES
 from memlog.query.context.fence import json_escape
 from memlog.service.documents.requests import AddSources
 from memlog.service.documents.text_files import Unfit
-from memlog.service.memory.ranked_lists import NoCertainList
+from memlog.service.memory.facts import NoCertainList
 from tests.growth.functions import Function, as_kind
 from tests.growth.world import World
 
@@ -58,7 +58,7 @@ LEFT_OUT: dict[str, str] = {
     "cli.output.output.highlighted": "places of memlog's own",
     "cli.output.output.wants_json": "compares the words of a command line with fixed ones",
     "cli.output.output.note": "writes to standard error what `printable` made",
-    "cli.output.progress.*": "names of memlog's own work",
+    "cli.output.output.*": "names of memlog's own work",
     "cli.options.settings.*": "a person's own settings",
     "cli.options.settings_schema.*": "a person's own settings: `Setting.read` is covered by the type of each",
     "cli.output.turns.lines_around": "prints rows that `set_in` and `one_line` shaped",
@@ -137,7 +137,7 @@ LEFT_OUT: dict[str, str] = {
     "service.documents.sources.SourcePlan.report": "keeps its text",
     "service.documents.text_files.look_at": "a call of the system",
     "service.documents.text_files.read*": "reads bytes as they are",
-    "service.upkeep.findings.or_ok": "sentences of memlog's own",
+    "service.upkeep.doctor.or_ok": "sentences of memlog's own",
     "service.memory.fading.*": "categories and rates, one each",
     "service.projects.*": "names of folders, of at most 255 bytes",
     "service.engine.read_model.*": "names of a stream or a chat",
@@ -157,7 +157,7 @@ RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "query.context.fence.shown": lambda world: {"escape": json_escape},
     "query.facts.question_parser.ordinal_at": lambda world: {"place": 0},
     "query.search.alike.likely_memories": lambda world: {"lengths": (1, 10_000)},
-    "query.search.neighbours.priors": lambda world: {"messages": {}, "passages": {}},
+    "query.search.fulltext.priors": lambda world: {"messages": {}, "passages": {}},
     "query.search.hits.snippet": lambda world: {"marks": world.marks},
     "service.documents.documents.folder_requests": lambda world: {"asked": AddSources(paths=[])},
     "service.engine.sandbox_program.extracted": lambda world: {"filetype": "html"},

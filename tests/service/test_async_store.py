@@ -16,8 +16,7 @@ import pytest
 import memlog
 from memlog.service.adapters.aio import AsyncStore
 from memlog.service.adapters.async_operations import AsyncOperations
-from memlog.service.documents.documents import Documents
-from memlog.service.documents.workspaces import Workspaces
+from memlog.service.documents.documents import Documents, Workspaces
 from memlog.service.memory.core import Core
 from memlog.service.memory.daily import DailyEvents
 from memlog.service.memory.facts import Facts

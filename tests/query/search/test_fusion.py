@@ -6,8 +6,8 @@ import pytest
 
 from memlog import Ranking
 from memlog.projector.sqlite import binding
+from memlog.query.search.fulltext import LIKELIHOOD, SearchedMessage, SearchedPassage, priors
 from memlog.query.search.hits import Candidate, Ranks, best_possible, fused, in_order, ranked
-from memlog.query.search.neighbours import LIKELIHOOD, SearchedMessage, SearchedPassage, priors
 from tests.support.refusals import refused
 
 A, B, C = 1, 2, 3

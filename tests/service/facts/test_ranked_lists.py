@@ -2,7 +2,7 @@
 
 import pytest
 
-from memlog.service.memory.ranked_lists import LONGEST, NoCertainList, cleaned, ranked_list
+from memlog.service.memory.facts import LONGEST, NoCertainList, cleaned, ranked_list
 
 CERTAIN = {
     "My favourite colours are 1) Blue, 2) Green, 3) Black": "favorite_colors: Blue|Green|Black",

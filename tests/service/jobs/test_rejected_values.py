@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import memlog
-from memlog.query.core_memory import RejectedValue
-from memlog.service.llm.tasks.rejection import is_rejected
+from memlog.query.records import RejectedValue
+from memlog.service.llm.tasks.profile import is_rejected
 from tests.support.provider import Provider
 
 
