@@ -30,7 +30,7 @@ from memlog.projector.checkpoints import (
     Checkpoint,
     FileHints,
     HistoryChanged,
-    Stretch,
+    ReadRange,
     Tally,
     as_it_stands,
 )
@@ -272,7 +272,7 @@ class _Reader(msgspec.Struct):
     report: CatchUp
     end: float | None
 
-    def read_on(self, stretch: Stretch) -> bool:
+    def read_on(self, stretch: ReadRange) -> bool:
         """Read a stretch; whether there was time for all of it."""
         # Imported here, as below: most reads find nothing new in the log.
         from memlog.projector.fold import fold_segment
@@ -323,21 +323,21 @@ class _Reader(msgspec.Struct):
             self.progress(_READING, min(self.report.bytes, self.total), self.total)
 
 
-def _whole(segment: Segment, bounds: Bounds | None) -> Stretch:
+def _whole(segment: Segment, bounds: Bounds | None) -> ReadRange:
     if bounds is not None:
         # A tail of the newest is never projected: one that stands at the bound is what is left of a cut line.
-        return Stretch(segment, bounds.get(segment.key, 0), not segment.is_newest)
+        return ReadRange(segment, bounds.get(segment.key, 0), not segment.is_newest)
     return as_it_stands(segment, segment.status().st_size)
 
 
 def _unread(
     log: Path, segments: list[Segment], known: dict[tuple[str, str], Checkpoint], bounds: Bounds | None
-) -> dict[str, list[Stretch]]:
+) -> dict[str, list[ReadRange]]:
     """Return the ranges to read, by stream: those that are new, and those of missing segments.
 
     known: the checkpoints of the streams of `segments`.
     """
-    work: defaultdict[str, list[Stretch]] = defaultdict(list)
+    work: defaultdict[str, list[ReadRange]] = defaultdict(list)
     for segment in segments:
         stretch = _new_in(segment, known.pop(segment.key, NOTHING_READ), bounds)
         if stretch is not None:
@@ -349,7 +349,7 @@ def _unread(
     return work
 
 
-def _new_in(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> Stretch | None:
+def _new_in(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> ReadRange | None:
     """Return the unread range of a segment; None where its status shows that nothing is new."""
     if bounds is not None:
         stretch = _whole(segment, bounds)
@@ -361,9 +361,9 @@ def _new_in(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> 
     return None if checkpoint.has_nothing_new(segment, hints) else as_it_stands(segment, hints.size)
 
 
-def _gone(segment: Segment) -> Stretch:
+def _gone(segment: Segment) -> ReadRange:
     """Return the whole range of a missing segment: reading it replays the stream."""
-    return Stretch(segment, None, True)
+    return ReadRange(segment, None, True)
 
 
 def build(

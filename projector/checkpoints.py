@@ -136,7 +136,7 @@ def _from_row(row: Sequence[Any]) -> Checkpoint:
     return Checkpoint(Fingerprint(offset, tail, chain, rest), lines, bool(is_open), FileHints(*hints))
 
 
-class Stretch(NamedTuple):
+class ReadRange(NamedTuple):
     """What is to be read of a segment.
 
     end: the byte to stop at; None for the end of the file.
@@ -177,13 +177,13 @@ class Tally(msgspec.Struct):
             setattr(self, count, getattr(self, count) + getattr(other, count))
 
 
-def as_it_stands(segment: Segment, size: int) -> Stretch:
+def as_it_stands(segment: Segment, size: int) -> ReadRange:
     """Return the range of bytes that a segment of `size` bytes holds now.
 
     No more of the newest: a reader that followed its writers would end after them. An older one is read to
     its end, since only there a tail without newline is a line.
     """
-    return Stretch(segment, size, False) if segment.is_newest else Stretch(segment, None, True)
+    return ReadRange(segment, size, False) if segment.is_newest else ReadRange(segment, None, True)
 
 
 class HistoryChanged(Exception):

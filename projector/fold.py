@@ -17,18 +17,18 @@ from memlog.projector.checkpoints import (
     Checkpoint,
     FileHints,
     HistoryChanged,
-    Stretch,
+    ReadRange,
     Tally,
     opened_segment,
 )
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection, as_list, insert
-from memlog.projector.subjects.accepted import Placed
+from memlog.projector.subjects.accepted import PositionedEvent
 
 _BATCH_LINES = 4096
 _BATCH_BYTES = 8 * 1024 * 1024
 
-Redaction = tuple[Placed, Redacted]
+Redaction = tuple[PositionedEvent, Redacted]
 """A redaction with its position."""
 
 _Place = tuple[str, int, str, int]
@@ -37,7 +37,7 @@ _Place = tuple[str, int, str, int]
 
 def fold_segment(
     db: Connection,
-    stretch: Stretch,
+    stretch: ReadRange,
     sizes: ChunkSizes,
     *,
     share: int = 1,
@@ -106,7 +106,7 @@ def _fold(
     )
 
 
-def _decoded(segment: Segment, lines: Iterable[Line]) -> tuple[list[Placed], list[LogEntry]]:
+def _decoded(segment: Segment, lines: Iterable[Line]) -> tuple[list[PositionedEvent], list[LogEntry]]:
     """Return the events of lines, and the non-blank lines without an event."""
     decoded, bad = [], []
     for entry in filter(None, (entry_of(segment, line) for line in lines)):
@@ -117,17 +117,17 @@ def _decoded(segment: Segment, lines: Iterable[Line]) -> tuple[list[Placed], lis
     return decoded, bad
 
 
-def placed_event(entry: LogEntry, event: Event) -> Placed:
+def placed_event(entry: LogEntry, event: Event) -> PositionedEvent:
     """Return the event of an entry."""
     segment, line = entry.segment, entry.line
     assert event.id is not None  # decoding has seen to both
     assert event.ts is not None
     name = segment.name
     place = name.day, name.number, name.writer, line.offset
-    return Placed(event.id, event.ts, event, segment.stream, name, line, entry.content, place)
+    return PositionedEvent(event.id, event.ts, event, segment.stream, name, line, entry.content, place)
 
 
-def _unrecorded(db: Connection, decoded: list[Placed]) -> list[Redaction]:
+def _unrecorded(db: Connection, decoded: list[PositionedEvent]) -> list[Redaction]:
     """Return the redactions without rows; in a replay all have rows before anything is folded."""
     return [
         (placed, placed.event)
@@ -136,7 +136,7 @@ def _unrecorded(db: Connection, decoded: list[Placed]) -> list[Redaction]:
     ]
 
 
-def _is_recorded(db: Connection, placed: Placed, redaction: Redacted) -> bool:
+def _is_recorded(db: Connection, placed: PositionedEvent, redaction: Redacted) -> bool:
     # A line's rows come and go together: that of its first target answers for all.
     place = (placed.stream, redaction.targets[0], placed.segment.filename, placed.line.offset)
     found = db.execute(
@@ -192,7 +192,7 @@ def _holds_any(db: Connection, table: Literal["redactions", "events"], stream: s
     return db.execute(f"SELECT 1 FROM {table} WHERE stream = ? LIMIT 1", (stream,)).fetchone() is not None
 
 
-def _standing(db: Connection, stream: str, decoded: list[Placed]) -> dict[str, tuple[_Place, bytes]]:
+def _standing(db: Connection, stream: str, decoded: list[PositionedEvent]) -> dict[str, tuple[_Place, bytes]]:
     """Return the projected events whose ids `decoded` repeats: position and content hash by id."""
     rows = db.execute(
         "SELECT id, content_sha256, day, number, writer, offset FROM events"
@@ -203,12 +203,12 @@ def _standing(db: Connection, stream: str, decoded: list[Placed]) -> dict[str, t
 
 
 def _sorted_out(
-    db: Connection, segment: Segment, decoded: list[Placed]
-) -> tuple[list[Placed], list[Placed], list[Placed]]:
+    db: Connection, segment: Segment, decoded: list[PositionedEvent]
+) -> tuple[list[PositionedEvent], list[PositionedEvent], list[PositionedEvent]]:
     """Return accepted events, duplicates and conflicts: of lines with one id the earliest is the event."""
-    accepted: list[Placed] = []
-    duplicates: list[Placed] = []
-    conflicts: list[Placed] = []
+    accepted: list[PositionedEvent] = []
+    duplicates: list[PositionedEvent] = []
+    conflicts: list[PositionedEvent] = []
     known = _standing(db, segment.stream, decoded) if _holds_any(db, "events", segment.stream) else {}
     for placed in decoded:
         place, content = known.setdefault(placed.id, (placed.place, placed.content_sha256))
@@ -224,9 +224,9 @@ def _sorted_out(
 def _record(
     db: Connection,
     segment: Segment,
-    accepted: list[Placed],
-    duplicates: list[Placed],
-    conflicts: list[Placed],
+    accepted: list[PositionedEvent],
+    duplicates: list[PositionedEvent],
+    conflicts: list[PositionedEvent],
     bad: list[LogEntry],
 ) -> None:
     events = (
@@ -298,7 +298,7 @@ def _batch(lines: Iterator[Line], share: int) -> list[Line]:
 
 
 def _advanced(
-    checkpoint: Checkpoint, batch: list[Line], fd: int, hints: FileHints, stretch: Stretch
+    checkpoint: Checkpoint, batch: list[Line], fd: int, hints: FileHints, stretch: ReadRange
 ) -> Checkpoint:
     if not batch:
         return Checkpoint(checkpoint.fingerprint, checkpoint.lines, checkpoint.is_open, hints)
@@ -312,7 +312,7 @@ def _advanced(
     )
 
 
-def replay_stream(db: Connection, stream: str, stretches: list[Stretch], sizes: ChunkSizes) -> Tally:
+def replay_stream(db: Connection, stream: str, stretches: list[ReadRange], sizes: ChunkSizes) -> Tally:
     """Forget all rows of `stream` and project it again, within the caller's transaction.
 
     Lines that were read before and go are not decoded again: to forget 200,000 messages took 4 s more of CPU.

@@ -309,7 +309,7 @@ class Projector:
         with locked(self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT):
             self.generations.remove_others({self.generations.current()})
 
-    def in_turn(self, write: Callable[[Connection], T]) -> T:
+    def write_transaction(self, write: Callable[[Connection], T]) -> T:
         """Run `write` in one transaction of the live generation, under the projector lock.
 
         Raises:

@@ -15,7 +15,7 @@ from typing import Literal
 from memlog.eventlog import events as ev
 from memlog.eventlog.events import Event
 from memlog.eventlog.files.file_io import status_at
-from memlog.eventlog.files.forks import keep_for_ever
+from memlog.eventlog.files.forks import keep_alive
 
 LONGEST_STRUCTURED = 500_000
 """Characters. Longer texts of an event are indexed by their words alone, in windows that ignore their form.
@@ -126,7 +126,7 @@ def _abandon() -> None:
     for ref, file_id in _open.values():
         db = ref()
         if db is not None:
-            keep_for_ever(db)
+            keep_alive(db)
             _inherited.add(file_id)
     _open.clear()
 

@@ -292,11 +292,11 @@ def _described(db: Connection) -> Verification:
     )
 
 
-def _shelves_with_vectors(db: Connection) -> list[tuple[vectors.VectorSet, index.Shelf]]:
+def _shelves_with_vectors(db: Connection) -> list[tuple[vectors.VectorSet, index.PassageTables]]:
     return [(of, shelf) for of in vectors.SETS if vectors.tables(db, of) for shelf in index.shelves(of)]
 
 
-def _count_withheld(db: Connection, shelf: index.Shelf) -> int:
+def _count_withheld(db: Connection, shelf: index.PassageTables) -> int:
     return count_rows(db, shelf.chunks) - count_rows(db, shelf.vectors) - count_rows(db, shelf.queue)
 
 

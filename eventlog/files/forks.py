@@ -62,7 +62,7 @@ class ForkMutex:
             self.lock.release()
 
 
-def keep_for_ever(what: object) -> None:
+def keep_alive(what: object) -> None:
     """Keep an object permanently, even when Python ends.
 
     Releasing it would wait for threads of the parent, or change a file of the parent's.

@@ -17,7 +17,7 @@ from memlog.projector.embedding import EMBED_BATCH
 from memlog.projector.embedding.cache import VectorCache
 from memlog.projector.embedding.models import Embedder, Model, is_of_provider, may_refuse
 from memlog.projector.passages import index, vectors
-from memlog.projector.passages.index import Shelf
+from memlog.projector.passages.index import PassageTables
 from memlog.projector.passages.vectors import Pending, VectorSet
 from memlog.projector.sqlite import Connection, connect, transaction, why_no_vectors, wrapped
 
@@ -56,7 +56,9 @@ def take_back(db: Connection, store: Path, model: Model, turn: Turn) -> None:
         cache.set_aside([""], _MARK)
 
 
-def _set_aside(db: Connection, cache: VectorCache, of: VectorSet) -> Iterator[tuple[Shelf, Pending, str]]:
+def _set_aside(
+    db: Connection, cache: VectorCache, of: VectorSet
+) -> Iterator[tuple[PassageTables, Pending, str]]:
     for shelf in index.shelves(of):
         passages = index.without_vector(db, shelf)
         days = cache.days_aside(each.text for each in passages)
@@ -202,7 +204,7 @@ class _VectorFill(NamedTuple):
                 index.drop_waiting(self.db, shelf, withheld)
         return True
 
-    def _sorted(self, shelf: Shelf, passages: list[Pending]) -> tuple[list[Pending], list[Pending]]:
+    def _sorted(self, shelf: PassageTables, passages: list[Pending]) -> tuple[list[Pending], list[Pending]]:
         """Return the passages that may be embedded, and those that are not sent to a provider."""
         if not self.embedder.is_remote:
             return passages, []

@@ -17,7 +17,7 @@ from memlog.projector.text.analyzer import passage
 from memlog.projector.text.tokens import surely_within
 
 
-class Shelf(msgspec.Struct, frozen=True):
+class PassageTables(msgspec.Struct, frozen=True):
     """The tables of one kind of passages.
 
     chunks: a row per passage. vectors: the vec0 table. queue: the passages that wait for a vector.
@@ -34,7 +34,7 @@ class Shelf(msgspec.Struct, frozen=True):
     embeds_label: bool
 
 
-MEMORY = Shelf(
+MEMORY = PassageTables(
     chunks="memory_chunks",
     fulltext="memory_chunks_fts",
     # Whole messages have a full text of their own.
@@ -45,7 +45,7 @@ MEMORY = Shelf(
 )
 """Of messages, memories, summaries, facts, daily events, and documents of sources of kind `memory`."""
 
-DOCS = Shelf(
+DOCS = PassageTables(
     chunks="doc_chunks",
     fulltext="doc_chunks_fts",
     has_fulltext="1",
@@ -65,7 +65,7 @@ _MULTILINGUAL = tuple(
 )
 
 
-def shelves(of: VectorSet) -> tuple[Shelf, ...]:
+def shelves(of: VectorSet) -> tuple[PassageTables, ...]:
     """Return the passage tables with the vectors of a set."""
     return _MULTILINGUAL if of is vectors.MULTILINGUAL else SHELVES
 
@@ -78,7 +78,7 @@ def sets_in_use(db: Connection) -> list[VectorSet]:
 _PASSAGE = "stream, label, created_at, updated_at, chunk_index, section, content, start_char, end_char"
 
 
-class Whole(msgspec.Struct, frozen=True, gc=False):
+class SourceText(msgspec.Struct, frozen=True, gc=False):
     """What passages are cut from.
 
     id: of its owner, in the owner's table.
@@ -99,7 +99,7 @@ class Whole(msgspec.Struct, frozen=True, gc=False):
 def add(
     db: Connection,
     owner: Literal["message_id", "memory_id", "summary_id", "fact_id", "daily_event_id", "document_id"],
-    wholes: Iterable[Whole],
+    wholes: Iterable[SourceText],
     sizes: ChunkSizes,
 ) -> None:
     """Cut `wholes` into passages of `memory_chunks`, which wait for a vector then."""
@@ -112,7 +112,7 @@ def add(
 
 
 def add_document(
-    db: Connection, document: Whole, file: str, version: str, filetype: str | None, sizes: ChunkSizes
+    db: Connection, document: SourceText, file: str, version: str, filetype: str | None, sizes: ChunkSizes
 ) -> None:
     """Cut a document into passages of `doc_chunks`, each with its lines (of a PDF its pages), from 1 on."""
     rows = []
@@ -128,12 +128,14 @@ def add_document(
     _add(db, DOCS, f"document_id, {_PASSAGE}, file, version, start_line, end_line", rows)
 
 
-def _row(whole: Whole, index: int, chunk: Chunk) -> tuple[Any, ...]:
+def _row(whole: SourceText, index: int, chunk: Chunk) -> tuple[Any, ...]:
     owner = (whole.id, whole.stream, whole.label or "", whole.created_at, whole.updated_at)
     return (*owner, index, chunk.section or "", chunk.content, chunk.start, chunk.end)
 
 
-def _cut(whole: Whole, sizes: ChunkSizes, form: Form = MARKDOWN, names: Sequence[str] = ()) -> list[Chunk]:
+def _cut(
+    whole: SourceText, sizes: ChunkSizes, form: Form = MARKDOWN, names: Sequence[str] = ()
+) -> list[Chunk]:
     """Return the passages of a text.
 
     One only, where its names are too long to be repeated with each of several.
@@ -148,7 +150,7 @@ def _cut(whole: Whole, sizes: ChunkSizes, form: Form = MARKDOWN, names: Sequence
     return chunks(content, sizes, form)
 
 
-def _add(db: Connection, shelf: Shelf, columns: str, rows: list[tuple[Any, ...]]) -> None:
+def _add(db: Connection, shelf: PassageTables, columns: str, rows: list[tuple[Any, ...]]) -> None:
     if not rows:
         return
     first = _take_numbers(db, shelf, len(rows))
@@ -157,15 +159,15 @@ def _add(db: Connection, shelf: Shelf, columns: str, rows: list[tuple[Any, ...]]
     insert(db, shelf.chunks, f"chunk_no, {columns}", numbered, empty_is_null=("chat_id", "label", "section"))
     for each in _in_every_set(db, shelf):
         insert(db, each.queue, "chunk_no", ((number,) for number in numbers))
-    if "message_id" not in columns:  # see `Shelf.has_fulltext`: most passages need no look
+    if "message_id" not in columns:  # see `PassageTables.has_fulltext`: most passages need no look
         fulltext.add(db, shelf.fulltext, _texts(db, shelf, "chunk_no >= ?", (first,)))
 
 
-def _in_every_set(db: Connection, shelf: Shelf) -> list[Shelf]:
+def _in_every_set(db: Connection, shelf: PassageTables) -> list[PassageTables]:
     return [shelves(of)[SHELVES.index(shelf)] for of in sets_in_use(db)]
 
 
-def _take_numbers(db: Connection, shelf: Shelf, count: int) -> int:
+def _take_numbers(db: Connection, shelf: PassageTables, count: int) -> int:
     """Return the first of `count` numbers that no passage ever had.
 
     A vector that is computed while rows change must not land on another passage. (AUTOINCREMENT would do, at
@@ -178,7 +180,7 @@ def _take_numbers(db: Connection, shelf: Shelf, count: int) -> int:
     return last + 1
 
 
-def remove(db: Connection, shelf: Shelf, where: str, values: tuple[Any, ...]) -> None:
+def remove(db: Connection, shelf: PassageTables, where: str, values: tuple[Any, ...]) -> None:
     """Remove the passages that meet `where`, before their owners' rows go or change.
 
     Their vectors go too, which no cascade reaches.
@@ -201,7 +203,7 @@ def queue_all(db: Connection, of: VectorSet = vectors.FIRST) -> None:
 
 def waiting(
     db: Connection, size: int, of: VectorSet = vectors.FIRST, *, newest_first: bool = False
-) -> Iterator[tuple[Shelf, list[Pending]]]:
+) -> Iterator[tuple[PassageTables, list[Pending]]]:
     """Yield the passages without a vector, in the order of their numbers, up to `size` at a time.
 
     newest_first: in the reverse order, without those that come meanwhile.
@@ -215,12 +217,12 @@ def waiting(
             after = found[-1].chunk_no
 
 
-def all_after(db: Connection, shelf: Shelf, number: int, size: int) -> list[Pending]:
+def all_after(db: Connection, shelf: PassageTables, number: int, size: int) -> list[Pending]:
     """Up to `size` passages behind that of a number, whether they have a vector or not."""
     return _some(db, shelf, f"{shelf.chunks} c", "chunk_no > ? ORDER BY chunk_no", number, size)
 
 
-def without_vector(db: Connection, shelf: Shelf) -> list[Pending]:
+def without_vector(db: Connection, shelf: PassageTables) -> list[Pending]:
     """Return the passages that have no vector and do not wait for one."""
     is_left = (
         f"chunk_no NOT IN (SELECT rowid FROM {shelf.vectors}) AND chunk_no NOT IN (SELECT chunk_no FROM"
@@ -229,7 +231,7 @@ def without_vector(db: Connection, shelf: Shelf) -> list[Pending]:
     return _some(db, shelf, f"{shelf.chunks} c", is_left, 0, -1)
 
 
-def name_of_owner(db: Connection, shelf: Shelf, number: int) -> str:
+def name_of_owner(db: Connection, shelf: PassageTables, number: int) -> str:
     """Return the name of the text that a passage was cut from, such as `message 01a2160e-…`."""
     owners = _OWNERS[shelf.chunks]
     sql = f"SELECT {', '.join(owners)} FROM {shelf.chunks} WHERE chunk_no = ?"
@@ -238,13 +240,15 @@ def name_of_owner(db: Connection, shelf: Shelf, number: int) -> str:
     return f"{name.removesuffix('_id').replace('_', ' ')} {value}"
 
 
-def queue_again(db: Connection, shelf: Shelf, passage: Pending) -> None:
+def queue_again(db: Connection, shelf: PassageTables, passage: Pending) -> None:
     """Queue a passage for a vector again, unless it was removed meanwhile."""
     sql = f"INSERT OR IGNORE INTO {shelf.queue} SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no = ?"
     db.execute(sql, (passage.chunk_no,))
 
 
-def _some(db: Connection, shelf: Shelf, source: str, where: str, number: int, size: int) -> list[Pending]:
+def _some(
+    db: Connection, shelf: PassageTables, source: str, where: str, number: int, size: int
+) -> list[Pending]:
     of_memory = "(SELECT category FROM memories m WHERE m.memory_id = c.memory_id)"
     columns = f"chunk_no, label, content, {of_memory if shelf.chunks == MEMORY.chunks else 'NULL'}"
     rows = db.execute(f"SELECT {columns} FROM {source} WHERE {where} LIMIT ?", (number, size))
@@ -260,7 +264,7 @@ _OWNERS = {
 }
 
 
-def with_keys(db: Connection, shelf: Shelf, passages: Iterable[Pending]) -> set[int]:
+def with_keys(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[int]:
     """Return the numbers of the passages that hold a key or a piece of one.
 
     A key may be longer than a passage, and may be recognised only by what stands beside the text.
@@ -279,7 +283,7 @@ def with_keys(db: Connection, shelf: Shelf, passages: Iterable[Pending]) -> set[
     return found
 
 
-def _holds_key(db: Connection, shelf: Shelf, owners: Sequence[str], row: Sequence[Any]) -> bool:
+def _holds_key(db: Connection, shelf: PassageTables, owners: Sequence[str], row: Sequence[Any]) -> bool:
     """Whether the text holds one that the passages of an owner were cut from."""
     stream, *ids = row
     name, value = next((name, value) for name, value in zip(owners, ids, strict=True) if value is not None)
@@ -291,7 +295,7 @@ def _holds_key(db: Connection, shelf: Shelf, owners: Sequence[str], row: Sequenc
     return has_key(whole, names_of_memory(db, value) if name == "memory_id" else ())
 
 
-def _whole(db: Connection, shelf: Shelf, owner: str, value: str, stream: str) -> str:
+def _whole(db: Connection, shelf: PassageTables, owner: str, value: str, stream: str) -> str:
     """Return the text that the passages of an owner were cut from, which overlap."""
     sql = f"SELECT content, start_char, end_char FROM {shelf.chunks} WHERE {owner} = ? AND stream = ?"
     whole, end = [], 0
@@ -301,12 +305,12 @@ def _whole(db: Connection, shelf: Shelf, owner: str, value: str, stream: str) ->
     return "".join(whole)
 
 
-def drop_waiting(db: Connection, shelf: Shelf, passages: Iterable[Pending]) -> None:
+def drop_waiting(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> None:
     """Have passages wait for no vector."""
     db.executemany(f"DELETE FROM {shelf.queue} WHERE chunk_no = ?", ((each.chunk_no,) for each in passages))
 
 
-def still_there(db: Connection, shelf: Shelf, passages: Iterable[Pending]) -> set[str]:
+def still_there(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[str]:
     """Return the texts of those of `passages` that were not removed meanwhile."""
     sql = f"SELECT 1 FROM {shelf.chunks} WHERE chunk_no = ?"
     return {each.text for each in passages if db.execute(sql, (each.chunk_no,)).fetchone()}
@@ -319,7 +323,7 @@ def texts(db: Connection) -> Iterator[str]:
             yield _embedded_text(shelf, label, content)
 
 
-def _embedded_text(shelf: Shelf, label: str | None, content: str) -> str:
+def _embedded_text(shelf: PassageTables, label: str | None, content: str) -> str:
     return passage(label, content) if shelf.embeds_label else content
 
 
@@ -338,7 +342,7 @@ def count_all_pending(db: Connection) -> int:
     return sum(count_pending(db, of) for of in vectors.SETS)
 
 
-def _texts(db: Connection, shelf: Shelf, where: str, values: tuple[Any, ...]) -> list[fulltext.Text]:
+def _texts(db: Connection, shelf: PassageTables, where: str, values: tuple[Any, ...]) -> list[fulltext.Text]:
     condition = f"({where}) AND {shelf.has_fulltext}"
     texts = db.execute(f"SELECT chunk_no, label, content FROM {shelf.chunks} WHERE {condition}", values)
     return texts.fetchall()

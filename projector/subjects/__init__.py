@@ -16,12 +16,12 @@ from memlog.projector.passages import fulltext, index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection, delete, insert
 from memlog.projector.subjects import contexts, conversations, documents, extractions, facts, memories
-from memlog.projector.subjects.accepted import Placed
+from memlog.projector.subjects.accepted import PositionedEvent
 
 VERSION = 18
 """Changes with any change to the rows that a handler makes; part of the projection id."""
 
-Handler = Callable[[Connection, Sequence[Placed], ChunkSizes], None]
+Handler = Callable[[Connection, Sequence[PositionedEvent], ChunkSizes], None]
 
 _HANDLERS: dict[Handler, tuple[type[Event], ...]] = {
     conversations.add_messages: (ev.Message, ev.SessionBreak),
@@ -50,12 +50,12 @@ _HANDLER_OF: dict[type[Event], Handler | None] = {
 } | {ev.Redacted: None}
 
 
-def handle(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
+def handle(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
     """Fold accepted events of one stream into the read model.
 
     `redacted` has no handler: it acts on lines, before they are events.
     """
-    by_handler: defaultdict[Handler | None, list[Placed]] = defaultdict(list)
+    by_handler: defaultdict[Handler | None, list[PositionedEvent]] = defaultdict(list)
     _record_plain(db, events)
     for placed in extractions.that_count(db, events):
         by_handler[_HANDLER_OF[type(placed.event)]].append(placed)
@@ -64,7 +64,7 @@ def handle(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
             handler(db, its_events, sizes)
 
 
-def _record_plain(db: Connection, events: Sequence[Placed]) -> None:
+def _record_plain(db: Connection, events: Sequence[PositionedEvent]) -> None:
     """Note which events have texts that are indexed plainly, and why."""
     long = (placed for placed in events if placed.line.length > limits.LONGEST_NAMES)
     found = ((placed.stream, placed.id, limits.why_plain(placed.event)) for placed in long)

@@ -13,7 +13,7 @@ from memlog.projector.sqlite import Connection, Row, upsert
 _json = msgspec.json.Encoder(order="deterministic")
 
 
-class Placed(msgspec.Struct, frozen=True, gc=False):
+class PositionedEvent(msgspec.Struct, frozen=True, gc=False):
     """An accepted event and its position.
 
     place: (day, number, writer, offset): the position in the stream, in the order of positions.
@@ -47,7 +47,7 @@ def as_json(value: Any) -> str:  # noqa: ANN401 - whatever an event can hold
     return _json.encode(value).decode()
 
 
-def write_tombstone(db: Connection, thing: str, placed: Placed) -> None:
+def write_tombstone(db: Connection, thing: str, placed: PositionedEvent) -> None:
     """Leave a tombstone: no event older than `placed` sets anything of `thing` any more."""
     source = getattr(placed.event, "source", None)
     row = {"stream": placed.stream, "thing": thing, "source": source, "precedence": placed.precedence}

@@ -9,10 +9,10 @@ from memlog.eventlog.log.streams import conversation_stream
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection, insert
 from memlog.projector.subjects import memories
-from memlog.projector.subjects.accepted import Placed, as_json
+from memlog.projector.subjects.accepted import PositionedEvent, as_json
 
 
-def add(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
+def add(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
     """Note contexts with what they gave, and spare the memories that were the best for their messages."""
     contexts, named, best = [], [], []
     for placed in events:

@@ -13,15 +13,15 @@ from memlog.eventlog.events import (
 )
 from memlog.projector.passages import fulltext, index
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.projector.passages.index import Whole
+from memlog.projector.passages.index import SourceText
 from memlog.projector.sqlite import Connection, insert
-from memlog.projector.subjects.accepted import Placed, as_json
+from memlog.projector.subjects.accepted import PositionedEvent, as_json
 
 _EVENT = "stream, id, channel, chat_id"
 _PLACE = "created_at, day, number, writer, offset"
 
 
-def add_messages(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
+def add_messages(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
     """Add messages with their passages, and the session breaks among them."""
     rows: list[tuple[object, ...]] = []
     texts, wholes = [], []
@@ -45,7 +45,7 @@ def add_messages(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) ->
     index.add(db, "message_id", wholes, sizes)
 
 
-def add_summaries(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
+def add_summaries(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
     """Add summaries with their passages."""
     rows, wholes = [], []
     for placed in events:
@@ -67,7 +67,7 @@ def add_summaries(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -
     index.add(db, "summary_id", wholes, sizes)
 
 
-def add_extractions(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
+def add_extractions(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
     """Add how far a conversation was distilled."""
     rows = []
     for placed in events:
@@ -77,12 +77,14 @@ def add_extractions(db: Connection, events: Sequence[Placed], sizes: ChunkSizes)
     insert(db, "extractions", f"{_EVENT}, through_message_id, {_PLACE}", rows)
 
 
-def _whole(placed: Placed, event: Message | SummaryWritten, source: str, label: str | None = None) -> Whole:
+def _whole(
+    placed: PositionedEvent, event: Message | SummaryWritten, source: str, label: str | None = None
+) -> SourceText:
     chat = f"{event.channel}:{event.chat_id}"
-    return Whole(placed.stream, placed.id, source, event.content, placed.ts, placed.ts, chat, label)
+    return SourceText(placed.stream, placed.id, source, event.content, placed.ts, placed.ts, chat, label)
 
 
-def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
+def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
     """Add daily events with their passages, and marks of compression."""
     rows, wholes, compressions, distillates = [], [], [], []
     for placed in events:
@@ -103,7 +105,9 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
             rows.append((*row, ts))
             # A question may name its day.
             midnight = f"{day}T00:00:00.000Z"
-            wholes.append(Whole(stream, placed.id, "daily_event", event.summary, ts, midnight, label=day))
+            wholes.append(
+                SourceText(stream, placed.id, "daily_event", event.summary, ts, midnight, label=day)
+            )
         elif isinstance(event, DailyEventsCompressed):
             compressions += [(stream, compressed, placed.id, ts) for compressed in dict.fromkeys(event.ids)]
             distillates.append((stream, placed.id, as_json(event.memory_ids)))

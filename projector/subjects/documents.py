@@ -11,9 +11,9 @@ from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.events import DocumentIndexed, DocumentRemoved, SourceRegistered, SourceRemoved
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.projector.passages.index import Whole
+from memlog.projector.passages.index import SourceText
 from memlog.projector.sqlite import Connection, delete, required_row, update, upsert
-from memlog.projector.subjects.accepted import Placed, as_json, tombstone_version, write_tombstone
+from memlog.projector.subjects.accepted import PositionedEvent, as_json, tombstone_version, write_tombstone
 
 _FENCE = re.compile(
     r"\ufeff?(?P<fence>---|\+\+\+)[ \t]*\r?\n(?P<lines>.*?)^(?P=fence)[ \t]*\r?$", re.M | re.S
@@ -68,7 +68,7 @@ def _written(time: str) -> str | None:
         return None
 
 
-def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
+def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
     """Register, index and remove sources and documents."""
     for placed in events:
         match placed.event:
@@ -89,7 +89,7 @@ def document_id(source_id: str, file: str) -> str:
     return f"{source_id}/{file}"
 
 
-def _register(db: Connection, placed: Placed, event: SourceRegistered, sizes: ChunkSizes) -> None:
+def _register(db: Connection, placed: PositionedEvent, event: SourceRegistered, sizes: ChunkSizes) -> None:
     if placed.precedence < tombstone_version(db, placed.stream, event.source_id):
         return
     patterns = {"include": as_json(event.include), "exclude": as_json(event.exclude)}
@@ -99,7 +99,7 @@ def _register(db: Connection, placed: Placed, event: SourceRegistered, sizes: Ch
     _put_on_shelf(db, event.source_id, sizes)
 
 
-def _remove_source(db: Connection, placed: Placed, event: SourceRemoved, sizes: ChunkSizes) -> None:
+def _remove_source(db: Connection, placed: PositionedEvent, event: SourceRemoved, sizes: ChunkSizes) -> None:
     write_tombstone(db, event.source_id, placed)
     delete(db, "sources", "source_id = ? AND precedence < ?", (event.source_id, placed.precedence))
     _remove_documents(db, placed, "source_id = ?", event.source_id)
@@ -107,7 +107,7 @@ def _remove_source(db: Connection, placed: Placed, event: SourceRemoved, sizes: 
     _put_on_shelf(db, event.source_id, sizes)
 
 
-def _index(db: Connection, placed: Placed, event: DocumentIndexed, sizes: ChunkSizes) -> None:
+def _index(db: Connection, placed: PositionedEvent, event: DocumentIndexed, sizes: ChunkSizes) -> None:
     thing = document_id(event.source_id, event.file)
     before = db.execute("SELECT precedence FROM documents WHERE document_id = ?", (thing,)).fetchone()
     if placed.precedence < max(
@@ -147,7 +147,7 @@ def _kind(db: Connection, source_id: str) -> str:
     return str(row[0]) if row else "docs"
 
 
-def _remove_documents(db: Connection, placed: Placed, where: str, value: str) -> None:
+def _remove_documents(db: Connection, placed: PositionedEvent, where: str, value: str) -> None:
     """Remove the documents that meet the condition `where` and are older than `placed`."""
     older = f"{where} AND precedence < ?"
     gone = db.execute(f"SELECT document_id FROM documents WHERE {older}", (value, placed.precedence))
@@ -166,7 +166,7 @@ def _add_passages(db: Connection, thing: str, sizes: ChunkSizes) -> None:
     columns = "stream, file, content, dated_at, version, filetype, kind"
     row = db.execute(f"SELECT {columns} FROM documents WHERE document_id = ?", (thing,))
     stream, file, content, ts, version, filetype, kind = required_row(row)
-    whole = Whole(stream, thing, file, content, ts, ts, label=None if kind == "memory" else file)
+    whole = SourceText(stream, thing, file, content, ts, ts, label=None if kind == "memory" else file)
     if kind == "memory":
         index.add(db, "document_id", [whole], sizes)
     else:

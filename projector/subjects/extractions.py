@@ -28,7 +28,7 @@ from memlog.eventlog.log.reader import Line
 from memlog.eventlog.log.streams import SegmentName
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection, delete, insert
-from memlog.projector.subjects.accepted import Placed, as_json
+from memlog.projector.subjects.accepted import PositionedEvent, as_json
 
 _DISTILLED = (
     MemorySaved | MemoryUpdated | MemoryArchived | DailyEventRecorded | CoreMemoryUpdated | CoreMemoryDeleted
@@ -37,7 +37,7 @@ _CLOSING = MemoriesExtracted | DailyEventsCompressed | MemoriesMerged | ProfileR
 _decoder = msgspec.json.Decoder(_DISTILLED)
 
 
-def that_count(db: Connection, events: Sequence[Placed]) -> list[Placed]:
+def that_count(db: Connection, events: Sequence[PositionedEvent]) -> list[PositionedEvent]:
     """Return the events that count now: those that need not wait, and those that were held until now.
 
     Those that wait for the end of their extraction are held.
@@ -55,7 +55,7 @@ def that_count(db: Connection, events: Sequence[Placed]) -> list[Placed]:
     return [*(placed for placed in events if placed.id not in ids), *released]
 
 
-def close(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
+def close(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
     """Note extractions with what they cover, and what was decided."""
     rows, covered, compared, decided = [], [], [], []
     for placed in events:
@@ -80,7 +80,7 @@ def close(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None: 
     insert(db, "merge_decisions", columns, decided)
 
 
-def add_failures(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
+def add_failures(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
     """Note the requests that gave nothing, with what they were about."""
     rows = []
     for placed in events:
@@ -93,18 +93,18 @@ def add_failures(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) ->
     insert(db, "model_failures", f"{columns}, requests, tokens_in, tokens_out, ts", rows)
 
 
-def _extraction_of(placed: Placed) -> str | None:
+def _extraction_of(placed: PositionedEvent) -> str | None:
     event = placed.event
     if isinstance(event, _DISTILLED) and event.extraction is not None:
         return event.extraction.id
     return None
 
 
-def _encoded(placed: Placed) -> str:
+def _encoded(placed: PositionedEvent) -> str:
     return msgspec.json.encode(placed.event).decode()
 
 
-def _is_closed(db: Connection, placed: Placed, closed: set[str]) -> bool:
+def _is_closed(db: Connection, placed: PositionedEvent, closed: set[str]) -> bool:
     name = _extraction_of(placed)
     if name in closed:
         return True
@@ -118,7 +118,7 @@ def _is_closed(db: Connection, placed: Placed, closed: set[str]) -> bool:
     return found.fetchone() is not None
 
 
-def _released(db: Connection, stream: str, extraction_id: str) -> Iterable[Placed]:
+def _released(db: Connection, stream: str, extraction_id: str) -> Iterable[PositionedEvent]:
     rows = db.execute(
         "SELECT h.id, h.event, e.ts, e.day, e.number, e.writer, e.offset, e.length, e.line, e.content_sha256"
         " FROM held_events h JOIN events e USING (stream, id) WHERE (stream, extraction_id) = (?, ?)",
@@ -128,17 +128,17 @@ def _released(db: Connection, stream: str, extraction_id: str) -> Iterable[Place
     return [_placed(stream, *row) for row in rows]
 
 
-def _placed(stream: str, name: str, event: str, ts: str, *place: Any) -> Placed:  # noqa: ANN401
+def _placed(stream: str, name: str, event: str, ts: str, *place: Any) -> PositionedEvent:  # noqa: ANN401
     day, number, writer, offset, length, line, content_sha256 = place
     segment = SegmentName(day, number, writer)
     at = Line(offset=offset, number=line, length=length, end=offset + length + 1, data=None)
     decoded = _decoder.decode(event)
-    return Placed(
+    return PositionedEvent(
         name, ts, decoded, stream, segment, at, bytes(content_sha256), (day, number, writer, offset)
     )
 
 
-def add_runs(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
+def add_runs(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
     """Note which jobs have run."""
     rows = []
     for placed in events:

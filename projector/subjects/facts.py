@@ -8,14 +8,14 @@ from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, FactRem
 from memlog.projector.limits import entries, is_structured
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.projector.passages.index import Whole
+from memlog.projector.passages.index import SourceText
 from memlog.projector.sqlite import Connection, Row, delete, insert, required_row, upsert
-from memlog.projector.subjects.accepted import Placed, as_json, tombstone_version, write_tombstone
+from memlog.projector.subjects.accepted import PositionedEvent, as_json, tombstone_version, write_tombstone
 
 _KEY = ("chat_id", "topic_key", "kind", "rank")
 
 
-def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
+def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
     """Store and remove facts with their passages, and keep the messages that stated them."""
     for placed in events:
         if isinstance(placed.event, FactRemoved):
@@ -24,7 +24,7 @@ def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
             _store(db, placed, cast(FactStored, placed.event), sizes)
 
 
-def _store(db: Connection, placed: Placed, event: FactStored, sizes: ChunkSizes) -> None:
+def _store(db: Connection, placed: PositionedEvent, event: FactStored, sizes: ChunkSizes) -> None:
     chat = event.chat_id or ""
     if event.source_message_id:
         source = (placed.stream, placed.id, chat, event.source_message_id)
@@ -54,11 +54,11 @@ def _put(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool) -> None
     upsert(db, "facts", _KEY, row)
     fact_id, content = required_row(db.execute(f"SELECT fact_id, content {of_key}", row))
     ts, chat = row["updated_at"], row["chat_id"]
-    whole = Whole(row["stream"], fact_id, "fact", content, ts, ts, chat, is_plain=is_plain)
+    whole = SourceText(row["stream"], fact_id, "fact", content, ts, ts, chat, is_plain=is_plain)
     index.add(db, "fact_id", [whole], sizes)
 
 
-def _clear(db: Connection, placed: Placed, event: FactRemoved) -> None:
+def _clear(db: Connection, placed: PositionedEvent, event: FactRemoved) -> None:
     """Remove the facts that `event` names and that are older than `placed`."""
     chat = event.chat_id or ""
     write_tombstone(db, as_json([chat, event.topic_key, event.kind, event.rank]), placed)
@@ -77,7 +77,7 @@ PROFILE = "profile"
 """The source of values that memlog makes of memories."""
 
 
-def fold_core_memory(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:  # noqa: ARG001
+def fold_core_memory(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
     """Set and delete keys."""
     for placed in events:
         event = cast("CoreMemoryUpdated | CoreMemoryDeleted", placed.event)

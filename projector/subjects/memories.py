@@ -17,9 +17,9 @@ from memlog.eventlog.codec.content_ids import derived_memory_id
 from memlog.eventlog.limits import rate_of, rates_by_category, read_as
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.projector.passages.index import Whole
+from memlog.projector.passages.index import SourceText
 from memlog.projector.sqlite import Connection, Row, as_list, delete, insert, required_row, update, upsert
-from memlog.projector.subjects.accepted import Placed, as_json, tombstone_version, write_tombstone
+from memlog.projector.subjects.accepted import PositionedEvent, as_json, tombstone_version, write_tombstone
 from memlog.projector.text.analyzer import memory_label
 from memlog.projector.text.phrases import holds
 
@@ -36,7 +36,7 @@ _TOUCHES = (
 )
 
 
-def fold(db: Connection, events: Sequence[Placed], sizes: ChunkSizes) -> None:
+def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
     """Save, change, archive, delete, count and fade memories, and take changes back."""
     touched = dict.fromkeys(memory_id for placed in events for memory_id in _record(db, placed))
     touched |= dict.fromkeys(_undone(db, events))
@@ -61,7 +61,7 @@ def fade(db: Connection, memory_ids: Collection[str] | None) -> None:
     update(db, "memories", "salience", "memory_id = ?", faded)
 
 
-def _record(db: Connection, placed: Placed) -> Iterable[str]:
+def _record(db: Connection, placed: PositionedEvent) -> Iterable[str]:
     """Keep what an event says of memories; return the ids of those that it touches."""
     event = placed.event
     match event:
@@ -102,7 +102,7 @@ def _record(db: Connection, placed: Placed) -> Iterable[str]:
     return memory_ids
 
 
-def _undone(db: Connection, events: Sequence[Placed]) -> list[str]:
+def _undone(db: Connection, events: Sequence[PositionedEvent]) -> list[str]:
     """Return the memories with changes that events take back. One look for all: it reads every change."""
     undone = {
         each
@@ -126,7 +126,7 @@ def _given_fields(event: ev.MemorySaved | ev.MemoryUpdated) -> dict[str, Any]:
     return fields | {"category": event.category and read_as(event.category)}
 
 
-def _set(db: Connection, memory_id: str, placed: Placed, **fields: Any) -> None:  # noqa: ANN401
+def _set(db: Connection, memory_id: str, placed: PositionedEvent, **fields: Any) -> None:  # noqa: ANN401
     """Keep the fields that an event sets, unless a newer one deleted the memory."""
     if placed.precedence < tombstone_version(db, placed.stream, memory_id):
         return
@@ -254,7 +254,7 @@ def _row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: 
     }
 
 
-def _whole(row: Row) -> Whole:
+def _whole(row: Row) -> SourceText:
     label = memory_label(row["title"], row["content"])
     columns = ("source", "content", "created_at", "updated_at", "chat_id")
-    return Whole(STREAM, row["memory_id"], **{name: row[name] for name in columns}, label=label)
+    return SourceText(STREAM, row["memory_id"], **{name: row[name] for name in columns}, label=label)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memlog.projector.embedding.models import Model, is_bundled
 from memlog.projector.passages import index, vectors
-from memlog.projector.passages.index import Shelf
+from memlog.projector.passages.index import PassageTables
 from memlog.projector.passages.vectors import VectorSet
 from memlog.projector.sqlite import Connection, as_list
 from memlog.projector.text.stemming import ENGLISH, OTHER_SCRIPT, language_of
@@ -138,7 +138,7 @@ def count_not_english(db: Connection) -> tuple[int, int]:
     return sum(found), len(found)
 
 
-def _sampled(db: Connection, shelf: Shelf, most: int) -> list[int]:
+def _sampled(db: Connection, shelf: PassageTables, most: int) -> list[int]:
     (last,) = db.execute(f"SELECT coalesce(max(chunk_no), 0) FROM {shelf.chunks}").fetchone()
     step = 1
     while last // step > most:
@@ -150,7 +150,9 @@ def _sampled(db: Connection, shelf: Shelf, most: int) -> list[int]:
     return [number for (number,) in rows]
 
 
-def _read(db: Connection, shelf: Shelf, numbers: list[int]) -> "dict[int, tuple[str, NDArray[np.float32]]]":
+def _read(
+    db: Connection, shelf: PassageTables, numbers: list[int]
+) -> "dict[int, tuple[str, NDArray[np.float32]]]":
     import numpy as np
 
     # CROSS JOIN: vec0 reads each of them, never all.

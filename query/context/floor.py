@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from memlog.projector.passages import index
-from memlog.projector.passages.index import Shelf
+from memlog.projector.passages.index import PassageTables
 from memlog.projector.passages.vectors import FIRST, VectorSet
 from memlog.projector.sqlite import Connection, as_list
 from memlog.query.search import copies
@@ -292,7 +292,7 @@ def cosines(db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: byte
 
 def passages_of(
     db: Connection, found: Sequence[tuple[Candidate, Hit]], of: VectorSet = FIRST
-) -> dict[Shelf, dict[int, int]]:
+) -> dict[PassageTables, dict[int, int]]:
     """Return, by shelf, the places of the passages of messages and of those found, by their numbers."""
     candidates = {place: each for place, (each, _) in enumerate(found)}
     by_number = {each.message_no: place for place, each in candidates.items() if each.message_no}

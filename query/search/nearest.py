@@ -9,7 +9,7 @@ from typing import NamedTuple
 from memlog.eventlog.errors import EmbeddingError
 from memlog.projector.embedding.models import Embedder, Models, can_read, is_bundled, is_multilingual
 from memlog.projector.passages import index, vectors
-from memlog.projector.passages.index import Shelf
+from memlog.projector.passages.index import PassageTables
 from memlog.projector.passages.vectors import FIRST, VectorSet, set_for
 from memlog.projector.sqlite import Connection, as_list, why_no_vectors
 from memlog.projector.text.stemming import ENGLISH, language_of
@@ -200,7 +200,7 @@ _SOURCES = (
 )
 
 
-def _shelves(of: VectorSet, filters: Filters) -> Iterator[tuple[str, Shelf, Sql | None]]:
+def _shelves(of: VectorSet, filters: Filters) -> Iterator[tuple[str, PassageTables, Sql | None]]:
     """Yield the columns of a candidate, a shelf, and a query, for each shelf that filters allow.
 
     The query gives the numbers of the passages that they allow; it is None if they allow all.
@@ -217,7 +217,7 @@ def _shelves(of: VectorSet, filters: Filters) -> Iterator[tuple[str, Shelf, Sql 
 
 
 def _nearest_chunks(
-    db: Connection, shelf: Shelf, vector: bytes, allowed: Sql | None, limit: int, held: HeldVectors
+    db: Connection, shelf: PassageTables, vector: bytes, allowed: Sql | None, limit: int, held: HeldVectors
 ) -> dict[int, float]:
     """Return the `limit` nearest passages, nearest first, by number, with their cosine similarities."""
     if allowed is None and (similar := held.nearest(db, shelf, vector, limit)) is not None:
@@ -228,7 +228,7 @@ def _nearest_chunks(
 
 
 def _nearest_by_vec0(
-    db: Connection, shelf: Shelf, vector: bytes, allowed: Sql | None, limit: int
+    db: Connection, shelf: PassageTables, vector: bytes, allowed: Sql | None, limit: int
 ) -> list[int]:
     within, values = ("", []) if allowed is None else (f" AND rowid IN ({allowed[0]})", allowed[1])
     if limit <= _NEAREST_LIMIT:
@@ -240,7 +240,7 @@ def _nearest_by_vec0(
     return [number for (number,) in rows]
 
 
-def _few(db: Connection, shelf: Shelf, allowed: Sql) -> list[int] | None:
+def _few(db: Connection, shelf: PassageTables, allowed: Sql) -> list[int] | None:
     """Return the numbers of the allowed passages; None if they are too many to look up one by one."""
     (last,) = db.execute(f"SELECT coalesce(max(chunk_no), 0) FROM {shelf.chunks}").fetchone()
     most = last // _FEW
@@ -251,7 +251,7 @@ def _few(db: Connection, shelf: Shelf, allowed: Sql) -> list[int] | None:
 def _candidates(
     db: Connection,
     columns: str,
-    shelf: Shelf,
+    shelf: PassageTables,
     similarities: dict[int, float],
     is_readable: Callable[[str], bool] | None,
 ) -> list[Candidate]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from memlog.projector.passages import vectors
-from memlog.projector.passages.index import Shelf
+from memlog.projector.passages.index import PassageTables
 from memlog.projector.sqlite import Connection, as_list
 
 if TYPE_CHECKING:
@@ -65,7 +65,9 @@ class HeldVectors:
         self._held: dict[str, _ShelfVectors] = {}
         self._scans: dict[str, int] = {}
 
-    def nearest(self, db: Connection, shelf: Shelf, vector: bytes, limit: int) -> dict[int, float] | None:
+    def nearest(
+        self, db: Connection, shelf: PassageTables, vector: bytes, limit: int
+    ) -> dict[int, float] | None:
         """Return the `limit` passages of a shelf nearest to `vector`, nearest first.
 
         By chunk number, with their cosine similarities; None if vec0 has to compare.
@@ -95,21 +97,21 @@ class HeldVectors:
             self._of = of
             self._held, self._scans = {}, {}
 
-    def _loaded(self, db: Connection, shelf: Shelf, dimension: int) -> _ShelfVectors | None:
+    def _loaded(self, db: Connection, shelf: PassageTables, dimension: int) -> _ShelfVectors | None:
         scans = self._scans[shelf.vectors] = self._scans.get(shelf.vectors, 0) + 1
         if scans % _SCANS or not _may_be_held(db, shelf, dimension):
             return None
         return self._held.setdefault(shelf.vectors, _read(db, shelf, dimension))
 
 
-def _may_be_held(db: Connection, shelf: Shelf, dimension: int) -> bool:
+def _may_be_held(db: Connection, shelf: PassageTables, dimension: int) -> bool:
     passages, waiting = db.execute(
         f"SELECT (SELECT count(*) FROM {shelf.chunks}), (SELECT count(*) FROM {shelf.queue})"
     ).fetchone()
     return bool(passages * dimension * _FLOAT_BYTES <= _MOST_BYTES and waiting <= _MOST_APART)
 
 
-def _read(db: Connection, shelf: Shelf, dimension: int) -> _ShelfVectors:
+def _read(db: Connection, shelf: PassageTables, dimension: int) -> _ShelfVectors:
     import numpy as np
 
     rows = db.execute(f"SELECT rowid, embedding FROM {shelf.vectors}").fetchall()
@@ -124,7 +126,7 @@ def _read(db: Connection, shelf: Shelf, dimension: int) -> _ShelfVectors:
     )
 
 
-def _apart(db: Connection, shelf: Shelf, held: _ShelfVectors) -> list[int]:
+def _apart(db: Connection, shelf: PassageTables, held: _ShelfVectors) -> list[int]:
     """Return the passages whose vectors, if any, are not held."""
     newer = db.execute(
         f"SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no > ? LIMIT ?", (held.last, _MOST_APART + 1)
@@ -146,7 +148,7 @@ def _near(held: _ShelfVectors, vector: bytes, count: int) -> _Near:
     return _Near(np.flatnonzero(rough >= least), least + _BLUR / 2)
 
 
-def _existing(db: Connection, shelf: Shelf, similar: dict[int, float]) -> dict[int, float]:
+def _existing(db: Connection, shelf: PassageTables, similar: dict[int, float]) -> dict[int, float]:
     rows = db.execute(
         f"SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no IN (SELECT value FROM json_each(?))",
         (as_list([*similar]),),
@@ -154,7 +156,7 @@ def _existing(db: Connection, shelf: Shelf, similar: dict[int, float]) -> dict[i
     return {number: similar[number] for (number,) in rows}
 
 
-def similarities(db: Connection, shelf: Shelf, numbers: list[int], vector: bytes) -> dict[int, float]:
+def similarities(db: Connection, shelf: PassageTables, numbers: list[int], vector: bytes) -> dict[int, float]:
     """Return the cosine similarities to `vector` of the passages of `numbers` with a vector, by chunk number.
 
     vector: float32, little endian, of the dimension of the generation's model. A passage takes 16 µs.
@@ -163,7 +165,9 @@ def similarities(db: Connection, shelf: Shelf, numbers: list[int], vector: bytes
     return dict(zip(known, cosines(read, vector), strict=True))
 
 
-def stored(db: Connection, shelf: Shelf, numbers: list[int]) -> "tuple[list[int], NDArray[np.float32]]":
+def stored(
+    db: Connection, shelf: PassageTables, numbers: list[int]
+) -> "tuple[list[int], NDArray[np.float32]]":
     """Return the passages of `numbers` that have a vector, and their vectors, [passages, dimension]."""
     import numpy as np
 

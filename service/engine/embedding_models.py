@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memlog.eventlog.errors import EmbeddingError
-from memlog.eventlog.files.forks import SplitByFork, keep_for_ever
+from memlog.eventlog.files.forks import SplitByFork, keep_alive
 from memlog.projector.embedding.models import (
     MULTILINGUAL_PACKAGE,
     Embedder,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from memlog.service.engine.http_client import Breaker
     from memlog.service.engine.multilingual import MultilingualEmbedder
-    from memlog.service.engine.provider_embedders import Patience
+    from memlog.service.engine.provider_embedders import RetryPolicy
     from memlog.service.engine.settings import EmbeddingProvider
 
 
@@ -40,7 +40,7 @@ def has_multilingual() -> bool:
 class EmbeddingModel(ABC):
     """What a store embeds texts with. Threads may share it."""
 
-    def embedder(self, patience: "Patience" = "background") -> Embedder:
+    def embedder(self, patience: "RetryPolicy" = "background") -> Embedder:
         """Return the loaded model.
 
         patience: who waits for a provider.
@@ -54,10 +54,12 @@ class EmbeddingModel(ABC):
         return self._embedder(patience)
 
     @abstractmethod
-    def _embedder(self, patience: "Patience") -> Embedder:
+    def _embedder(self, patience: "RetryPolicy") -> Embedder:
         """See `embedder`."""
 
-    def embedder_or_why(self, patience: "Patience" = "background") -> tuple[Embedder | None, dict[str, str]]:
+    def embedder_or_why(
+        self, patience: "RetryPolicy" = "background"
+    ) -> tuple[Embedder | None, dict[str, str]]:
         """Return the loaded model; or None, with the reason under `vector`."""
         try:
             return self.embedder(patience), {}
@@ -79,7 +81,7 @@ class EmbeddingModel(ABC):
         """What reads every language beside it; None where it is not installed, or not to be used."""
         return None
 
-    def models_or_why(self, patience: "Patience" = "background") -> tuple[Models, dict[str, str]]:
+    def models_or_why(self, patience: "RetryPolicy" = "background") -> tuple[Models, dict[str, str]]:
         """Return the model and the multilingual one; the reasons where one does not work."""
         first, silent = self.embedder_or_why(patience)
         return Models(first, None if why_no_vectors() is not None else self.multilingual), silent
@@ -112,9 +114,9 @@ class LocalModel(EmbeddingModel, SplitByFork):
         global _loading
         _loading = threading.Lock()
         if self._loaded is not None:
-            keep_for_ever(self._loaded)
+            keep_alive(self._loaded)
         if _bundled_embedder.cache_info().currsize:
-            keep_for_ever(_bundled_embedder())
+            keep_alive(_bundled_embedder())
         self._loaded = None
         _bundled_embedder.cache_clear()
 
@@ -128,7 +130,7 @@ class LocalModel(EmbeddingModel, SplitByFork):
 
         return multilingual_embedder()
 
-    def _embedder(self, patience: "Patience") -> Embedder:  # noqa: ARG002 - it waits for nobody
+    def _embedder(self, patience: "RetryPolicy") -> Embedder:  # noqa: ARG002 - it waits for nobody
         if self._failure is not None:
             raise self._failure
         if self._loaded is None:
@@ -169,7 +171,7 @@ class RemoteModel(EmbeddingModel):
         """See `EmbeddingModel.providers`."""
         return [self.breaker]
 
-    def _embedder(self, patience: "Patience") -> Embedder:
+    def _embedder(self, patience: "RetryPolicy") -> Embedder:
         # Imported here: most stores have no provider.
         from memlog.service.engine.provider_embedders import RemoteEmbedder
 
@@ -191,12 +193,12 @@ class NoModel(EmbeddingModel):
 
     def embedder_or_why(
         self,
-        patience: "Patience" = "background",  # noqa: ARG002
+        patience: "RetryPolicy" = "background",  # noqa: ARG002
     ) -> tuple[Embedder | None, dict[str, str]]:
         """Return None, and no reason: none is needed."""
         return None, {}
 
-    def _embedder(self, patience: "Patience") -> Embedder:  # noqa: ARG002
+    def _embedder(self, patience: "RetryPolicy") -> Embedder:  # noqa: ARG002
         raise EmbeddingError(NO_MODEL)
 
     def for_vectors_of(self, model_id: str) -> Embedder | None:  # noqa: ARG002
@@ -224,7 +226,7 @@ class FirstThatWorks(EmbeddingModel):
         """See `EmbeddingModel.multilingual`."""
         return next((each.multilingual for each in self._models if each.multilingual is not None), None)
 
-    def _embedder(self, patience: "Patience") -> Embedder:
+    def _embedder(self, patience: "RetryPolicy") -> Embedder:
         reasons = []
         for model in self._models:
             try:

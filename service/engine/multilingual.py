@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import EmbeddingError
-from memlog.eventlog.files.forks import SplitByFork, keep_for_ever
+from memlog.eventlog.files.forks import SplitByFork, keep_alive
 from memlog.projector.embedding.models import MULTILINGUAL, MULTILINGUAL_PACKAGE, Kind, normalised
 from memlog.service.engine.sandbox import BoundedProcess, EmbedTexts, ReaderFailed, VectorsReply
 
@@ -75,7 +75,7 @@ class MultilingualEmbedder(SplitByFork):
 
     def after_fork_in_child(self) -> None:
         """Leave the process to the parent."""
-        keep_for_ever(self._process)
+        keep_alive(self._process)
         self._renew()
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":

@@ -286,7 +286,7 @@ def _is_too_long(error: ProviderError, text: str) -> bool:
     return _says_too_long(error) and len(text) >= _SHORTEST_PART
 
 
-Patience = Literal["question", "background", "once", "command"]
+RetryPolicy = Literal["question", "background", "once", "command"]
 """Who waits: a question, the time of the provider at most; a background job, which comes again; an
 examination, which asks once, though the provider rests; a command of a person, which tries again."""
 
@@ -305,7 +305,7 @@ class RemoteEmbedder:
 
     is_remote = True
 
-    def __init__(self, provider: EmbeddingProvider, breaker: Breaker, patience: Patience) -> None:
+    def __init__(self, provider: EmbeddingProvider, breaker: Breaker, patience: RetryPolicy) -> None:
         self._provider, self._breaker, self._patience = provider, breaker, patience
         self._until = time.monotonic() + provider.timeout if patience == "question" else None
         kind = "ollama" if provider.type == "auto" else provider.type

@@ -355,7 +355,7 @@ class ReadModel(SplitByFork):
         except Busy as error:
             if self.projector.why_unusable() is not None:
                 raise
-            self._tell_behind(error.message)
+            self._warn_stale_once(error.message)
             return self.projector.live(), False
         return self.projector.live(), True
 
@@ -379,7 +379,7 @@ class ReadModel(SplitByFork):
             while lock._is_owned():  # type: ignore[attr-defined]
                 lock.release()
 
-    def _tell_behind(self, why: str) -> None:
+    def _warn_stale_once(self, why: str) -> None:
         """Tell it once, until a read has caught up again."""
         if not self._told_behind:
             self._told_behind.add(why)

@@ -440,7 +440,7 @@ def scrub_store(read_model: ReadModel, lock_timeout: float, request: Scrub) -> S
 
     def erase(segment: Segment) -> Erased:
         with _finished_by_the_next_run(segment):
-            return read_model.projector.in_turn(
+            return read_model.projector.write_transaction(
                 lambda db: scrub.erase(
                     segment,
                     due[segment],

@@ -121,7 +121,7 @@ def runner_of(
     lock_timeout: float,
     is_requested: bool = False,
     retry: bool = False,
-    go_on: Callable[[], None] = lambda: None,
+    heartbeat: Callable[[], None] = lambda: None,
     notify: Callable[[str], None] = lambda _: None,
 ) -> "JobRunner":
     """Return the job runner of a store.
@@ -143,11 +143,11 @@ def runner_of(
         why_no_model=None if why is None else why.message,
         lock_timeout=lock_timeout,
         is_requested=is_requested,
-        go_on=go_on,
+        heartbeat=heartbeat,
         notify=notify,
     )
     return JobRunner(
-        engine, _rules(engine), steps, has_model=has_model, lock_timeout=lock_timeout, go_on=go_on
+        engine, _rules(engine), steps, has_model=has_model, lock_timeout=lock_timeout, heartbeat=heartbeat
     )
 
 
@@ -178,7 +178,7 @@ class Steps:
     room: tokens of a request.
     lock_timeout: seconds to wait for another process that distils.
     is_requested: whether a person wants it: then nothing waits until it is due.
-    go_on: called as work goes on; an exception of it ends the step. notify: called with a line for each
+    heartbeat: called as work goes on; an exception of it ends the step. notify: called with a line for each
         request to the language model.
     """
 
@@ -192,11 +192,11 @@ class Steps:
         why_no_model: str | None,
         lock_timeout: float,
         is_requested: bool,
-        go_on: Callable[[], None],
+        heartbeat: Callable[[], None],
         notify: Callable[[str], None],
     ) -> None:
         self._engine, self._lock_timeout = engine, lock_timeout
-        self._is_requested, self._go_on, self._notify = is_requested, go_on, notify
+        self._is_requested, self._heartbeat, self._notify = is_requested, heartbeat, notify
         self._questions, self._why_no_model = questions, why_no_model
         merger = Merger(engine, questions, room)
         self._works: dict[tuple[str, str], Work] = {
@@ -265,17 +265,17 @@ class Steps:
                 )
             else:
                 whys.append(report.set_aside)
-            self._go_on()
+            self._heartbeat()
         return Outcome(done, set_aside_note(whys))
 
     def _summarised(self, count: int) -> None:
         self._notify(f"summarised {count} messages")
-        self._go_on()
+        self._heartbeat()
 
     def _compared(self, count: int) -> None:
         if count > 1:
             self._notify(f"compared {count} memories")
-        self._go_on()
+        self._heartbeat()
 
 
 # A run ends with the line `job_completed`. A process that is killed before it leaves the run due.
@@ -294,7 +294,7 @@ class JobRunner:
 
     lock_timeout: seconds to wait for another process that runs some.
 
-    go_on: called between two steps; an exception of it ends the run, which stays due.
+    heartbeat: called between two steps; an exception of it ends the run, which stays due.
     """
 
     def __init__(
@@ -305,10 +305,10 @@ class JobRunner:
         *,
         has_model: bool,
         lock_timeout: float,
-        go_on: Callable[[], None],
+        heartbeat: Callable[[], None],
     ) -> None:
         self._engine, self._steps, self._has_model = engine, steps, has_model
-        self._lock_timeout, self._go_on = lock_timeout, go_on
+        self._lock_timeout, self._heartbeat = lock_timeout, heartbeat
         self._schedules = rules.schedules()
 
     def may_be_due(self, db: Connection) -> bool:
@@ -379,7 +379,7 @@ class JobRunner:
         done: list[JobStep] = []
         failed: ProviderError | None = None
         for step in STEPS[job] if steps is None else steps:
-            self._go_on()
+            self._heartbeat()
             if why := self._steps.why_skipped(job, step):
                 done.append(JobStep(step, "skipped", why=why))
                 continue

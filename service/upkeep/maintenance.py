@@ -77,8 +77,11 @@ class Maintenance(OperationGroup):
         watch(
             engine.read_model,
             lambda read_model, on_wait: Documents(engine.for_thread(read_model, on_wait)),
-            lambda read_model, go_on, notify: runner_of(
-                engine.for_thread(read_model, lambda: None), lock_timeout=0.0, go_on=go_on, notify=notify
+            lambda read_model, heartbeat, notify: runner_of(
+                engine.for_thread(read_model, lambda: None),
+                lock_timeout=0.0,
+                heartbeat=heartbeat,
+                notify=notify,
             ),
             stop=request.stop or threading.Event(),
             tell=tell,

@@ -215,7 +215,7 @@ class Folders(Worker):
 
     def __init__(self, shared: Shared, read_model: ReadModel, documents_by: DocumentsBy) -> None:
         super().__init__(shared, read_model)
-        self._documents = documents_by(self._read_model, self._go_on)
+        self._documents = documents_by(self._read_model, self._heartbeat)
         self._store = read_model.path
         self._watched: dict[str, _Watched] = {}
         self._left_to_others: list[str] = []
@@ -287,7 +287,7 @@ class Folders(Worker):
             return False
         # Otherwise this thread would project in place of the rows thread, and hold that up.
         while not self._shared.caught_up.wait(_TICK):
-            self._go_on()
+            self._heartbeat()
         reports = self._documents.refresh(watched.source.source_id, progress=self._progress)
         notes = problems_of(reports)
         self._notes += [*notes, *self._new_links(reports)]
@@ -336,7 +336,7 @@ class DueJobs(Worker):
 
     def __init__(self, shared: Shared, read_model: ReadModel, runner_by: RunnerBy) -> None:
         super().__init__(shared, read_model)
-        self._runner = runner_by(self._read_model, self._go_on, self._notify)
+        self._runner = runner_by(self._read_model, self._heartbeat, self._notify)
 
     def _work(self) -> None:
         pause = 0.0
@@ -355,7 +355,7 @@ class DueJobs(Worker):
                 done = True
                 if report.period is not None:
                     self._notes.append(f"ran the {report.job} job of {report.period}")
-                self._go_on()
+                self._heartbeat()
         except Busy:  # another process runs jobs
             return done
         return done

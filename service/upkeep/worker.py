@@ -174,13 +174,13 @@ class Worker(ABC):
     def _notify(self, note: str) -> None:
         self._shared.calls.put(partial(self._shared.notify, note))
 
-    def _go_on(self) -> None:
+    def _heartbeat(self) -> None:
         """End the thread if the watch stops."""
         if self._shared.stop.is_set():
             raise _Stopped
 
     def _progress(self, what: str, done: int, total: int) -> None:
-        self._go_on()
+        self._heartbeat()
         now = time.monotonic()
         if self._shared.progress is not None and now - self._shown >= _BETWEEN_STAGES:
             self._shown = now

@@ -81,14 +81,14 @@ def test_a_loss_without_a_seal_is_reported_until_the_bytes_are_back(written: Pat
     path = segment(written)
     whole = path.read_bytes()
     lose(path)
-    for go_on in (
+    for heartbeat in (
         lambda: say(written, "x:1", "after"),
         lambda: project(written),
         lambda: project(written, from_scratch=True),
         lambda: [shutil.rmtree(written / name, ignore_errors=True) for name in ("model", "cache")],
         lambda: project(written),
     ):
-        go_on()
+        heartbeat()
         (said,) = tampered(written)
         assert said.startswith(f"conversations/x_1/{path.name}")
     assert "after" in texts(written, "x:1")

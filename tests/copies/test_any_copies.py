@@ -215,7 +215,7 @@ class Copies(RuleBasedStateMachine):
         data=st.data(),
         action=st.sampled_from([name for name, count in ACTIONS.items() for _ in range(count)]),
     )
-    def go_on(self, data: DataObject, action: str) -> None:
+    def heartbeat(self, data: DataObject, action: str) -> None:
         """One rule for all: hypothesis leaves out half of the rules of a machine in each of its runs."""
         getattr(self, action)(data)
 

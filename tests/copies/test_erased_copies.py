@@ -212,8 +212,8 @@ def test_a_change_beside_text_that_has_come_back_stays_a_loss(stores: Erased) ->
     say(e, "p3")
     path = send(e, f, segment(e).name)
     path.write_bytes(path.read_bytes().replace(b"Elm Street", b"Oak Street"))
-    for go_on in (lambda: None, lambda: project(f), lambda: scrub_all(f)):
-        go_on()
+    for heartbeat in (lambda: None, lambda: project(f), lambda: scrub_all(f)):
+        heartbeat()
         assert checked(f) == (3, [])
     with memlog.open(f) as opened:
         assert any("accept_loss=True" in finding.remedy for finding in opened.maintenance.examine())

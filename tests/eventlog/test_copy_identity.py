@@ -94,9 +94,9 @@ def test_two_machines_on_one_store_keep_their_writers(
         monkeypatch.setattr(copy_identity, "_MACHINE_IDS", (str(tmp_path / "machine-id"),))
         return Writer(tmp_path / "store").name()
 
-    in_turn = [name_on(machine) for machine in ("one", "other", "one", "other")]
-    assert in_turn[:2] == in_turn[2:]
-    assert in_turn[0] != in_turn[1]
+    write_transaction = [name_on(machine) for machine in ("one", "other", "one", "other")]
+    assert write_transaction[:2] == write_transaction[2:]
+    assert write_transaction[0] != write_transaction[1]
 
 
 def test_a_machine_without_an_id_is_known_by_its_host_name(

@@ -11,7 +11,7 @@ from memlog.eventlog.integrity.seal_close import seal_all
 from memlog.eventlog.log.reader import Line
 from memlog.eventlog.log.streams import SegmentName
 from memlog.projector.lifecycle import Projector
-from memlog.projector.subjects.accepted import Placed
+from memlog.projector.subjects.accepted import PositionedEvent
 from memlog.projector.verify import digest
 
 AT = "2026-02-26T08:00:00.000Z"
@@ -55,11 +55,11 @@ def test_the_change_with_the_greater_precedence_holds_whatever_its_ts(what, tmp_
         projector.close()
 
 
-def placed(day: str, number: int, writer: str, offset: int, wins: str) -> Placed:
+def placed(day: str, number: int, writer: str, offset: int, wins: str) -> PositionedEvent:
     event: Event = CoreMemoryUpdated(section="user", key="city", value="x", ts=AT, wins=wins)
     line = Line(offset, 1, 1, offset + 2, b"")
     segment = SegmentName(day, number, writer)
-    return Placed("id", AT, event, "core", segment, line, b"", (day, number, writer, line.offset))
+    return PositionedEvent("id", AT, event, "core", segment, line, b"", (day, number, writer, line.offset))
 
 
 def test_precedence_sorts_as_text_by_time_and_then_by_position():

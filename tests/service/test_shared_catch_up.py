@@ -50,12 +50,12 @@ def with_turn(state):
 def test_reads_that_wait_share_the_next_catch_up():
     numbers = iter(range(1000))
     shared, turn = with_turn(lambda: next(numbers))
-    began, go_on, made = threading.Event(), threading.Event(), []
+    began, heartbeat, made = threading.Event(), threading.Event(), []
 
     def catch_up(*_):
         made.append(threading.current_thread())
         began.set()
-        return None, go_on.wait(60)
+        return None, heartbeat.wait(60)
 
     first = threading.Thread(target=shared.share, args=(catch_up, 10))
     first.start()
@@ -64,7 +64,7 @@ def test_reads_that_wait_share_the_next_catch_up():
     for thread in others:
         thread.start()
     turn.wait_for(len(others))
-    go_on.set()
+    heartbeat.set()
     for thread in (first, *others):
         thread.join(60)
     assert len(made) == 2, "the one that ran could not be relied on; one more served all"
@@ -73,12 +73,12 @@ def test_reads_that_wait_share_the_next_catch_up():
 def test_a_catch_up_that_serves_others_looks_again_when_its_turn_comes():
     state, given = ["a"], []
     shared, turn = with_turn(lambda: state[0])
-    began, go_on = threading.Event(), threading.Event()
+    began, heartbeat = threading.Event(), threading.Event()
 
     def catch_up(_, before, now):
         given.append((before, now))
         began.set()
-        return None, go_on.wait(60)
+        return None, heartbeat.wait(60)
 
     threads = []
     for now in ("a", "b", "c"):
@@ -87,7 +87,7 @@ def test_a_catch_up_that_serves_others_looks_again_when_its_turn_comes():
         threads[-1].start()
         began.wait(60)
         turn.wait_for(len(threads[:2]) - 1)
-    go_on.set()
+    heartbeat.set()
     for thread in threads:
         thread.join(60)
     assert given == [(None, "a"), ("a", "c")]
@@ -127,12 +127,12 @@ def test_a_catch_up_that_left_something_or_failed_is_made_again():
 
 def test_another_thread_is_waited_for_and_another_process_once_for_all_that_wait():
     shared, turn = with_turn(object)
-    began, go_on, given = threading.Event(), threading.Event(), []
+    began, heartbeat, given = threading.Event(), threading.Event(), []
 
     def busy(seconds, *_):
         given.append(seconds)
         began.set()
-        go_on.wait(60)
+        heartbeat.wait(60)
         raise memlog.Busy("locked by another process")
 
     def share():
@@ -145,7 +145,7 @@ def test_another_thread_is_waited_for_and_another_process_once_for_all_that_wait
         began.wait(60)
     turn.wait_for(2)
     assert given == [0.01]
-    go_on.set()
+    heartbeat.set()
     for thread in threads:
         thread.join(60)
     share()

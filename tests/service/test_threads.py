@@ -243,17 +243,17 @@ def test_a_proof_waits_for_reads_and_they_wait_for_it(tmp_path):
 
 
 class SlowEmbedder:
-    """The bundled model; it computes nothing before `go_on` is set."""
+    """The bundled model; it computes nothing before `heartbeat` is set."""
 
     def __init__(self, embedder):
         self._embedder, self.id, self.dimension = embedder, embedder.id, embedder.dimension
-        self.began, self.go_on = threading.Event(), threading.Event()
+        self.began, self.heartbeat = threading.Event(), threading.Event()
 
     is_remote = False
 
     def embed(self, texts, kind="passage"):
         self.began.set()
-        assert self.go_on.wait(60)
+        assert self.heartbeat.wait(60)
         return self._embedder.embed(texts)
 
 
@@ -272,7 +272,7 @@ def test_while_vectors_are_computed_nothing_waits(tmp_path, method):
         store.facts.remove("teas")
         assert store.get("m1") is not None
         assert store.maintenance.examine()
-        slow.go_on.set()
+        slow.heartbeat.set()
         maintaining.join(60)
         assert [store.maintenance.status().vectors_pending, len(reports)] == [0, 1]
 

@@ -107,14 +107,14 @@ class _Actor:
             self._is_paused = True
             self._process.send_signal(signal.SIGSTOP)
 
-    def go_on(self) -> None:
+    def heartbeat(self) -> None:
         """Have it go on where it stood still."""
         self._is_paused = False
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
-        self.go_on()
+        self.heartbeat()
         self.end(signal.SIGTERM)
         self._process.wait(_PATIENCE)
         self._ended()
@@ -191,7 +191,7 @@ class _Storm:
         self.counts["scrubs ended"] += 1
         self._look()
         for actor in paused:
-            actor.go_on()
+            actor.heartbeat()
         # What was in flight when the scrub ended has come to its end, too.
         self._pass_time(actors, _LATE)
         self._look()
@@ -240,7 +240,7 @@ class _Storm:
             if process.returncode == _BUSY:
                 # One that stands still may hold the lock that was waited for.
                 for actor in actors:
-                    actor.go_on()
+                    actor.heartbeat()
             self.counts[f"{command[0]} {'killed' if kills else 'busy'}"] += 1
             kills = max(0, kills - 1)
 

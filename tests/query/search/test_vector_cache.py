@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 
 from memlog.projector.passages import vectors
-from memlog.projector.passages.index import Shelf
+from memlog.projector.passages.index import PassageTables
 from memlog.projector.sqlite import connect
 from memlog.query.search import vector_cache
 from memlog.query.search.hits import SCORE_DIGITS
 from memlog.query.search.nearest import _nearest_chunks
 from memlog.query.search.vector_cache import HeldVectors
 
-SHELF = Shelf(chunks="c", fulltext="none", has_fulltext="0", embeds_label=False, vectors="v", queue="c_queue")
+SHELF = PassageTables(
+    chunks="c", fulltext="none", has_fulltext="0", embeds_label=False, vectors="v", queue="c_queue"
+)
 LIMIT = 30
 ASKED_OFTEN = 20
 
