@@ -174,7 +174,7 @@ class _Pool:
         return self._beside[ref]
 
     def in_order(self, refs: Iterable[Ref]) -> list[Ref]:
-        """Members of equal scores in their order."""
+        """Return members of equal scores in their order."""
         return [each.ref for each in in_order(map(self.candidate, refs))]
 
 

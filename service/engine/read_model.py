@@ -520,7 +520,7 @@ class ReadPool(SplitByFork):
         self._deciding: list[_Claim] = []
 
     def after_fork_in_child(self) -> None:
-        """No thread of the parent reads here."""
+        """Forget what threads of the parent were reading."""
         self._forget_claims()
 
     def read(self, ask: Ask[Answer]) -> Answer:

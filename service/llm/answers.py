@@ -287,7 +287,7 @@ def _category(given: object) -> str:
 
 
 def _topic(given: object) -> str | None:
-    """Return a topic, in the form in which equal ones are equal; None for what is none."""
+    """Return the topic with its case folded and its spaces collapsed; None without one."""
     text = usable_text(_INVISIBLE.sub("", given)) if isinstance(given, str) else None
     topic = " ".join(text.casefold().split()) if text else ""
     is_topic = bool(re.search(r"\w", topic)) and topic not in _NO_TOPIC and len(topic) <= _LONGEST_TOPIC
