@@ -13,13 +13,23 @@ import sys
 import time
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 import memlog.cli
+import memlog.eventlog
+import memlog.projector
+import memlog.query
+import memlog.service
 from memlog.cli.process.main import end_process, main
 from tests.support.capabilities import give_up_file_capabilities
 
 STREAMS = 3
+NOT_OF_COMMANDS = (
+    "memlog.service.adapters",
+    "memlog.service.engine.sandbox_program",
+    "memlog.service.documents.pdf",
+)
+"""What few commands need, or a process of its own."""
 
 
 def serve(calls: socket.socket) -> None:
@@ -59,8 +69,10 @@ def import_all() -> None:
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # as memlog does before it imports onnxruntime
     for name in ("numpy", "onnxruntime", "tokenizers"):
         import_module(name)
-    for module in iter_modules(memlog.cli.__path__, "memlog.cli."):
-        import_module(module.name)
+    for package in (memlog.eventlog, memlog.projector, memlog.query, memlog.service, memlog.cli):
+        for module in walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.startswith(NOT_OF_COMMANDS):
+                import_module(module.name)
     gc.collect()
     gc.freeze()
     # A child has none of its parent's threads, and would wait for ever for what one of them holds.
