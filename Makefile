@@ -44,6 +44,7 @@ $(RSYNC):
 	@.ci/fetch-rsync $(@D)
 
 test: $(INSTALLED) $(MULTILINGUAL) $(RSYNC)  ## every promise once but those of test-deep, or TESTS; those on the LoCoMo conversations need MEMLOG_EVAL_DATA
+	@$(BIN)/python -m compileall -q eventlog projector query service cli  # each command that a test starts would do it
 	$(PYTEST) $(TESTS)
 
 check: $(INSTALLED) $(MULTILINGUAL) $(RSYNC)  ## lint, and the tests of the folders that you changed since the commit BASE (default: where your branch left main)

@@ -83,7 +83,7 @@ def projects_of(request: ImportData) -> list[str]:
 
     paths = [*map(Path, request.paths)]
     if missing := [path for path in paths if not (path.is_file() or path.is_dir())]:
-        raise BadInput(f"not a file or folder: {shown(missing[0])}", hint="name a file or a folder")
+        raise BadInput(f"the path does not exist: {shown(missing[0])}", hint="name one that exists")
     return projects_in(importer(request.format), paths)
 
 

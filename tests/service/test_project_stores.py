@@ -176,7 +176,7 @@ def test_what_is_no_store_is_not_removed(projects):
     (projects.folder / "logs" / "log" / "access.log").write_bytes(b"x")
     (projects.folder / "file").write_bytes(b"x")
     for name in ("photos", "logs", "file"):
-        with pytest.raises(BadInput, match="no store"):
+        with pytest.raises(BadInput, match="not a store"):
             projects.remove(name)
     assert (projects.folder / "photos" / "cat.jpg").exists()
     assert (projects.folder / "logs" / "log" / "access.log").exists()

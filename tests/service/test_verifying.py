@@ -192,7 +192,7 @@ DAMAGE = [
     (sql("DELETE FROM meta"), "chunk sizes"),
     (cache_of_other_bytes, "the cache could not be read"),
     (in_cache("UPDATE vectors SET vector = zeroblob(8) WHERE rowid = 1"), "differ in length"),
-    (in_cache("UPDATE vectors SET vector = zeroblob(7)"), "no row of numbers"),
+    (in_cache("UPDATE vectors SET vector = zeroblob(7)"), "not a row of numbers"),
     (in_cache("UPDATE vectors SET vector = x'0000c07f'"), "not finite"),
 ]
 
