@@ -10,15 +10,11 @@ import msgspec
 from memlog.eventlog.fields import fields_of
 from memlog.query.context.fence import python_escape, shown
 from memlog.query.request import Request, check_names
-from memlog.service.engine.operation import Operation, required
+from memlog.service.engine.operation import PLACES, Operation, group_named, required
 from memlog.service.engine.readable import EVERYTHING, readable, reading_below
 from memlog.service.projects import Projects
-from memlog.service.store import LazyGroup, Store
 
-GROUPS: dict[str, type] = {
-    "": Store,
-    **{name: member.kind for name, member in vars(Store).items() if isinstance(member, LazyGroup)},
-}
+GROUPS: dict[str, type] = {name: group_named(name) for name in PLACES}
 """The classes of the groups of a store, by the attribute that holds the group; the store itself first."""
 
 

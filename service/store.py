@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, get_args, overload
 
@@ -18,8 +17,8 @@ from memlog.projector.passages.chunking import ChunkSizes
 from memlog.query.context.scope import People
 from memlog.query.request import path_of, read_argument
 from memlog.service.engine.embedding_models import EmbeddingModel, LocalModel, model_of
-from memlog.service.engine.engine import Engine, OperationGroup
-from memlog.service.engine.operation import operation
+from memlog.service.engine.engine import Engine
+from memlog.service.engine.operation import OperationGroup, group_named, operation
 from memlog.service.engine.read_model import ReadModel
 from memlog.service.memory.conversation_requests import AppendEvents
 from memlog.service.retrieval.requests import AnswerOrContext, BuildContext, GetEvent, Search
@@ -55,13 +54,7 @@ G = TypeVar("G", bound=OperationGroup)
 
 
 class LazyGroup(Generic[G]):
-    """A group of operations of a store, which is imported and made when a program first uses it.
-
-    place: the module of the class below `memlog.service`, and its name: `memory.facts:Facts`.
-    """
-
-    def __init__(self, place: str) -> None:
-        self._place = place
+    """A group of operations of a store, which is imported and made when a program first uses it."""
 
     def __set_name__(self, _: type, name: str) -> None:
         self._name = name
@@ -69,9 +62,7 @@ class LazyGroup(Generic[G]):
     @property
     def kind(self) -> type[G]:
         """The class."""
-        module, _, name = self._place.partition(":")
-        kind: type[G] = getattr(import_module(f"memlog.service.{module}"), name)
-        return kind
+        return group_named(self._name)
 
     @overload
     def __get__(self, store: None, _: type["Store"]) -> Self: ...
@@ -181,19 +172,19 @@ class Store:
             on_stored=on_stored,
         )
 
-    conversations: LazyGroup["Conversations"] = LazyGroup("memory.conversations:Conversations")
-    memories: LazyGroup["Memories"] = LazyGroup("memory.memories:Memories")
-    core: LazyGroup["Core"] = LazyGroup("memory.core:Core")
-    facts: LazyGroup["Facts"] = LazyGroup("memory.facts:Facts")
-    daily: LazyGroup["DailyEvents"] = LazyGroup("memory.daily:DailyEvents")
-    documents: LazyGroup["Documents"] = LazyGroup("documents.documents:Documents")
-    workspaces: LazyGroup["Workspaces"] = LazyGroup("documents.documents:Workspaces")
-    extraction: LazyGroup["Extractions"] = LazyGroup("llm.extraction:Extractions")
-    jobs: LazyGroup["Jobs"] = LazyGroup("upkeep.jobs:Jobs")
-    exchange: LazyGroup["DataExchange"] = LazyGroup("exchange.exchange:DataExchange")
-    erasure: LazyGroup["Erasure"] = LazyGroup("upkeep.erasure:Erasure")
-    maintenance: LazyGroup["Maintenance"] = LazyGroup("upkeep.maintenance:Maintenance")
-    tools: LazyGroup["Tools"] = LazyGroup("retrieval.tools:Tools")
+    conversations: LazyGroup["Conversations"] = LazyGroup()
+    memories: LazyGroup["Memories"] = LazyGroup()
+    core: LazyGroup["Core"] = LazyGroup()
+    facts: LazyGroup["Facts"] = LazyGroup()
+    daily: LazyGroup["DailyEvents"] = LazyGroup()
+    documents: LazyGroup["Documents"] = LazyGroup()
+    workspaces: LazyGroup["Workspaces"] = LazyGroup()
+    extraction: LazyGroup["Extractions"] = LazyGroup()
+    jobs: LazyGroup["Jobs"] = LazyGroup()
+    exchange: LazyGroup["DataExchange"] = LazyGroup()
+    erasure: LazyGroup["Erasure"] = LazyGroup()
+    maintenance: LazyGroup["Maintenance"] = LazyGroup()
+    tools: LazyGroup["Tools"] = LazyGroup()
 
     def __enter__(self) -> Self:
         return self

@@ -3,13 +3,12 @@
 import click
 
 import memlog
-from memlog.cli.options.request_options import Store, request_command
+from memlog.cli.options.request_options import Given, Store, request_command
 from memlog.cli.options.settings import Group
 from memlog.cli.options.zone import minute
 from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer, named_values, records_answer
 from memlog.cli.output.output import dim, one_line, print_raw, printable
 from memlog.cli.output.turns import lines_around, set_in, turn
-from memlog.service.memory.conversation_requests import ListSessions, ListSummaries, ReadSession, ReadWindow
 from memlog.service.retrieval.requests import GetEvent
 
 _NOTHING_TOLD = "no messages yet in this session"
@@ -29,16 +28,15 @@ class _Conversation(TextAnswer, frozen=True):
 
 
 @request_command(
-    ReadSession, group=session, arguments=["chat"], adds="On a terminal control characters are escaped."
+    "conversations.session_content", group=session, adds="On a terminal control characters are escaped."
 )
-def content(store: Store, request: ReadSession) -> TextAnswer:
-    found = store.conversations.session_content(request)
+def content(found: "memlog.SessionContent", _: Given) -> TextAnswer:
     text, notes = ([found.content], []) if found.messages else ([], [_NOTHING_TOLD])
     return _Conversation(found, text=text, notes=notes)
 
 
-@request_command(ListSessions)
-def sessions(store: Store, request: ListSessions) -> Answer:
+@request_command("conversations.sessions", arguments=[])
+def sessions(found: "list[memlog.Session]", _: Given) -> Answer:
     columns: Columns = {
         "chat": "chat",
         "began": lambda session: minute(session.created_at),
@@ -46,7 +44,7 @@ def sessions(store: Store, request: ListSessions) -> Answer:
         "model": "model",
         "first message": "session_start",
     }
-    return list_answer("sessions", store.conversations.sessions(request), columns, if_empty="no session yet")
+    return list_answer("sessions", found, columns, if_empty="no session yet")
 
 
 @request_command(GetEvent, arguments=["id"])
@@ -67,9 +65,8 @@ def show(store: Store, request: GetEvent) -> Answer:
     )
 
 
-@request_command(ListSummaries)
-def summaries(store: Store, request: ListSummaries) -> Answer:
-    found = store.conversations.summaries(request)
+@request_command("conversations.summaries", arguments=[])
+def summaries(found: "list[memlog.Summary]", _: Given) -> Answer:
     columns: Columns = {
         "time": lambda summary: minute(summary.created_at),
         "chat": "chat",
@@ -97,9 +94,8 @@ def _position(summary: "memlog.Summary") -> str:
     return f"{summary.position} {summary.id}"
 
 
-@request_command(ReadWindow)
-def window(store: Store, request: ReadWindow) -> Answer:
-    found = store.conversations.window(request)
+@request_command("conversations.window", arguments=[])
+def window(found: "memlog.Window", _: Given) -> Answer:
     columns: Columns = {
         "time": lambda message: minute(message.ts),
         "who": "speaker",

@@ -5,18 +5,15 @@ from collections.abc import Iterator
 import click
 from msgspec.structs import asdict
 
+import memlog
 from memlog.cli.commands.extraction import extractions
 from memlog.cli.options.param_types import STDIN
-from memlog.cli.options.request_options import Store, request_command
+from memlog.cli.options.request_options import Given, Store, request_command
 from memlog.cli.options.settings import Group
 from memlog.cli.options.zone import minute
 from memlog.cli.output.answer import Answer, Columns, Done, list_answer, named_values, rows_answer
 from memlog.cli.output.output import printable
-from memlog.service.engine.operation import required
 from memlog.service.llm.requests import DistilDays
-from memlog.service.memory.conversation_requests import CompressDailyEvents, ListDailyEvents, RecordDailyEvent
-from memlog.service.memory.core import CoreImportReport
-from memlog.service.memory.requests import DeleteCoreValue, GetCoreMemory, ImportCoreMemory, SetCoreValue
 
 
 @click.group(cls=Group)
@@ -24,30 +21,28 @@ def core() -> None:
     """Read and change the core memory: what an agent always sees, of its user and of itself."""
 
 
-@request_command(GetCoreMemory, group=core, arguments=["section", "key"])
-def get(store: Store, request: GetCoreMemory) -> Answer:
-    found = required(store.core.get, request)
+@request_command("core.get", group=core)
+def get(found: "memlog.CoreMemory | dict[str, str] | str", given: Given) -> Answer:
     if isinstance(found, str):
-        record = {"section": request.section, "key": request.key, "value": found}
+        record = {"section": given.section, "key": given.key, "value": found}
         return Answer(record, named_values(record), text=[printable(found)])
-    sections = asdict(found) if request.section is None else {request.section: found}
+    sections = {given.section: found} if isinstance(found, dict) else asdict(found)
     rows = [(section, key, value) for section, values in sections.items() for key, value in values.items()]
     return rows_answer(sections, ("section", "key", "value"), rows, [] if rows else ["nothing is set"])
 
 
-@request_command(SetCoreValue, group=core, arguments=["section", "key", "value"])
-def set_(store: Store, request: SetCoreValue) -> Done:
-    return Done(store.core.set(request), f"Set {request.key} of {request.section}.")
+@request_command("core.set", group=core)
+def set_(done: "memlog.Position", given: Given) -> Done:
+    return Done(done, f"Set {given.key} of {given.section}.")
 
 
-@request_command(DeleteCoreValue, group=core, arguments=["section", "key"])
-def delete(store: Store, request: DeleteCoreValue) -> Done:
-    return Done(required(store.core.delete, request), f"Deleted {request.key} of {request.section}.")
+@request_command("core.delete", group=core)
+def delete(done: "memlog.Position", given: Given) -> Done:
+    return Done(done, f"Deleted {given.key} of {given.section}.")
 
 
-@request_command(ImportCoreMemory, group=core, name="import", arguments=["path"])
-def import_(store: Store, request: ImportCoreMemory) -> Answer:
-    done = store.core.import_file(request)
+@request_command("core.import_file", group=core, name="import")
+def import_(done: "memlog.CoreImportReport", _: Given) -> Answer:
     rows = [
         (change, each.section, each.key, each.value)
         for change, values in (("set", done.set), ("deleted", done.deleted), ("kept", done.kept))
@@ -56,7 +51,7 @@ def import_(store: Store, request: ImportCoreMemory) -> Answer:
     return rows_answer(done, ("change", "section", "key", "value"), rows, _notes(done))
 
 
-def _notes(done: CoreImportReport) -> Iterator[str]:
+def _notes(done: "memlog.CoreImportReport") -> Iterator[str]:
     if not (done.set or done.deleted):
         yield "already imported" if done.kept else "the file says nothing"
     if done.other:
@@ -81,15 +76,14 @@ def daily() -> None:
     """Record and list daily events: what happened on which day."""
 
 
-@request_command(RecordDailyEvent, group=daily, types={"summary": STDIN})
-def record(store: Store, request: RecordDailyEvent) -> Done:
-    position = store.daily.record(request)
+@request_command("daily.record", group=daily, arguments=[], types={"summary": STDIN})
+def record(position: "memlog.Position", _: Given) -> Done:
     return Done(position, f"Recorded the daily event {position.id}.")
 
 
-@request_command(ListDailyEvents, group=daily)
-def list_(store: Store, request: ListDailyEvents) -> Answer:
-    return list_answer("daily_events", store.daily.list(request), _COLUMNS)
+@request_command("daily.list", group=daily)
+def list_(found: "list[memlog.DailyEvent]", _: Given) -> Answer:
+    return list_answer("daily_events", found, _COLUMNS)
 
 
 @request_command(DistilDays, group=daily)
@@ -97,6 +91,6 @@ def distil(store: Store, request: DistilDays) -> Answer:
     return extractions(store.extraction.days(request))
 
 
-@request_command(CompressDailyEvents, group=daily, arguments=["ids"])
-def compress(store: Store, request: CompressDailyEvents) -> Done:
-    return Done(store.daily.compress(request), f"Marked as distilled: {', '.join(request.ids)}.")
+@request_command("daily.compress", group=daily)
+def compress(done: "memlog.Position", given: Given) -> Done:
+    return Done(done, f"Marked as distilled: {', '.join(given.ids)}.")

@@ -6,12 +6,11 @@ import click
 from msgspec.structs import replace
 
 import memlog
-from memlog.cli.options.request_options import Store, request_command
+from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.settings import Group
 from memlog.cli.options.zone import minute
 from memlog.cli.output.answer import Answer, Columns, Done, list_answer, rows_answer, table_of
 from memlog.cli.output.output import asks_for_json, one_line, printable
-from memlog.service.memory.requests import AskFacts, ExtractFacts, GetFact, ListFacts, RemoveFact, SetFact
 
 _COLUMNS: Columns = {
     "topic": "topic_key",
@@ -23,9 +22,9 @@ _COLUMNS: Columns = {
 }
 
 
-@request_command(AskFacts, joined="question", may_be_blank=True)
-def ask(store: Store, request: AskFacts) -> Answer:
-    return _answer_of(store.facts.ask(request))
+@request_command("facts.ask", joined="question", may_be_blank=True)
+def ask(found: "memlog.FactAnswer", _: Given) -> Answer:
+    return _answer_of(found)
 
 
 @click.group(cls=Group)
@@ -33,20 +32,16 @@ def fact() -> None:
     """Set, show and remove facts: what is known by a topic's name, such as favorite_colors or city."""
 
 
-@request_command(SetFact, group=fact, arguments=["topic", "values"])
-def set_(store: Store, request: SetFact) -> Done:
-    done = store.facts.set(request)
+@request_command("facts.set", group=fact)
+def set_(done: "memlog.FactUpdate", _: Given) -> Done:
     values = (
         f"{rank}. {value}" if rank else value for rank, value in zip(done.ranks, done.values, strict=True)
     )
     return Done(done, f"Set {done.topic_key}: {', '.join(values)}.")
 
 
-@request_command(
-    GetFact, group=fact, arguments=["topic"], adds="\nThe exit code is 1 if nothing is stored under KEY."
-)
-def get(store: Store, request: GetFact) -> Answer:
-    found = store.facts.get(request)
+@request_command("facts.get", group=fact, adds="\nThe exit code is 1 if nothing is stored under KEY.")
+def get(found: "memlog.FactAnswer", _: Given) -> Answer:
     if not (found.found or asks_for_json(click.get_current_context())):
         # Not for what is found.
         from memlog.service.memory.facts import unknown_fact
@@ -55,30 +50,28 @@ def get(store: Store, request: GetFact) -> Answer:
     return replace(_answer_of(found), exit_code=0 if found.found else 1)
 
 
-@request_command(ListFacts, group=fact)
-def list_(store: Store, request: ListFacts) -> Answer:
-    return list_answer("facts", store.facts.list(request), _COLUMNS)
+@request_command("facts.list", group=fact)
+def list_(found: "list[memlog.Fact]", _: Given) -> Answer:
+    return list_answer("facts", found, _COLUMNS)
 
 
 @request_command(
-    ExtractFacts,
+    "facts.extract",
     group=fact,
     joined="text",
     or_stdin=True,
     may_be_blank=True,
     adds="\nWithout TEXT, or with -, the text is read from stdin. stderr tells why nothing was stored.",
 )
-def extract(store: Store, request: ExtractFacts) -> Answer:
-    done = store.facts.extract(request)
+def extract(done: "memlog.FactExtraction", _: Given) -> Answer:
     rows = [(done.topic_key, rank, value) for rank, value in enumerate(done.values, 1)]
     notes = [] if done.stored else [f"nothing was stored: {printable(done.why or 'a dry run')}"]
     return rows_answer(done, ("topic", "rank", "value"), rows, notes)
 
 
-@request_command(RemoveFact, group=fact, arguments=["topic"])
-def remove(store: Store, request: RemoveFact) -> Done:
-    removed = store.facts.remove(request)
-    what = request.topic if request.rank is None else f"rank {request.rank} of {request.topic}"
+@request_command("facts.remove", group=fact)
+def remove(removed: "list[memlog.Position]", given: Given) -> Done:
+    what = given.topic if given.rank is None else f"rank {given.rank} of {given.topic}"
     return Done({"removed": removed}, f"Removed {what}.")
 
 

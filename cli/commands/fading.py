@@ -1,10 +1,10 @@
 """memlog decay, prune."""
 
+import memlog
 from memlog.cli.commands.memories import COLUMNS
-from memlog.cli.options.request_options import Store, request_command
+from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.output.answer import Answer, Columns, Done, records_answer
 from memlog.cli.output.output import counted
-from memlog.service.memory.fading import DecayMemories, PruneMemories, PruneReport
 
 _COLUMNS: Columns = {
     "relevance": lambda memory: f"{memory.relevance:.6f}",
@@ -14,25 +14,23 @@ _COLUMNS: Columns = {
 }
 
 
-@request_command(DecayMemories)
-def decay(store: Store, request: DecayMemories) -> Done:
-    done = store.memories.decay(request)
+@request_command("memories.decay", arguments=[])
+def decay(done: "memlog.DecayReport", _: Given) -> Done:
     is_repeated = done.position is None
     return Done(done, "Memories were faded today already." if is_repeated else "Faded memories by one day.")
 
 
 @request_command(
-    PruneMemories,
+    "memories.prune",
     names={"categories": "--category"},
     settings={"threshold": "archive_threshold"},
     adds="\nIt does not ask: memlog memory list --archived shows them.",
 )
-def prune(store: Store, request: PruneMemories) -> Answer:
-    done = store.memories.prune(request)
+def prune(done: "memlog.PruneReport", _: Given) -> Answer:
     return records_answer(done, done.memories, _COLUMNS, notes=[_note(done)])
 
 
-def _note(done: PruneReport) -> str:
+def _note(done: "memlog.PruneReport") -> str:
     if not done.memories:
         return "nothing has faded so far"
     count = len(done.memories) if done.dry_run else done.archived

@@ -1,33 +1,18 @@
 """memlog memory."""
 
-from collections.abc import Callable
-from typing import Any
-
 import click
 from msgspec.structs import asdict, replace
 
 import memlog
 from memlog.cli.options.open_store import open_log, open_store
 from memlog.cli.options.param_types import STDIN
-from memlog.cli.options.request_options import Store, request_command
+from memlog.cli.options.request_options import Given, Store, request_command
 from memlog.cli.options.settings import Group
 from memlog.cli.options.zone import minute
 from memlog.cli.output.answer import Answer, Columns, Done, list_answer, named_values, records_answer
 from memlog.cli.output.output import bold, dim, one_line, printable
 from memlog.eventlog.events import MemorySaved
-from memlog.service.engine.requests import Request, event_of
-from memlog.service.memory.requests import (
-    ArchiveMemory,
-    DeleteMemory,
-    GetMemory,
-    ListConflicts,
-    ListMemories,
-    SaveMemory,
-    ShowHistory,
-    TouchMemories,
-    UnmergeMemory,
-    UpdateMemory,
-)
+from memlog.service.engine.requests import event_of
 from memlog.service.memory.save import save as save_memory
 
 _DIGITS = 6
@@ -75,14 +60,14 @@ def memory() -> None:
     """Save, list and change memories: what is worth keeping beyond a conversation."""
 
 
-@request_command(SaveMemory, group=memory, types=_TYPES, opens_store=False)
-def save(ctx: click.Context, request: SaveMemory) -> Done:
-    if request.looks_for_duplicates:
+@request_command("memories.save", group=memory, arguments=[], types=_TYPES, gets="context")
+def save(ctx: click.Context, given: Given) -> Done:
+    if given.any_chat or (given.dedup and given.memory_id is None):
         with open_store(ctx) as store:
-            done = store.memories.save(request)
+            done = store.memories.save(given)
     else:
         # The store stays closed, and the command starts fast.
-        done = save_memory(open_log(ctx).append, event_of(MemorySaved, request))
+        done = save_memory(open_log(ctx).append, event_of(MemorySaved, **asdict(given)))
     sentence = _SAVED.get(done.decision, "The memory {id} almost had this text, and now has it.")
     return Done(done, sentence.format(id=done.memory_id))
 
@@ -93,16 +78,13 @@ _SAVED = {
 }
 
 
-@request_command(ListMemories, group=memory)
-def list_(store: Store, request: ListMemories) -> Answer:
-    return list_answer("memories", store.memories.list(request), COLUMNS)
+@request_command("memories.list", group=memory)
+def list_(found: "list[memlog.Memory]", _: Given) -> Answer:
+    return list_answer("memories", found, COLUMNS)
 
 
-@request_command(
-    GetMemory, group=memory, arguments=["memory_id"], adds="\n`memlog memory get` does the same."
-)
-def show(store: Store, request: GetMemory) -> Answer:
-    found = _required(store.memories.get, request)
+@request_command("memories.get", group=memory, adds="\n`memlog memory get` does the same.")
+def show(found: "memlog.Memory", _: Given) -> Answer:
     members = _members(found)
     heads = [
         f"{name.replace('_', ' '):<13}  {one_line(str(value))}"
@@ -118,9 +100,8 @@ def show(store: Store, request: GetMemory) -> Answer:
     )
 
 
-@request_command(ShowHistory, group=memory, arguments=["memory_id"])
-def history(store: Store, request: ShowHistory) -> Answer:
-    events = _required(store.memories.history, request)
+@request_command("memories.history", group=memory)
+def history(events: "list[memlog.StoredEvent]", given: Given) -> Answer:
     columns: Columns = {
         "time": lambda event: minute(event.ts),
         "type": "type",
@@ -128,13 +109,16 @@ def history(store: Store, request: ShowHistory) -> Answer:
         "position": "position",
         "raw": "raw",
     }
-    document = {"memory_id": request.memory_id, "events": events}
+    document = {"memory_id": given.memory_id, "events": events}
     text = [line for event in events for line in _event_lines(event)]
     return records_answer(document, events, columns, text=text)
 
 
 @request_command(
-    ListConflicts, group=memory, adds="\nWith --resolve and --keep it decides one, and shows that alone."
+    "memories.conflicts",
+    group=memory,
+    gets="store",
+    adds="\nWith --resolve and --keep it decides one, and shows that alone.",
 )
 @click.option("--resolve", metavar="CONFLICT", help="Decide this conflict.")
 @click.option(
@@ -143,44 +127,44 @@ def history(store: Store, request: ShowHistory) -> Answer:
     multiple=True,
     help="A memory that holds, or what is proposed; the others are archived.",
 )
-def conflicts(store: Store, request: ListConflicts, *, resolve: str | None, keep: tuple[str, ...]) -> Answer:
+def conflicts(store: Store, _: Given, *, resolve: str | None, keep: tuple[str, ...]) -> Answer:
     if (resolve is None) != (not keep):
         raise click.UsageError("--resolve and --keep go together: which conflict, and what holds")
     if resolve is None:
-        found = store.memories.conflicts(request)
+        found = store.memories.conflicts()
     else:
         found = [store.memories.resolve(resolve, keep=list(keep))]
     return list_answer("conflicts", found, _CONFLICTS, if_empty="no memories are in conflict")
 
 
-@request_command(UpdateMemory, group=memory, arguments=["memory_id"], types=_TYPES)
+@request_command("memories.update", group=memory, gets="store", types=_TYPES)
 @click.option("--no-tags", is_flag=True, help="Remove all tags.")
-def update(store: Store, request: UpdateMemory, *, no_tags: bool) -> Done:
-    if no_tags and request.tags:
+def update(store: Store, given: Given, *, no_tags: bool) -> Done:
+    if no_tags and given.tags:
         raise click.UsageError("--tag and --no-tags: a memory has tags, or none")
     if no_tags:
-        request = replace(request, tags=[])
-    return Done(store.memories.update(request), f"Changed the memory {request.memory_id}.")
+        given = replace(given, tags=[])
+    return Done(store.memories.update(given), f"Changed the memory {given.memory_id}.")
 
 
-@request_command(ArchiveMemory, group=memory, arguments=["memory_id"])
-def archive(store: Store, request: ArchiveMemory) -> Done:
-    return Done(store.memories.archive(request), f"Archived the memory {request.memory_id}.")
+@request_command("memories.archive", group=memory)
+def archive(done: "memlog.Position", given: Given) -> Done:
+    return Done(done, f"Archived the memory {given.memory_id}.")
 
 
-@request_command(UnmergeMemory, group=memory, arguments=["memory_id"])
-def unmerge(store: Store, request: UnmergeMemory) -> Answer:
-    return list_answer("memories", store.memories.unmerge(request), COLUMNS)
+@request_command("memories.unmerge", group=memory)
+def unmerge(found: "list[memlog.Memory]", _: Given) -> Answer:
+    return list_answer("memories", found, COLUMNS)
 
 
-@request_command(DeleteMemory, group=memory, arguments=["memory_id"])
-def delete(store: Store, request: DeleteMemory) -> Done:
-    return Done(_required(store.memories.delete, request), f"Deleted the memory {request.memory_id}.")
+@request_command("memories.delete", group=memory)
+def delete(done: "memlog.Position", given: Given) -> Done:
+    return Done(done, f"Deleted the memory {given.memory_id}.")
 
 
-@request_command(TouchMemories, group=memory, arguments=["memory_ids"])
-def touch(store: Store, request: TouchMemories) -> Done:
-    return Done(store.memories.touch(request), f"Counted an access to {', '.join(request.memory_ids)}.")
+@request_command("memories.touch", group=memory)
+def touch(done: "memlog.Position", given: Given) -> Done:
+    return Done(done, f"Counted an access to {', '.join(given.memory_ids)}.")
 
 
 def _members(memory: "memlog.Memory") -> dict[str, object]:
@@ -196,10 +180,3 @@ def _event_lines(event: "memlog.StoredEvent") -> list[str]:
         dim(f"    {one_line(f'{event.position}  {event.id}')}"),
         f"    {printable(event.raw)}",
     ]
-
-
-def _required(operation: Callable[[Any], Any], request: Request) -> Any:  # noqa: ANN401 - see `required`
-    # Not for `save`, which starts fast.
-    from memlog.service.engine.operation import required
-
-    return required(operation, request)

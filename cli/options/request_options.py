@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 import msgspec
@@ -14,6 +14,7 @@ from memlog.cli.options.param_types import STDIN
 from memlog.cli.options.settings import Command, SettingOption, Settings
 from memlog.cli.process.stdin import stdin_text
 from memlog.eventlog.errors import BadInput
+from memlog.service.engine.operation import bound_to, operation_named, required
 from memlog.service.engine.requests import Field, Request, description_of, fields_of
 
 if TYPE_CHECKING:
@@ -21,18 +22,25 @@ if TYPE_CHECKING:
 else:  # to import it would take longer than a command that only shows its help
     Store = Any
 
+Given = Any
+"""The request of a command; its fields are the parameters of the operation."""
+
 
 class RequestCommand(Command):
     """A command that makes a request, and prints the answer to it."""
 
     def __init__(self, spelling: "request_command", function: Callable[..., Any]) -> None:
-        self.request = spelling.request
         self._spelling = spelling
         self._function = function
         name = spelling.name or function.__name__.rstrip("_").replace("_", "-")
         super().__init__(name, callback=self._run)
         # Made when they are needed: of a group, most commands are not called.
         del self.params, self.help
+
+    @property
+    def request(self) -> type[Request]:
+        """The request that the command makes."""
+        return self._spelling.kind
 
     @cached_property
     def params(self) -> list[click.Parameter]:  # type: ignore[override] # click has an attribute
@@ -49,11 +57,15 @@ class RequestCommand(Command):
     def _run(self, **given: Any) -> int:  # noqa: ANN401
         ctx = click.get_current_context()
         request = self._spelling.made(self.request, ctx, given)
-        if self._spelling.opens_store:
-            with open_store(ctx) as store, _showing_progress(request) as shown:
-                answer = self._function(store, shown, **given)
-        else:
+        gets = self._spelling.gets if isinstance(self._spelling.request, str) else "store"
+        if gets == "context" or not self._spelling.opens_store:
             answer = self._function(ctx, request, **given)
+        else:
+            with open_store(ctx) as store, _showing_progress(request) as shown:
+                first: Any = store
+                if gets == "answer":
+                    first = required(bound_to(store, str(self._spelling.request)), shown)
+                answer = self._function(first, shown, **given)
         return 0 if answer is None else answer.print(ctx)
 
 
@@ -71,13 +83,18 @@ def _showing_progress(request: Request) -> Iterator[Request]:
 
 
 class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a decorator
-    """The decorator that makes a command of a function, which gets the store and a request.
+    """The decorator that makes a command of a function.
 
     The function returns its answer (`memlog.cli.output.answer`), and may have options of its own, which it is
     given as keywords.
 
+    request: the name of an operation, such as `facts.set`.
+    gets: what the function is given beside the request: the answer of the operation; the opened store, which
+        it calls itself; or the context of the command, of which it opens what it needs.
+
     group: to which the command is added. name: the function's where not given.
-    arguments: fields that are arguments, in this order; the other fields are options.
+    arguments: fields that are arguments, in this order; the other fields are options. Where not given, those
+        that Python takes by position.
     joined: the argument whose words are joined, so that a text needs no quotes; `-` reads it from stdin.
     or_stdin: whether the joined argument is read from stdin where it is left out.
     may_be_blank: whether the joined argument may be blank.
@@ -86,13 +103,12 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
     types: how to read values that the command takes in other forms than Python callers give.
     without: fields that the command does not take.
     adds: what the help says beside the description of the request, such as exit codes.
-    opens_store: False for a function that gets the context in place of the store.
     """
 
-    request: type[Request]
+    request: type[Request] | str
     group: click.Group | None = None
     name: str | None = None
-    arguments: Sequence[str] = ()
+    arguments: Sequence[str] | None = None
     joined: str | None = None
     or_stdin: bool = False
     may_be_blank: bool = False
@@ -102,6 +118,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
     without: Collection[str] = ()
     adds: str = ""
     opens_store: bool = True
+    gets: Literal["answer", "store", "context"] = "answer"
 
     def __call__(self, function: Callable[..., Any]) -> RequestCommand:
         """Make the command."""
@@ -123,7 +140,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         # Imported here: most calls ask for no help.
         from memlog.cli.output.help_pages import in_commands
 
-        return in_commands(f"{self._spelled(description_of(self.request))}\n{self.adds}".rstrip())
+        return in_commands(f"{self._spelled(description_of(self.kind))}\n{self.adds}".rstrip())
 
     def made(self, request: type[Request], ctx: click.Context, given: dict[str, Any]) -> Request:
         """Make a request of the values of a command line, and take them out of `given`.
@@ -158,14 +175,21 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         return text
 
     @cached_property
+    def kind(self) -> type[Request]:
+        """The class of the request."""
+        return operation_named(self.request).request if isinstance(self.request, str) else self.request
+
+    @cached_property
     def _arguments(self) -> Sequence[str]:
-        return self.arguments if self.joined is None else (*self.arguments, self.joined)
+        if self.arguments is None and isinstance(self.request, str):
+            return operation_named(self.request).arguments
+        return (*(self.arguments or ()), *([] if self.joined is None else [self.joined]))
 
     @cached_property
     def _fields(self) -> dict[str, Field]:
         return {
             field.name: field
-            for field in _flat(self.request)
+            for field in _flat(self.kind)
             if field.name not in self.without and not field.is_local
         }
 

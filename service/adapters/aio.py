@@ -6,10 +6,12 @@ from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any, ParamSpec, Self, get_type_hints
+from typing import Any, ParamSpec, Self
 
+from memlog.service.adapters import async_operations
 from memlog.service.adapters.async_operations import AsyncOperations
 from memlog.service.adapters.awaiting import Threads
+from memlog.service.engine.operation import PLACES, group_named
 from memlog.service.store import Store, open
 
 P = ParamSpec("P")
@@ -29,7 +31,8 @@ class AsyncStore(AsyncOperations):
     def __init__(self, store: Store) -> None:
         super().__init__(lambda: store, Threads())
         self._store = store
-        for name, kind in get_type_hints(AsyncOperations).items():
+        for name in filter(None, PLACES):
+            kind = getattr(async_operations, f"Async{group_named(name).__name__}")
             setattr(self, name, kind(partial(getattr, store, name), self._threads))
 
     @property

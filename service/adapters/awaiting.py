@@ -6,22 +6,15 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from memlog.eventlog.files.forks import SplitByFork
 from memlog.projector.catchup import Progress
-from memlog.query.request import Request
-from memlog.service.documents.documents import ListOperation
-from memlog.service.engine.operation import Operation
-from memlog.service.memory.core import GetOperation
 from memlog.service.upkeep.maintenance import Maintenance
 from memlog.service.upkeep.worker import WatchStep
 
 P = ParamSpec("P")
-Q = TypeVar("Q", bound=Request)
 R = TypeVar("R")
-A = TypeVar("A")
-B = TypeVar("B")
 
 _THREADS = 2
 """How many calls of one kind run at the same time. While one waits for SQLite or the disk, another computes;
@@ -108,21 +101,6 @@ def awaited_method(
     return call
 
 
-@overload
-def awaited(operation: Operation[Any, P, Q, R]) -> Operation[Any, P, Q, Coroutine[Any, Any, R]]: ...
-@overload
-def awaited(
-    operation: GetOperation[A, B, R],
-) -> GetOperation[Coroutine[Any, Any, A], Coroutine[Any, Any, B], Coroutine[Any, Any, R]]: ...
-@overload
-def awaited(
-    operation: ListOperation[A, R],
-) -> ListOperation[Coroutine[Any, Any, A], Coroutine[Any, Any, R]]: ...
-def awaited(operation: Any) -> Any:
-    """Wrap an operation as `awaited_method` does; type checkers see that it takes a request, too."""
-    return awaited_method(operation)
-
-
 class Watching(Awaitable):
     """Maintenance that a program can end: see `Maintenance.watch`."""
 
@@ -149,7 +127,7 @@ class Watching(Awaitable):
             await asyncio.wait([watching])  # the store's lock is free once this returns
             self._stops.discard(stop)
 
-    _watch = awaited(Maintenance.watch)
+    _watch = awaited_method(Maintenance.watch)
 
     def end_watches(self) -> None:
         """Have every watch end."""

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from functools import cached_property, wraps
 from pathlib import Path
+from types import MethodType
 from typing import Any, Literal, Self, TypeVar, cast, get_args
 from urllib.parse import quote
 
@@ -17,7 +18,7 @@ from memlog.query.request import Request
 from memlog.service.adapters.local_sockets import check_proof, is_own
 from memlog.service.adapters.problems import Problem, ProblemAnswer, error_of
 from memlog.service.engine.engine import client_header
-from memlog.service.engine.operation import Operation
+from memlog.service.engine.operation import Operation, group_named
 
 T = TypeVar("T")
 
@@ -151,10 +152,22 @@ class Connected:
 
 
 class Remote:
-    """A group of operations that a server does."""
+    """A group of operations that a server does.
+
+    group: its name; empty for the store itself.
+    """
 
     def __init__(self, connection: ServerConnection, group: str) -> None:
         self._connection, self._group = connection, group
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        """Return an operation of the group."""
+        declared = vars(group_named(self._group)).get(name) if name[0] != "_" else None
+        if not isinstance(declared, Operation) or declared.is_endless:
+            raise AttributeError(
+                f"a server has no operation {f'{self._group}.{name}'.lstrip('.')}", name=name
+            )
+        return MethodType(remote(declared), self)
 
 
 def remote(operation: T) -> T:

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import get_type_hints
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -16,11 +16,26 @@ from memlog.eventlog.errors import BadInput, Busy, LogError
 from memlog.eventlog.files import locks
 from memlog.query.request import path_of, read_argument
 from memlog.service.adapters.local_sockets import listening_at
-from memlog.service.adapters.remote import Connected, ServerConnection
-from memlog.service.adapters.remote_operations import RemoteOperations
+from memlog.service.adapters.remote import Connected, Remote, ServerConnection, remote
+from memlog.service.engine.operation import PLACES
+from memlog.service.store import Store
+
+if TYPE_CHECKING:
+    from memlog.service.documents.documents import Documents, Workspaces
+    from memlog.service.exchange.exchange import DataExchange
+    from memlog.service.llm.extraction import Extractions
+    from memlog.service.memory.conversations import Conversations
+    from memlog.service.memory.core import Core
+    from memlog.service.memory.daily import DailyEvents
+    from memlog.service.memory.facts import Facts
+    from memlog.service.memory.memories import Memories
+    from memlog.service.retrieval.tools import Tools
+    from memlog.service.upkeep.erasure import Erasure
+    from memlog.service.upkeep.jobs import Jobs
+    from memlog.service.upkeep.maintenance import Maintenance
 
 
-class RemoteStore(Connected, RemoteOperations):
+class RemoteStore(Connected, Remote):
     """The operations of `Store`, done by a server. Use it with `with`, or call `close`.
 
     Errors are those of the operations; LogError says that the server cannot be reached.
@@ -28,8 +43,28 @@ class RemoteStore(Connected, RemoteOperations):
 
     def __init__(self, connection: ServerConnection) -> None:
         super().__init__(connection, "")
-        for name, kind in get_type_hints(RemoteOperations).items():
-            setattr(self, name, kind(connection, name))
+        for name in filter(None, PLACES):
+            setattr(self, name, Remote(connection, name))
+
+    append = remote(Store.append)
+    search = remote(Store.search)
+    context = remote(Store.context)
+    pre_route = remote(Store.pre_route)
+    get = remote(Store.get)
+    # Each group has the operations of that of a store; its other methods raise AttributeError.
+    conversations: "Conversations"
+    memories: "Memories"
+    core: "Core"
+    facts: "Facts"
+    daily: "DailyEvents"
+    documents: "Documents"
+    workspaces: "Workspaces"
+    extraction: "Extractions"
+    jobs: "Jobs"
+    exchange: "DataExchange"
+    erasure: "Erasure"
+    maintenance: "Maintenance"
+    tools: "Tools"
 
 
 def connect(

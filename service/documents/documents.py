@@ -50,8 +50,8 @@ from memlog.service.documents.sources import (
     without_file,
 )
 from memlog.service.documents.text_files import filetype
-from memlog.service.engine.engine import Engine, OperationGroup
-from memlog.service.engine.operation import All_co, One_co, not_found, operation
+from memlog.service.engine.engine import Engine
+from memlog.service.engine.operation import All_co, One_co, OperationGroup, not_found, operation
 from memlog.service.engine.sandbox import Readers
 from memlog.service.memory.core import Core
 

@@ -4,19 +4,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from copy import copy
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import msgspec
-from msgspec.structs import asdict
 
 from memlog.eventlog.events import Durability, Event, OnStored, Position
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.layout import LOG
-from memlog.query.request import Request
-from memlog.service.engine.read_model import Answer, ReadModel, ReadPool
+from memlog.service.engine.read_model import ReadModel, ReadPool
 
 if TYPE_CHECKING:
     from memlog.eventlog.codec.encode import Draft, FindStream
@@ -193,21 +191,3 @@ class Engine:
         self.reads.close()
         if "readers" in vars(self):
             self.readers.close()
-
-
-class OperationGroup:
-    """Operations of a store that belong together, such as `store.memories`."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._read = engine.read
-        self._decide = engine.decide
-        self._append = engine.append
-
-    def _query(self, query: Callable[..., Answer], request: Request) -> Answer:
-        """Call a function of the query layer with the fields of a request, and return its result."""
-        return self._read(partial(query, **asdict(request)))
-
-    def _append_one(self, event: Event) -> Position:
-        (position,) = self._append([event])
-        return position

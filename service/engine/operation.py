@@ -2,21 +2,24 @@
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from importlib import import_module
 from types import MethodType, NoneType, UnionType
 from typing import (
+    TYPE_CHECKING,
+    Annotated,
     Any,
     Generic,
     Literal,
     ParamSpec,
     Protocol,
-    Required,
     Self,
     TypedDict,
     TypeVar,
     Union,
     Unpack,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -24,15 +27,22 @@ from typing import (
 )
 
 import msgspec
+from msgspec.structs import asdict
 
 from memlog.eventlog.errors import BadInput, ErrorCode, NotFound, system_error
+from memlog.eventlog.events import Event, Position
 from memlog.eventlog.fields import fields_of
-from memlog.query.request import Request, check_names
+from memlog.query.request import Request, check_names, one_by_one
+
+if TYPE_CHECKING:
+    from memlog.service.engine.engine import Engine
+    from memlog.service.engine.read_model import Answer
 
 P = ParamSpec("P")
 S = TypeVar("S")
 Q = TypeVar("Q", bound=Request)
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 Q_contra = TypeVar("Q_contra", bound=Request, contravariant=True)
 T_co = TypeVar("T_co", covariant=True)
 All_co = TypeVar("All_co", covariant=True)
@@ -61,14 +71,17 @@ class _Doc:
         return "A method of `operation`." if operation is None else operation.documentation()
 
 
-class _Traits(TypedDict, total=False):
-    effect: Required[Effect]
+class _MethodTraits(TypedDict, total=False):
     missing: ErrorCode
     is_endless: bool
     reads_paths: bool
     writes_paths: bool
     for_agents: bool
     is_destructive: bool
+
+
+class _Traits(_MethodTraits):
+    effect: Effect
 
 
 class Operation(Generic[S, P, Q, T]):
@@ -78,6 +91,8 @@ class Operation(Generic[S, P, Q, T]):
     """
 
     __doc__ = _Doc()
+
+    arguments: Sequence[str] = ()
 
     def __init__(self, make: Callable[P, Q], run: Callable[[S, Q], T], **traits: Unpack[_Traits]) -> None:
         self.request: type[Q] = make if isinstance(make, type) else make.__self__  # type: ignore[attr-defined]
@@ -119,10 +134,14 @@ class Operation(Generic[S, P, Q, T]):
     def answer(self) -> Any:  # noqa: ANN401 - a type, or a union of types
         """The type of the answer, with what it is where something is missing: None or False."""
         # A module that imports an answer for type checkers alone names it by a public name of the package.
+        return self._hints()["return"]
+
+    def _hints(self, *, include_extras: bool = False) -> dict[str, Any]:
+        """Return the types of the parameters and of the answer by name."""
         package = import_module("memlog")
         named = re.findall(r"\w+", str(self._run.__annotations__["return"]))
         public = {name: getattr(package, name) for name in named if name in package.__all__}
-        return get_type_hints(self._run, localns=public)["return"]
+        return get_type_hints(self._run, localns=public, include_extras=include_extras)
 
     @property
     def found(self) -> tuple[Any, ...]:
@@ -148,11 +167,14 @@ class Operation(Generic[S, P, Q, T]):
 
     def _usage(self) -> str:
         """Describe a call: `search(text, k=…)`, the arguments by position and those by name."""
-        made = inspect.signature(self._make).parameters.values()
-        by_name = [each.name for each in made if each.kind is each.KEYWORD_ONLY]
-        by_position = [each.name for each in made if each.kind is not each.KEYWORD_ONLY]
+        by_name = [each.name for each in self._parameters if each.kind is each.KEYWORD_ONLY]
+        by_position = [each.name for each in self._parameters if each.kind is not each.KEYWORD_ONLY]
         usage = f"{self.__name__}({', '.join(by_position)})"
         return f"{usage}, and by name: {', '.join(by_name)}" if by_name else usage
+
+    @cached_property
+    def _parameters(self) -> list[inspect.Parameter]:
+        return [*inspect.signature(self._make).parameters.values()]
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -178,9 +200,95 @@ class Operation(Generic[S, P, Q, T]):
         return f"{says.rstrip()}\n\n{arguments}\n    {raises}{errors}".rstrip() + "\n"
 
 
+class Method(Operation[Any, ..., Any, Any]):
+    """A method whose annotated signature and docstring declare the operation.
+
+    Each parameter is `Annotated` with its description; the parameters make the fields of `request`. Adapters
+    and callers may give such a request in the place of the arguments.
+    """
+
+    __doc__ = _Doc()
+
+    def __init__(self, method: Callable[..., Any], effect: Effect, **traits: Any) -> None:  # noqa: ANN401
+        super().__init__(Request, method, effect=effect, **traits)
+        self._method = method
+        # Made when it is needed: most processes call few operations.
+        del self.request
+
+    @cached_property
+    def request(self) -> type[Request]:  # type: ignore[override]
+        """The arguments as a struct: for options, JSON schemas, OpenAPI, MCP and pages."""
+        hints = self._hints(include_extras=True)
+        fields = []
+        for each in self._parameters:
+            hint = hints[each.name]
+            if each.kind is each.VAR_POSITIONAL:
+                hint = Annotated[(Sequence[get_args(hint)[0]], *hint.__metadata__)]  # type: ignore[misc]
+            fields.append(
+                (each.name, hint) if each.default is each.empty else (each.name, hint, each.default)
+            )
+        made: Any = msgspec.defstruct(self.__qualname__, fields, bases=(Request,), frozen=True, kw_only=True)
+        made.__doc__ = self._run.__doc__
+        return cast("type[Request]", made)
+
+    def __call__(self, owner: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """See `Operation`."""
+        request = self.requested(args, kwargs)
+        values = {name: getattr(request, name) for name in request.__struct_fields__}
+        try:
+            if self._rest is None:
+                return self._method(owner, **values)
+            rest = values.pop(self._rest)
+            first = (values.pop(name) for name in self.arguments if name != self._rest)
+            return self._method(owner, *first, *rest, **values)
+        except OSError as error:
+            raise system_error(error) from error
+
+    def requested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
+        """See `Operation`."""
+        if len(args) == 1 and not kwargs and isinstance(args[0], self.request):
+            return args[0]
+        check_names(f"{self.__qualname__}()", kwargs, self.request.__struct_fields__)
+        first = [name for name in self.arguments if name != self._rest]
+        values: dict[str, Any] = dict(zip(first, args, strict=False))
+        rest = args[len(values) :]
+        if self._rest is not None and self._rest not in kwargs:
+            values[self._rest], rest = one_by_one(rest), ()
+        if rest or values.keys() & kwargs.keys():
+            raise BadInput(f"{self.__qualname__}() takes other arguments by position", hint=self._usage())
+        try:
+            return self.request(**(kwargs | values))
+        except TypeError as error:
+            raise BadInput(f"{self.__qualname__}(): {error}", hint=self._usage()) from None
+
+    @cached_property
+    def arguments(self) -> Sequence[str]:  # type: ignore[override]
+        """The parameters that may be given by position; of commands, the arguments."""
+        return [each.name for each in self._parameters if each.kind is not each.KEYWORD_ONLY]
+
+    @cached_property
+    def _rest(self) -> str | None:
+        return next((each.name for each in self._parameters if each.kind is each.VAR_POSITIONAL), None)
+
+    @cached_property
+    def _parameters(self) -> list[inspect.Parameter]:
+        return [*inspect.signature(self._method).parameters.values()][1:]
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        hints = self._hints()
+        owner = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+        parameters = [each.replace(annotation=hints[each.name]) for each in self._parameters]
+        return inspect.Signature([owner, *parameters], return_annotation=hints["return"])
+
+
+@overload
+def operation(effect: Effect, /, **traits: Unpack[_MethodTraits]) -> Callable[[F], F]: ...
+@overload
 def operation(
-    make: Callable[P, Q], **traits: Unpack[_Traits]
-) -> Callable[[Callable[[S, Q], T]], Operation[S, P, Q, T]]:
+    make: Callable[P, Q], /, **traits: Unpack[_Traits]
+) -> Callable[[Callable[[S, Q], T]], Operation[S, P, Q, T]]: ...
+def operation(make: Any, /, **traits: Any) -> Any:
     """Return a decorator that lets a method also take the fields of a request.
 
     make: the class of the request, or a class method of it that takes its fields in another way.
@@ -191,7 +299,67 @@ def operation(
     for_agents: whether agents are offered it as a tool.
     is_destructive: whether a tool replaces or puts away what it finds; the log keeps it.
     """
+    if isinstance(make, str):
+        return lambda run: Method(run, cast("Effect", make), **traits)
     return lambda run: Operation(make, run, **traits)
+
+
+class OperationGroup:
+    """Operations of a store that belong together, such as `store.memories`."""
+
+    def __init__(self, engine: "Engine") -> None:
+        self._engine = engine
+        self._read = engine.read
+        self._decide = engine.decide
+        self._append = engine.append
+
+    def _query(self, query: "Callable[..., Answer]", request: Request) -> "Answer":
+        """Call a function of the query layer with the fields of a request, and return its result."""
+        return self._read(partial(query, **asdict(request)))
+
+    def _append_one(self, event: Event) -> Position:
+        (position,) = self._append([event])
+        return position
+
+
+PLACES = {
+    "": "store:Store",
+    "conversations": "memory.conversations:Conversations",
+    "memories": "memory.memories:Memories",
+    "core": "memory.core:Core",
+    "facts": "memory.facts:Facts",
+    "daily": "memory.daily:DailyEvents",
+    "documents": "documents.documents:Documents",
+    "workspaces": "documents.documents:Workspaces",
+    "extraction": "llm.extraction:Extractions",
+    "jobs": "upkeep.jobs:Jobs",
+    "exchange": "exchange.exchange:DataExchange",
+    "erasure": "upkeep.erasure:Erasure",
+    "maintenance": "upkeep.maintenance:Maintenance",
+    "tools": "retrieval.tools:Tools",
+}
+"""The class of each group of operations, in its module of `memlog.service`, by the store's attribute."""
+
+
+def group_named(name: str) -> type[Any]:
+    """Return the class of a group of operations; it is imported at the first call."""
+    module, _, kind = PLACES[name].partition(":")
+    found: type[Any] = getattr(import_module(f"memlog.service.{module}"), kind)
+    return found
+
+
+def operation_named(name: str) -> Operation[Any, Any, Any, Any]:
+    """Return an operation by its name, such as `facts.set`."""
+    group, _, method = name.rpartition(".")
+    found: Operation[Any, Any, Any, Any] = vars(group_named(group))[method]
+    return found
+
+
+def bound_to(store: object, name: str) -> Callable[[Request], Any]:
+    """Return an operation of a store by its name, such as `facts.set`."""
+    group, _, method = name.rpartition(".")
+    found: Callable[[Request], Any] = getattr(getattr(store, group) if group else store, method)
+    return found
 
 
 def required(operation: Callable[[Q], T], request: Q) -> Any:  # noqa: ANN401 - T without None and False

@@ -1,15 +1,17 @@
 """What requests of several groups share, and what makes fields and schemas of them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 
+from memlog.eventlog.errors import BadInput, shown_value
 from memlog.eventlog.events import Change
 from memlog.eventlog.fields import Chat, ChatName, Local, Reads
 from memlog.eventlog.fields import Field as Field
 from memlog.eventlog.fields import fields_of as fields_of
+from memlog.eventlog.limits import CATEGORIES, known_category
 from memlog.query.request import Request as Request
 from memlog.query.request import description_of as description_of
 from memlog.query.request import given_as_texts as given_as_texts
@@ -24,8 +26,9 @@ else:  # to import it would take longer than a command that only shows its help
 
 E = TypeVar("E", bound=Change)
 
+
 _MEMBERS = {"chat": "chat_id", "date": "event_date", "event_id": "id"}
-"""Members of events by the fields of requests, where their names differ."""
+"""Members of events by the parameters of operations, where their names differ."""
 
 
 def scope_of(chat: ChatName) -> str:
@@ -44,10 +47,47 @@ def _event_time(time: str | datetime) -> str:
 ScopeField = Annotated[ChatName, Reads(scope_of, "chat"), msgspec.Meta(title="CHANNEL:CHAT_ID")]
 """A chat in any form; the field holds a text."""
 
+Scope = Annotated[ScopeField | None, "The conversation; the store's own scope without it."]
+"""The parameter of an operation that is about one chat."""
+
+OnlyChat = Annotated[ScopeField | None, "Only of this conversation."]
+"""The parameter of an operation that is about all chats, or about one."""
+
 EventId = Annotated[str, "The event's id; a retry with the same id is harmless."]
 
 EventTime = Annotated[str | datetime, Reads(_event_time), "When it happened (RFC 3339); now where not given."]
 """The time of an event: the log checks texts."""
+
+CategoryField = Annotated[str, Reads(known_category, "category", choices=tuple(CATEGORIES))]
+"""A category that memlog knows; `decision` is read as `decisions`."""
+
+DryRun = Annotated[bool, "Change nothing: only tell what would be done."]
+
+PRUNED = ("temp", "debug")
+"""The categories that are pruned by default."""
+
+
+def rates_of(given: Mapping[str, float]) -> Mapping[str, float]:
+    """Return the factors of a decay by category.
+
+    Raises:
+        BadInput: it is not a mapping.
+    """
+    if not isinstance(given, Mapping):
+        raise BadInput(f"rates is {shown_value(given)}", hint='factors by category, such as {"context": 0.9}')
+    return given
+
+
+def categories_of(given: Iterable[str]) -> list[str]:
+    """Return a list of categories.
+
+    Raises:
+        BadInput: it is one text, or no collection; or memlog does not know one of them.
+    """
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise BadInput(f"categories is {shown_value(given)}", hint="a list of categories")
+    return [known_category(each) for each in given]
+
 
 ProgressField = Annotated[Progress | None, Local(), "Called as work goes on."]
 
@@ -80,13 +120,21 @@ class AcrossChats(Scoped, frozen=True, kw_only=True):
         Raises:
             BadInput: nothing is found, and the chat has another form.
         """
-        if self.chat is not None and not found:
-            Chat.of(self.chat)
+        check_chat(self.chat, found)
 
 
-def event_of(kind: type[E], request: Request) -> E:
-    """Return the event whose members are the fields of a request; the log omits its defaults."""
-    fields = msgspec.structs.asdict(request)
+def check_chat(chat: ChatName | None, found: Collection[object]) -> None:
+    """Check the form of a chat of which nothing is found.
+
+    Raises:
+        BadInput: nothing is found, and the chat has another form.
+    """
+    if chat is not None and not found:
+        Chat.of(chat)
+
+
+def event_of(kind: type[E], **fields: Any) -> E:  # noqa: ANN401
+    """Return the event whose members are the arguments of an operation; the log omits its defaults."""
     members = {_MEMBERS.get(name, name): value for name, value in fields.items()}
     defaults = {field.name: field.default for field in msgspec.structs.fields(kind)}
     return kind(

@@ -16,8 +16,7 @@ from memlog.eventlog.log.layout import IMPORT_LOCK, STORE_KEY
 from memlog.eventlog.log.streams import shown
 from memlog.projector.sqlite import Connection, binding, error_types
 from memlog.query.records import PLAIN_TABLES, plain_rows
-from memlog.service.engine.engine import OperationGroup
-from memlog.service.engine.operation import operation
+from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.readable import is_bounded
 from memlog.service.exchange.requests import ExportDatabase, ImportData
 

@@ -19,8 +19,8 @@ from memlog.query.buffer import Buffer, buffers
 from memlog.query.conversations import newest
 from memlog.query.records import daily_events
 from memlog.service.engine import prompts
-from memlog.service.engine.engine import Engine, OperationGroup
-from memlog.service.engine.operation import operation
+from memlog.service.engine.engine import Engine
+from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.prompts import Prompt
 from memlog.service.llm.requests import DistilDays, DistilExchange, DistilMessages, ListBuffers, ShowPrompt
 

@@ -1,27 +1,97 @@
 """Conversations as programs read them: `store.conversations`."""
 
-from memlog.query.conversations import Window, window
-from memlog.query.sessions import Session, SessionContent, Summary, session_content, sessions, summaries
-from memlog.service.engine.engine import OperationGroup
-from memlog.service.engine.operation import operation
-from memlog.service.memory.conversation_requests import ListSessions, ListSummaries, ReadSession, ReadWindow
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta
+
+from memlog.eventlog.fields import Chat
+from memlog.eventlog.limits import MOST
+from memlog.query.request import ChatField
+from memlog.service.engine.operation import OperationGroup, operation
+
+if TYPE_CHECKING:
+    from memlog.query.conversations import Window
+    from memlog.query.sessions import Session, SessionContent, Summary
+
+ChatOf = Annotated[ChatField, "The conversation, split at the first colon."]
+OnlyChat = Annotated[ChatField | None, "Only of this conversation."]
+Last = Annotated[int | None, Meta(ge=1, le=MOST), "The newest messages, at most so many."]
+Tokens = Annotated[int | None, Meta(ge=1, le=MOST), "The newest whole messages that fit into so many tokens."]
+AcrossSessions = Annotated[bool, "Also messages from before the last session break."]
 
 
 class Conversations(OperationGroup):
     """The conversations of a store."""
 
-    @operation(ReadWindow, effect="read")
-    def window(self, request: ReadWindow) -> Window:
-        return self._query(window, request)
+    @operation("read")
+    def window(
+        self,
+        chat: ChatOf,
+        *,
+        last: Last = None,
+        tokens: Tokens = None,
+        across_sessions: AcrossSessions = False,
+    ) -> "Window":
+        """Read the newest messages of the current session of a chat, oldest first.
 
-    @operation(ReadSession, effect="read")
-    def session_content(self, request: ReadSession) -> SessionContent:
-        return self._query(session_content, request)
+        At most 50 where neither `last` nor `tokens` is given.
 
-    @operation(ListSessions, effect="read")
-    def sessions(self, request: ListSessions) -> list[Session]:
-        return self._read(lambda db: sessions(db, request.conversation, is_all=request.all))
+        Raises:
+            NotFound: the store has events, and none of this chat.
+        """
+        from memlog.query.conversations import window
 
-    @operation(ListSummaries, effect="read")
-    def summaries(self, request: ListSummaries) -> list[Summary]:
-        return self._query(summaries, request)
+        limits = {"last": last, "tokens": tokens}
+        return self._read(lambda db: window(db, Chat.of(chat), **limits, across_sessions=across_sessions))
+
+    @operation("read")
+    def session_content(
+        self,
+        chat: ChatOf,
+        *,
+        last: Last = None,
+        tokens: Tokens = None,
+        across_sessions: AcrossSessions = False,
+    ) -> "SessionContent":
+        """Read the current session of a chat as one text, oldest message first; all of it without a limit.
+
+        Each message is its speaker, `: `, and its text, unchanged. A window tells messages apart, whatever
+        they say.
+
+        Raises:
+            NotFound: the store has events, and none of this chat.
+        """
+        from memlog.query.sessions import session_content
+
+        limits = {"last": last, "tokens": tokens}
+        return self._read(
+            lambda db: session_content(db, Chat.of(chat), **limits, across_sessions=across_sessions)
+        )
+
+    @operation("read")
+    def sessions(
+        self, chat: OnlyChat = None, *, all: Annotated[bool, "Earlier sessions, too."] = False
+    ) -> list["Session"]:
+        """List the current session of each chat, the newest first.
+
+        A session is the part of a conversation between two session breaks.
+
+        Raises:
+            NotFound: the store has events, and none of this chat.
+        """
+        from memlog.query.sessions import sessions
+
+        one = None if chat is None else Chat.of(chat)
+        return self._read(lambda db: sessions(db, one, is_all=all))
+
+    @operation("read")
+    def summaries(self, chat: OnlyChat = None) -> list["Summary"]:
+        """List the summaries of conversations, in the order in which they were written.
+
+        Raises:
+            NotFound: the store has events, and none of this chat.
+        """
+        from memlog.query.sessions import summaries
+
+        one = None if chat is None else Chat.of(chat)
+        return self._read(lambda db: summaries(db, one))

@@ -3,9 +3,10 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
+from typing import Annotated, Any, Literal, overload
 
 import msgspec
+from msgspec import Meta
 
 from memlog.eventlog.codec.hashing import short_sha256
 from memlog.eventlog.errors import BadInput
@@ -17,7 +18,7 @@ from memlog.eventlog.events import (
     Position,
     warnings_of,
 )
-from memlog.eventlog.fields import ChatName
+from memlog.eventlog.fields import Chat, ChatName
 from memlog.eventlog.log.quarantine import MAX_LINE
 from memlog.eventlog.log.streams import shown
 from memlog.eventlog.text import nfc
@@ -25,16 +26,11 @@ from memlog.projector.sqlite import Connection
 from memlog.query.context.scope import People, automatic_scope, core_rows
 from memlog.query.event_index import streams_of
 from memlog.query.records import CoreMemory, core_memory
-from memlog.service.engine.engine import Engine, OperationGroup
-from memlog.service.engine.operation import All_co, One_co, Section_co, operation
+from memlog.query.request import PathField
+from memlog.service.engine.engine import Engine
+from memlog.service.engine.operation import OperationGroup, operation
+from memlog.service.engine.requests import ScopeField
 from memlog.service.memory.core_markdown import is_of_project, parse
-from memlog.service.memory.requests import (
-    DeleteCoreValue,
-    GetCoreMemory,
-    ImportCoreMemory,
-    Section,
-    SetCoreValue,
-)
 
 _SHAPE_HINT = 'the shape is {"user":{"key":"value"},"agent":{}}'
 _TEXT_SUFFIXES = (".md", ".markdown", ".txt")
@@ -138,6 +134,11 @@ def _faults(key: str, value: Any) -> Iterator[str]:  # noqa: ANN401
         yield f"{key!r} has half of a surrogate pair"
 
 
+Section = Literal["user", "agent"]
+SectionField = Annotated[Section, "Of the user, or of the agent."]
+Key = Annotated[str, "The key."]
+
+
 class CoreValue(msgspec.Struct, frozen=True):
     """A key of the core memory and its value."""
 
@@ -170,19 +171,6 @@ def _as_stored(section: dict[str, str], key: str) -> str:
     return next((known for known in section if nfc(known) == nfc(key)), key)
 
 
-class GetOperation(Protocol[All_co, Section_co, One_co]):
-    """How type checkers see `Core.get`: the type of the answer depends on the arguments."""
-
-    @overload
-    def __call__(self, *, chat: ChatName | None = None) -> All_co: ...
-    @overload
-    def __call__(self, section: Section, *, chat: ChatName | None = None) -> Section_co: ...
-    @overload
-    def __call__(self, section: Section, key: str, *, chat: ChatName | None = None) -> One_co: ...
-    @overload
-    def __call__(self, request: GetCoreMemory, /) -> All_co | Section_co | One_co: ...
-
-
 class Core(OperationGroup):
     """The core memory of a store: `store.core`."""
 
@@ -190,38 +178,63 @@ class Core(OperationGroup):
         super().__init__(engine)
         self._view = engine.read_model.projector.core_view
 
-    if TYPE_CHECKING:
-        get: GetOperation[CoreMemory, dict[str, str], str | None]
-    else:
+    @overload
+    def get(self, *, chat: ChatName | None = None) -> CoreMemory: ...
+    @overload
+    def get(self, section: Section, *, chat: ChatName | None = None) -> dict[str, str]: ...
+    @overload
+    def get(self, section: Section, key: str, *, chat: ChatName | None = None) -> str | None: ...
+    @operation("read", missing="core_key_not_found")
+    def get(
+        self,
+        section: SectionField | None = None,
+        key: Key | None = None,
+        *,
+        chat: Annotated[
+            ScopeField | None, "What contexts of this conversation show, with the profile of its person."
+        ] = None,
+    ) -> CoreMemory | dict[str, str] | str | None:
+        """Show the core memory, one section of it (user or agent), or the value of one key.
 
-        @operation(GetCoreMemory, effect="read", missing="core_key_not_found")
-        def get(self, request: GetCoreMemory) -> CoreMemory | dict[str, str] | str | None:
-            """Return the core memory, the values of one section, or a value: None if its key is not set."""
-            people = self._engine.read_model.people
-            memory = self._read(lambda db: _shown(db, people, request.chat))
-            if request.section is None:
-                return memory
-            section = getattr(memory, request.section)
-            return section if request.key is None else section.get(_as_stored(section, request.key))
+        While several people talk to the agent, the profile of each is of their chats alone.
 
-    @operation(SetCoreValue, effect="append")
-    def set(self, request: SetCoreValue) -> Position:
+        Raises:
+            BadInput: a key is named without a section, or the conversation has another form.
+        """
+        scope = None if chat is None else str(Chat.of(chat))
+        if key is not None and section is None:
+            raise BadInput("a key is named without a section", hint="section is user or agent")
+        people = self._engine.read_model.people
+        memory = self._read(lambda db: _shown(db, people, scope))
+        if section is None:
+            return memory
+        values: dict[str, str] = getattr(memory, section)
+        return values if key is None else values.get(_as_stored(values, key))
+
+    @operation("append")
+    def set(self, section: SectionField, key: Key, value: Annotated[str, "The value."]) -> Position:
+        """Set a key of a section, user or agent.
+
+        Raises:
+            BadInput, Busy, LogError: as `Store.append`.
+        """
         # A key of ASCII has one form: it needs no read.
-        key = (
-            request.key
-            if request.key.isascii()
-            else _as_stored(self._of_all(request.section, creates=True), request.key)
-        )
-        return self._append_one(CoreMemoryUpdated(section=request.section, key=key, value=request.value))
+        if not key.isascii():
+            key = _as_stored(self._of_all(section, creates=True), key)
+        return self._append_one(CoreMemoryUpdated(section=section, key=key, value=value))
 
-    @operation(DeleteCoreValue, effect="append", missing="core_key_not_found")
-    def delete(self, request: DeleteCoreValue) -> Position | Literal[False]:
-        """Remove a key; return False if it is not set."""
-        section = self._of_all(request.section)
-        key = _as_stored(section, request.key)
-        if key not in section:
+    @operation("append", missing="core_key_not_found")
+    def delete(self, section: SectionField, key: Key) -> Position | Literal[False]:
+        """Remove a key of a section, user or agent.
+
+        Raises:
+            BadInput, Busy, LogError: as `Store.append`.
+        """
+        values = self._of_all(section)
+        key = _as_stored(values, key)
+        if key not in values:
             return False
-        return self._append_one(CoreMemoryDeleted(section=request.section, key=key))
+        return self._append_one(CoreMemoryDeleted(section=section, key=key))
 
     def _of_all(self, section: Section, *, creates: bool = False) -> dict[str, str]:
         """Return the values of a section, also those that some chats alone are shown.
@@ -231,16 +244,32 @@ class Core(OperationGroup):
         rows = self._decide(lambda db: core_rows(db, None), creates=creates).shown
         return {row.key: row.value for row in rows if row.section == section}
 
-    @operation(ImportCoreMemory, effect="append", reads_paths=True)
-    def import_file(self, request: ImportCoreMemory) -> CoreImportReport:
-        path = Path(request.path)
+    @operation("append", reads_paths=True)
+    def import_file(
+        self,
+        path: Annotated[PathField, Meta(title="FILE"), "The file."],
+        *,
+        force: Annotated[bool, "The values of a Markdown file replace those that are set."] = False,
+    ) -> CoreImportReport:
+        """Append what a file has and the core memory lacks.
+
+        A Markdown or text file, such as USER.md, has lines `key: value`, and lists under headings; keys that
+        are set already keep their values, unless `force`. All values of a JSON file in the shape of
+        model/core_memory.json are set. Of that file itself, changed by hand, changed values are set, and
+        removed keys are deleted; then it is rewritten.
+
+        Raises:
+            BadInput: the file cannot be read, or has another shape; nothing was appended.
+            Busy, LogError: as `Store.append`. It is safe to try again.
+        """
+        path = Path(path)
         if self._is_view(path) and (shown := self._view.read()) is not None:
             return self._import_view(path, shown.view, shown.base)
         data = contents(path)
         if is_json(path):
             return self._import(sections_of_json(data, path), force=True)
         sections, skipped = sections_of_text(data, path)
-        done = self._import(sections, force=request.force)
+        done = self._import(sections, force=force)
         done.skipped = skipped
         return done
 

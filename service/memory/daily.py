@@ -1,6 +1,9 @@
 """Daily events as programs use them: `store.daily`."""
 
 from collections.abc import Sequence
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import DailyEventRecorded, DailyEventsCompressed, Position
@@ -8,10 +11,9 @@ from memlog.projector.sqlite import Connection
 from memlog.query import records
 from memlog.query.provenance import unknown
 from memlog.query.records import DailyEvent
-from memlog.service.engine.engine import OperationGroup
-from memlog.service.engine.operation import not_found, operation
-from memlog.service.engine.requests import event_of
-from memlog.service.memory.conversation_requests import CompressDailyEvents, ListDailyEvents, RecordDailyEvent
+from memlog.query.request import Day
+from memlog.service.engine.operation import OperationGroup, not_found, operation
+from memlog.service.engine.requests import EventId, EventTime, event_of
 
 _DailyEvents = list[DailyEvent]
 """Within the class `list` is its method."""
@@ -20,23 +22,75 @@ _DailyEvents = list[DailyEvent]
 class DailyEvents(OperationGroup):
     """What happened on which day, and what of it was distilled into memories. Every change is an event."""
 
-    @operation(RecordDailyEvent, effect="append")
-    def record(self, request: RecordDailyEvent) -> Position:
-        if not request.summary.strip():
+    @operation("append")
+    def record(
+        self,
+        summary: Annotated[str, "What happened."],
+        date: Annotated[Day | None, "The day, as 2026-02-24; the UTC day of `ts` where not given."] = None,
+        *,
+        channel: Annotated[str | None, "Where it came from."] = None,
+        sender_id: Annotated[str | None, "Who it was."] = None,
+        raw_tokens: Annotated[
+            int | None, Meta(ge=0, le=2**63 - 1), "How long the summarised text was, in tokens."
+        ] = None,
+        event_id: EventId | None = None,
+        ts: EventTime | None = None,
+    ) -> Position:
+        """Record what happened on a day.
+
+        Raises:
+            BadInput: the summary is blank; or as `Store.append`, as Busy and LogError.
+        """
+        if not summary.strip():
             raise BadInput("the summary is blank", hint="give what happened")
-        return self._append_one(event_of(DailyEventRecorded, request))
+        event = event_of(
+            DailyEventRecorded,
+            **{"event_id": event_id, "ts": ts, "date": date, "channel": channel, "sender_id": sender_id},
+            **{"summary": summary, "raw_tokens": raw_tokens},
+        )
+        return self._append_one(event)
 
-    @operation(ListDailyEvents, effect="read")
-    def list(self, request: ListDailyEvents) -> _DailyEvents:
-        return self._query(records.daily_events, request)
+    @operation("read")
+    def list(
+        self,
+        *,
+        date: Annotated[Day | None, "Only of this day (2026-02-24)."] = None,
+        since: Annotated[Day | None, "Only from this day on."] = None,
+        until: Annotated[Day | None, "Only up to this day, which is included."] = None,
+        channel: Annotated[str | None, "Only of this channel."] = None,
+        uncompressed: Annotated[bool, "Only those that are not distilled yet."] = False,
+    ) -> _DailyEvents:
+        """List daily events by day, those of one day in the order in which they were recorded.
 
-    @operation(CompressDailyEvents.named, effect="append")
-    def compress(self, request: CompressDailyEvents) -> Position:
-        if not request.ids:
+        Raises:
+            BadInput: `date` is given with `since` or `until`.
+        """
+        if date is not None and (since, until) != (None, None):
+            raise BadInput("date is one day, since and until are a stretch", hint="date, or since and until")
+        days: dict[str, Any] = {"date": date, "since": since, "until": until}
+        return self._read(
+            lambda db: records.daily_events(db, **days, channel=channel, uncompressed=uncompressed)
+        )
+
+    @operation("append")
+    def compress(
+        self,
+        *ids: Annotated[str, Meta(title="ID"), "The daily events."],
+        memory_ids: Annotated[Sequence[str], "A memory; may be given several times."] = (),
+        event_id: EventId | None = None,
+    ) -> Position:
+        """Mark daily events as distilled, and name the memories that hold them now. The events stay.
+
+        Raises:
+            NotFound: some daily events (code `daily_event_not_found`) or memories do not exist; nothing was
+                marked.
+            BadInput: no daily event is named; or as `Store.append`, as Busy and LogError.
+        """
+        if not ids:
             raise BadInput("no daily event is named", hint="store.daily.list(uncompressed=True) gives ids")
-        self._decide(lambda db: _check_known(db, request.ids, request.memory_ids))
-        ids, memory_ids = [*dict.fromkeys(request.ids)], [*dict.fromkeys(request.memory_ids)]
-        return self._append_one(DailyEventsCompressed(id=request.event_id, ids=ids, memory_ids=memory_ids))
+        self._decide(lambda db: _check_known(db, ids, memory_ids))
+        given, memories = [*dict.fromkeys(ids)], [*dict.fromkeys(memory_ids)]
+        return self._append_one(DailyEventsCompressed(id=event_id, ids=given, memory_ids=memories))
 
 
 def _check_known(db: Connection, ids: Sequence[str], memory_ids: Sequence[str]) -> None:

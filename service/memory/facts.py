@@ -6,13 +6,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 from msgspec.structs import replace
 
 from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import AppendWarning, Event, FactRemoved, FactStored, Position, warnings_of
 from memlog.eventlog.fields import FactKind
+from memlog.eventlog.limits import MOST
 from memlog.eventlog.secrets.detection import masked_event
 from memlog.projector.text.language_files import ListWords, phrases
 from memlog.query.facts.answers import (
@@ -29,9 +32,8 @@ from memlog.query.facts.answers import (
 )
 from memlog.query.facts.question_parser import number_of, ordinal_words
 from memlog.query.facts.topic_keys import built_in, fact_words, key_of, without_owner
-from memlog.service.engine.engine import OperationGroup
-from memlog.service.engine.operation import operation
-from memlog.service.memory.requests import AskFacts, ExtractFacts, GetFact, ListFacts, RemoveFact, SetFact
+from memlog.service.engine.operation import OperationGroup, operation
+from memlog.service.engine.requests import OnlyChat, Scope, check_chat, scope_of
 
 # `My favourite colours are 1) Blue, 2) Green, 3) Black` has one. Both the topic and the list must be
 # certain; docs/memory/facts.md describes when they are.
@@ -273,6 +275,12 @@ def _ordinal_pattern(language: str, topic: str) -> re.Pattern[str]:
 LONGEST_VALUE = 1000
 """Characters of a value."""
 
+TopicName = Annotated[str, Meta(title="KEY"), "The name of the topic, in any spelling."]
+Rank = Annotated[int, Meta(ge=1, le=MOST)]
+"""A place in a list, from 1 on."""
+
+AnyChat = Annotated[bool, "Where the chat has no such topic, use that of the chat that set it last."]
+
 _Facts = list[Fact]
 """Within the class `list` is its method."""
 
@@ -315,21 +323,39 @@ class FactExtraction(msgspec.Struct, kw_only=True):
 class Facts(OperationGroup):
     """The facts of a store, by topic: ranked lists, such as favourite colours, or single values."""
 
-    @operation(SetFact.of_values, effect="append")
-    def set(self, request: SetFact) -> FactUpdate:
-        key, values, ranks = key_of(request.topic), request.values, request.ranks
+    @operation("append")
+    def set(
+        self,
+        topic: TopicName,
+        *values: Annotated[str, Meta(title="VALUE"), "The values."],
+        single: Annotated[bool, "The topic has one value, and no list."] = False,
+        ranks: Annotated[
+            Sequence[Rank] | None, "Set this rank of the list alone; once for each value, without a gap."
+        ] = None,
+        source_message_id: Annotated[str | None, "The message that states it."] = None,
+        chat: Scope = None,
+    ) -> FactUpdate:
+        """Set the ranked list of a topic: all of it, whatever it was before; the first value has rank 1.
+
+        The topic may have any spelling: favourite_colours and `my favorite color` are favorite_colors.
+
+        Raises:
+            BadInput: the topic, a value or a rank cannot be stored; or as `Store.append`, as Busy and
+                LogError.
+        """
+        if single and ranks:
+            raise BadInput("single and ranks: a single value has no rank", hint="give ranks to a list")
+        key, scope = key_of(topic), chat and scope_of(chat)
         _check_values(values)
-        fact = FactStored(
-            topic_key=key, value=values[0], chat_id=request.scope, source_message_id=request.source_message_id
-        )
-        if request.single:
+        fact = FactStored(topic_key=key, value=values[0], chat_id=scope, source_message_id=source_message_id)
+        if single:
             if len(values) > 1:
                 raise BadInput(f"{len(values)} values of a single fact", hint="quote a value that has spaces")
             events = [fact]
         elif ranks is None:
             events = [replace(fact, kind="ranked", rank=1, rest=[*values[1:]])]
         else:
-            self._check_ranks(key, request.scope, values, ranks)
+            self._check_ranks(key, scope, values, ranks)
             pairs = zip(ranks, values, strict=True)
             events = [replace(fact, kind="ranked", rank=rank, value=value) for rank, value in pairs]
         positions = self._append([*events])
@@ -340,50 +366,104 @@ class Facts(OperationGroup):
         return FactUpdate(
             topic_key=key,
             kind=events[0].kind,
-            ranks=[0] if request.single else [*(ranks or range(1, len(values) + 1))],
+            ranks=[0] if single else [*(ranks or range(1, len(values) + 1))],
             values=[value for event in stored for value in (event.value, *(event.rest or ()))],
-            chat=request.scope,
+            chat=scope,
             positions=positions,
             warnings=warnings_of(positions),
         )
 
-    @operation(GetFact, effect="read")
-    def get(self, request: GetFact) -> FactAnswer:
-        key = key_of(request.topic)
-        return self._read(
-            lambda db: by_key(db, key, rank=request.rank, chat=request.scope, any_chat=request.any_chat)
-        )
+    @operation("read")
+    def get(
+        self,
+        topic: TopicName,
+        *,
+        rank: Annotated[Rank | None, "Only this rank of the list."] = None,
+        any_chat: AnyChat = False,
+        chat: Scope = None,
+    ) -> FactAnswer:
+        """Show the values of a topic, or the one at a rank of its list.
 
-    @operation(AskFacts, effect="read")
-    def ask(self, request: AskFacts) -> FactAnswer:
-        return self._read(lambda db: ask(db, request.question, chat=request.scope, any_chat=request.any_chat))
+        Raises:
+            BadInput: the topic is not a possible name.
+        """
+        key, scope = key_of(topic), chat and scope_of(chat)
+        return self._read(lambda db: by_key(db, key, rank=rank, chat=scope, any_chat=any_chat))
 
-    @operation(ExtractFacts, effect="append")
-    def extract(self, request: ExtractFacts) -> FactExtraction:
+    @operation("read")
+    def ask(
+        self,
+        question: Annotated[str, Meta(title="TEXT"), "The question."],
+        *,
+        any_chat: AnyChat = False,
+        chat: Scope = None,
+    ) -> FactAnswer:
+        """Answer a question from facts, by fixed rules and no model.
+
+        In English, Finnish, German, Russian, Spanish or Swedish, such as `second favourite colour`, `list my
+        favourite colours`, `what is my city`. What is not stored, or not understood for certain, is not
+        answered: I don't have that stored yet. A question without a topic is about the topic that was set
+        last.
+        """
+        scope = chat and scope_of(chat)
+        return self._read(lambda db: ask(db, question, chat=scope, any_chat=any_chat))
+
+    @operation("append")
+    def extract(
+        self,
+        text: Annotated[str, "The text."],
+        *,
+        source_message_id: Annotated[str | None, "The message that says so."] = None,
+        dry_run: Annotated[bool, "Tell what would be stored, and store nothing."] = False,
+        chat: Scope = None,
+    ) -> FactExtraction:
+        """Store the ranked list of favourites that a text states of its author, by fixed rules and no model.
+
+        In English, Russian or Finnish: `My favourite colours are 1) Blue, 2) Green`. Where topic and list are
+        not both certain, nothing is stored, and the answer tells why.
+
+        Raises:
+            BadInput: a value cannot be stored; or as `Store.append`, as Busy and LogError.
+        """
+        scope = chat and scope_of(chat)
         try:
-            key, values = ranked_list(request.text)
+            key, values = ranked_list(text)
         except NoCertainList as doubt:
-            return FactExtraction(chat=request.scope, why=str(doubt))
-        found = FactExtraction(topic_key=key, values=values, chat=request.scope)
-        if request.dry_run:
+            return FactExtraction(chat=scope, why=str(doubt))
+        found = FactExtraction(topic_key=key, values=values, chat=scope)
+        if dry_run:
             return found
-        done = self.set(key, *values, chat=request.scope, source_message_id=request.source_message_id)
+        done = self.set(key, *values, chat=scope, source_message_id=source_message_id)
         return replace(found, stored=True, values=done.values, position=done.positions[0])
 
-    @operation(RemoveFact, effect="append")
-    def remove(self, request: RemoveFact) -> list[Position]:
-        key = key_of(request.topic)
-        standing = self._decide(lambda db: exactly(topics(db, request.scope), [key]))
-        if standing is None:
-            raise unknown_fact(f"no topic {key} {where(request.scope, any_chat=False)}")
-        if request.rank is not None and standing.at(request.rank) is None:
-            raise unknown_fact(no_rank(standing, request.rank))
-        return self._append(_removals(standing, request.rank))
+    @operation("append")
+    def remove(
+        self,
+        topic: TopicName,
+        *,
+        rank: Annotated[Rank | None, "Only this rank of the list; the others keep theirs."] = None,
+        chat: Scope = None,
+    ) -> list[Position]:
+        """Remove the values of a topic, or one rank of its list. The events stay in the log.
 
-    @operation(ListFacts, effect="read")
-    def list(self, request: ListFacts) -> _Facts:
-        found = self._read(lambda db: all_topics(db) if request.scope is None else topics(db, request.scope))
-        request.check_found(found)
+        Raises:
+            NotFound: there is no such topic or rank.
+            BadInput: as `get`; or as `Store.append`, as Busy and LogError.
+        """
+        key, scope = key_of(topic), chat and scope_of(chat)
+        standing = self._decide(lambda db: exactly(topics(db, scope), [key]))
+        if standing is None:
+            raise unknown_fact(f"no topic {key} {where(scope, any_chat=False)}")
+        if rank is not None and standing.at(rank) is None:
+            raise unknown_fact(no_rank(standing, rank))
+        return self._append(_removals(standing, rank))
+
+    @operation("read")
+    def list(self, *, chat: OnlyChat = None) -> _Facts:
+        """List facts: the topic that was set last comes first, its values by rank."""
+        scope = chat and scope_of(chat)
+        found = self._read(lambda db: all_topics(db) if scope is None else topics(db, scope))
+        check_chat(chat, found)
         return [fact for topic in found for fact in topic.facts]
 
     def _check_ranks(self, key: str, chat: str | None, values: Sequence[str], ranks: Sequence[int]) -> None:

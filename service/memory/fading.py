@@ -2,23 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.errors import BadInput, shown_value
+from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import MemoryArchived, Position, SalienceDecayed
-from memlog.eventlog.fields import Reads
-from memlog.eventlog.limits import ARCHIVE_THRESHOLD, CATEGORIES, known_category, rates_by_category
+from memlog.eventlog.limits import CATEGORIES, known_category, rates_by_category
 from memlog.query.memories import Decay, Memory, decay_of, faded, memories_changed
-from memlog.query.request import Request
 from memlog.service.engine.read_model import Deciding
-from memlog.service.engine.requests import Tried
 from memlog.service.memory.save import Append
-
-PRUNED = ("temp", "debug")
-"""The categories that are pruned by default."""
 
 
 class DecayReport(msgspec.Struct, kw_only=True):
@@ -115,56 +109,3 @@ def prune(
     if fading and not dry_run:
         found.archived = len(append([MemoryArchived(memory_id=each.memory_id) for each in fading]))
     return found
-
-
-def _rates(given: Mapping[str, float]) -> Mapping[str, float]:
-    if not isinstance(given, Mapping):
-        raise BadInput(f"rates is {shown_value(given)}", hint='factors by category, such as {"context": 0.9}')
-    return given
-
-
-def _categories(given: Iterable[str]) -> list[str]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
-        raise BadInput(f"categories is {shown_value(given)}", hint="a list of categories")
-    return [known_category(each) for each in given]
-
-
-class DecayMemories(Request, frozen=True):
-    """Let a day pass: multiply the salience of every older memory by the rate of its category.
-
-    It takes effect once a UTC day, whatever number of times and processes call it. The answer says whether
-    today's decay was already done.
-
-    Raises:
-        BadInput: a rate is not from 0 to 1, or there is no such category; or today's decay was forgotten.
-        Busy, LogError: as `Store.append`. It is safe to try again.
-    """
-
-    rates: Annotated[
-        Mapping[str, float] | None,
-        (
-            "Factors from 0 to 1 by category, in the place of memlog's own; a category that it does not name"
-            " stays as it is."
-        ),
-        Reads(_rates, wire=dict[str, float]),
-    ] = None
-
-
-class PruneMemories(Tried, frozen=True, kw_only=True):
-    """Archive faded memories: those whose relevance today is at most a threshold.
-
-    They are kept, and no longer searched; a save brings one back. Decay and age make relevance fall.
-
-    Raises:
-        BadInput: there is no such category, or none is given.
-        Busy, LogError: as `Store.append`. Some may be archived; it is safe to try again.
-    """
-
-    categories: Annotated[
-        Iterable[str],
-        f"Only of this category; may be given several times. By default {' and '.join(PRUNED)}.",
-        Reads(_categories, "category", wire=list[str], choices=tuple(CATEGORIES)),
-    ] = PRUNED
-    threshold: Annotated[float, ARCHIVE_THRESHOLD.meta, "The relevance up to which a memory is archived."] = (
-        ARCHIVE_THRESHOLD.default
-    )

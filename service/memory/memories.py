@@ -1,245 +1,358 @@
 """Memories as a program saves, reads and changes them: `store.memories`."""
 
-from collections.abc import Container, Sequence
-from functools import partial
-from pathlib import Path
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from msgspec.structs import replace
+from msgspec import Meta
 
-from memlog.eventlog.codec.encode import new_id
-from memlog.eventlog.errors import BadInput, NotFound
+from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import (
-    ChangeUndone,
     Event,
-    Extraction,
-    MemoriesMerged,
     MemoryAccessed,
     MemoryArchived,
     MemoryDeleted,
     MemorySaved,
     MemoryUpdated,
-    MergeDecision,
     Position,
 )
-from memlog.projector.sqlite import Connection
-from memlog.query import memories, provenance
-from memlog.query.conflicts import (
-    MemoryConflict,
-    conflicts,
-    last_merge,
-    merged_again_into,
-    worded_by_somebody,
+from memlog.eventlog.fields import MemoryKind, Reads
+from memlog.eventlog.limits import ARCHIVE_THRESHOLD, CATEGORIES, MOST
+from memlog.query.request import Unit
+from memlog.service.engine.operation import OperationGroup, not_found, operation
+from memlog.service.engine.requests import (
+    PRUNED,
+    CategoryField,
+    DryRun,
+    EventId,
+    EventTime,
+    OnlyChat,
+    Scope,
+    ScopeField,
+    categories_of,
+    check_chat,
+    event_of,
+    rates_of,
+    scope_of,
 )
-from memlog.query.memories import Memory, memory
-from memlog.query.provenance import StoredEvent
-from memlog.service.engine.engine import OperationGroup
-from memlog.service.engine.operation import not_found, operation
-from memlog.service.engine.read_model import Deciding
-from memlog.service.engine.requests import event_of
-from memlog.service.memory import fading
-from memlog.service.memory.duplicates import as_own, save_once
-from memlog.service.memory.fading import DecayMemories, DecayReport, PruneMemories, PruneReport
-from memlog.service.memory.requests import (
-    ArchiveMemories,
-    ArchiveMemory,
-    DeleteMemory,
-    GetMemory,
-    ListConflicts,
-    ListMemories,
-    ResolveConflict,
-    SaveMemory,
-    ShowHistory,
-    TouchMemories,
-    UnmergeMemory,
-    UpdateMemory,
-)
-from memlog.service.memory.save import Append, SaveReport, save
+from memlog.service.memory.save import SaveReport, save
 
+if TYPE_CHECKING:
+    from memlog.query.conflicts import MemoryConflict
+    from memlog.query.memories import Memory
+    from memlog.query.provenance import StoredEvent
+    from memlog.service.memory.fading import DecayReport, PruneReport
 
-def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequence[str]) -> MemoryConflict:
-    """Archive the memories of a conflict that are not kept, and make the others somebody's own.
+# Each operation imports what it needs: a command that saves reads nothing.
 
-    Raises the errors of `Memories.resolve`.
-    """
-    found, holding, own, active = decide(partial(_standing, log=log, name=name, keep=keep))
-    if found is None or found.state not in ("waiting", "queued"):
-        raise NotFound(
-            f"no conflict {name!r} waits for a decision",
-            hint="store.memories.conflicts()",
-        )
-    ids, proposed = _members(found)
-    kept = {*keep}
-    if not kept or not (kept <= {*ids} or kept == {*proposed}):
-        hint = f"one or several of {', '.join(ids)}" + "".join(f"; or {each} alone" for each in proposed)
-        raise BadInput("keep names a memory outside of the conflict", hint=hint)
-    held = [each for each in holding if each is not None]
-    if len(held) < len(holding):
-        raise BadInput("keep names a memory that no longer exists", hint="store.memories.list()")
-    decision = MergeDecision(
-        "different" if kept == {*ids} else "accepted" if kept == {*proposed} else "contradiction",
-        ids,
-        [each.event_id for each in found.memories],
-        keep[0] if len(kept) == 1 else None,
-    )
-    # They count with the line that closes them.
-    origin = Extraction(
-        new_id(), "person", "resolve", memory_ids=ids if decision.relation == "accepted" else []
-    )
-    changes: list[Event] = [
-        MemoryArchived(memory_id=each, extraction=origin) for each in active if each not in kept
-    ]
-    changes += [replace(as_own(each), extraction=origin) for each in held if each.memory_id not in own]
-    closing = MemoriesMerged(
-        id=origin.id,
-        event_ids=decision.event_ids,
-        chat_id=held[0].chat,
-        topic=held[0].topic,
-        category=held[0].category,
-        decisions=[decision],
-    )
-    append([*changes, closing])
-    found.state, found.decided_by, found.memory_id = "decided", "person", decision.memory_id
-    return found
+MemoryId = Annotated[str, Meta(title="ID"), "The memory."]
+MemoryIds = Annotated[Sequence[str], Meta(title="ID"), "The memories."]
+Tags = Annotated[list[str], "A tag; may be given several times."]
 
+Rates = Annotated[
+    Mapping[str, float],
+    (
+        "Factors from 0 to 1 by category, in the place of memlog's own; a category that it does not"
+        " name stays as it is."
+    ),
+    Reads(rates_of, wire=dict[str, float]),
+]
+Categories = Annotated[
+    Iterable[str],
+    f"Only of this category; may be given several times. By default {' and '.join(PRUNED)}.",
+    Reads(categories_of, "category", wire=list[str], choices=tuple(CATEGORIES)),
+]
 
-def _standing(
-    db: Connection, log: Path, name: str, keep: Sequence[str]
-) -> tuple[MemoryConflict | None, list[Memory | None], Container[str], list[str]]:
-    """Return the conflict, the memories to keep, those that a person worded, and its active ones.
-
-    What became of a proposal since it was made stays, so that taking the decision back restores it.
-    """
-    found = next((each for each in conflicts(db, log) if each.id == name), None)
-    ids, proposed = ([], []) if found is None else _members(found)
-    active = [each for each in (*ids, *proposed) if _is_active(db, each)]
-    return found, [memory(db, each) for each in dict.fromkeys(keep)], worded_by_somebody(db), active
-
-
-def _members(found: MemoryConflict) -> tuple[list[str], list[str]]:
-    """Return the ids of the memories of a conflict, and of the proposed one, if any."""
-    proposed = [] if found.proposed is None else [found.proposed.memory_id]
-    return [each.memory_id for each in found.memories], proposed
-
-
-def _is_active(db: Connection, memory_id: str) -> bool:
-    found = memory(db, memory_id)
-    return found is not None and found.archived_at is None
-
-
-def unmerge(append: Append, decide: Deciding, memory_id: str) -> list[Memory]:
-    """Take the newest merge into a memory back, and return what it was made of.
-
-    Raises the errors of `Memories.unmerge`.
-    """
-    merge, into, known = decide(
-        lambda db: (last_merge(db, memory_id), merged_again_into(db, memory_id), memory(db, memory_id))
-    )
-    if into is not None:
-        raise BadInput(
-            f"the memory {memory_id!r} was merged into {into!r} since",
-            hint="take that merge back first: store.memories.unmerge()",
-        )
-    if merge is None and known is None:
-        raise not_found("memory_not_found", memory_id)
-    if merge is None:
-        raise BadInput(
-            f"not a merge, or already taken back: the memory {memory_id!r}",
-            hint="store.memories.history() shows what made it",
-        )
-    append([ChangeUndone(event_ids=merge.event_ids)])
-    return decide(lambda db: [found for each in merge.memory_ids if (found := memory(db, each)) is not None])
-
-
-_Memories = list[Memory]
-_Conflicts = list[MemoryConflict]
+_Memories = list["Memory"]
+_Conflicts = list["MemoryConflict"]
+_History = list["StoredEvent"]
 """Within the class `list` is its method."""
 
 
 class Memories(OperationGroup):
     """The memories of a store. Every change is an event; the log loses nothing."""
 
-    @operation(SaveMemory, effect="append")
-    def save(self, request: SaveMemory) -> SaveReport:
-        event = event_of(MemorySaved, request)
-        if request.looks_for_duplicates:
-            return save_once(
-                self._append, self._decide, self._engine.log_path, event, any_chat=request.any_chat
+    @operation("append")
+    def save(
+        self,
+        content: Annotated[str, "The text."],
+        title: Annotated[str | None, "A title; without one, the content's first 80 characters."] = None,
+        *,
+        category: Annotated[CategoryField, "What sort of thing it is: how fast it fades."] = "other",
+        kind: Annotated[MemoryKind, "What kind it is."] = "fact",
+        importance: Annotated[Unit, "From 0 to 1."] = 0.5,
+        source: Annotated[str, "Where it comes from."] = "manual",
+        topic: Annotated[str | None, "What it is about."] = None,
+        tags: Tags | None = None,
+        memory_id: Annotated[
+            str | None, "The memory's id; derived from chat and content where not given."
+        ] = None,
+        event_id: EventId | None = None,
+        ts: EventTime | None = None,
+        dedup: Annotated[bool, "Look for a memory that already says it; reads the store."] = True,
+        any_chat: Annotated[bool, "Look for duplicates in every chat, not in `chat` alone."] = False,
+        chat: Scope = None,
+    ) -> SaveReport:
+        """Save a memory, unless one of its chat already says it.
+
+        The answer holds the decision. What a model distilled of the same is replaced. Of other memories, an
+        exact duplicate is counted, which makes its salience whole again, and not stored again. A near
+        duplicate that says no more takes this text and these tags, and the greater importance plus 0.1; its
+        history keeps both texts. Memories merge only where kind, category and topic are equal. With
+        `memory_id` this memory is replaced whole, and no other is looked for. An archived or deleted memory
+        becomes active again.
+
+        Raises:
+            BadInput: there is no such category or kind; `any_chat` with `memory_id` or without `dedup`; or
+                as `Store.append`, as Busy and LogError.
+            DatabaseError: the read model cannot be read or made; never without `dedup`.
+        """
+        deduplicates = dedup and memory_id is None
+        if any_chat and not deduplicates:
+            raise BadInput(
+                "any_chat: with a memory_id, or without dedup, no duplicate is looked for",
+                hint="leave out any_chat",
             )
-        return save(self._append, event)
+        event = event_of(
+            MemorySaved,
+            **{"content": content, "title": title, "category": category, "kind": kind, "topic": topic},
+            **{"importance": importance, "source": source, "tags": tags, "memory_id": memory_id},
+            **{"event_id": event_id, "ts": ts, "chat": chat},
+        )
+        if not deduplicates:
+            return save(self._append, event)
+        from memlog.service.memory.duplicates import save_once
 
-    @operation(GetMemory, effect="read", missing="memory_not_found")
-    def get(self, request: GetMemory) -> Memory | None:
-        """Return a memory; None if none has this id."""
-        return self._query(memories.memory, request)
+        return save_once(self._append, self._decide, self._engine.log_path, event, any_chat=any_chat)
 
-    @operation(ShowHistory, effect="read", missing="memory_not_found")
-    def history(self, request: ShowHistory) -> list[StoredEvent]:
-        return self._read(lambda db: memories.history(db, self._engine.log_path, request.memory_id))
+    @operation("read", missing="memory_not_found")
+    def get(self, memory_id: MemoryId) -> "Memory | None":
+        """Show all fields of a memory."""
+        from memlog.query.memories import memory
 
-    @operation(ListConflicts, effect="read")
-    def conflicts(self, _: ListConflicts) -> _Conflicts:
+        return self._read(lambda db: memory(db, memory_id))
+
+    @operation("read", missing="memory_not_found")
+    def history(self, memory_id: MemoryId) -> _History:
+        """Show the events that made a memory what it is, oldest first, each with its line of the log.
+
+        The history of a deleted memory stays.
+        """
+        from memlog.query import memories
+
+        return self._read(lambda db: memories.history(db, self._engine.log_path, memory_id))
+
+    @operation("read")
+    def conflicts(self) -> _Conflicts:
+        """List conflicts of memories that a person must decide: open ones first, then decided ones.
+
+        The weekly job compares memories. A model changes nothing that somebody saved: where it would, a
+        person decides. 20 conflicts wait at a time; more are queued. Of contradicting memories that a model
+        had distilled, the latest holds, and the history of the memory has both texts.
+        """
+        from memlog.query.conflicts import conflicts
+
         return self._read(lambda db: conflicts(db, self._engine.log_path))
 
-    @operation(ResolveConflict, effect="append")
-    def resolve(self, request: ResolveConflict) -> MemoryConflict:
-        return resolve(self._append, self._decide, self._engine.log_path, request.conflict, [*request.keep])
+    @operation("append")
+    def resolve(
+        self,
+        conflict: Annotated[str, "The conflict's id."],
+        keep: Annotated[Sequence[str], Meta(title="ID"), "The memories that hold; or what is proposed."],
+    ) -> "MemoryConflict":
+        """Decide a conflict: the memories that are kept hold, the others are archived.
 
-    @operation(UnmergeMemory, effect="append")
-    def unmerge(self, request: UnmergeMemory) -> _Memories:
-        return unmerge(self._append, self._decide, request.memory_id)
+        To keep what the model proposes, alone, puts its text in the place of the others.
 
-    @operation(UpdateMemory, effect="append")
-    def update(self, request: UpdateMemory) -> Position:
-        if request.is_empty:
+        Raises:
+            NotFound: no such conflict waits.
+            BadInput: none of its memories is kept; or as `Store.append`, as Busy and LogError.
+        """
+        from memlog.service.memory.conflicts import resolve
+
+        return resolve(self._append, self._decide, self._engine.log_path, conflict, [*keep])
+
+    @operation("append")
+    def unmerge(self, memory_id: MemoryId) -> _Memories:
+        """Take the newest merge into a memory back: those that it was made of are as they were before.
+
+        What the merge made is gone, unless it was changed since: then it stays beside them. The history
+        keeps all. No later merge puts them together again by itself.
+
+        Raises:
+            NotFound: no memory has this id.
+            BadInput: it is no merge, or was merged into another one; or as `Store.append`, as Busy and
+                LogError.
+        """
+        from memlog.service.memory.conflicts import unmerge
+
+        return unmerge(self._append, self._decide, memory_id)
+
+    @operation("append")
+    def update(
+        self,
+        memory_id: MemoryId,
+        *,
+        content: Annotated[str | None, "The text."] = None,
+        title: Annotated[str | None, "A title."] = None,
+        category: Annotated[CategoryField | None, "What sort of thing it is: how fast it fades."] = None,
+        kind: Annotated[MemoryKind | None, "What kind it is."] = None,
+        importance: Annotated[Unit | None, "From 0 to 1."] = None,
+        salience: Annotated[Unit | None, "From 0 to 1; later decays go on from there."] = None,
+        source: Annotated[str | None, "Where it comes from."] = None,
+        topic: Annotated[str | None, "What it is about."] = None,
+        chat: Annotated[ScopeField | None, "The conversation that it belongs to."] = None,
+        tags: Tags | None = None,
+        event_id: EventId | None = None,
+        ts: EventTime | None = None,
+    ) -> Position:
+        """Change the given fields of a memory, and leave the rest.
+
+        An empty title, topic, chat or list of tags removes it.
+
+        Raises:
+            NotFound: no active or archived memory has this id.
+            BadInput: no field is given, or there is no such category or kind; or as `Store.append`, as Busy
+                and LogError.
+        """
+        given = {
+            **{"content": content, "title": title, "category": category, "kind": kind, "source": source},
+            **{"importance": importance, "salience": salience, "topic": topic, "chat": chat, "tags": tags},
+        }
+        if all(value is None for value in given.values()):
             raise BadInput("nothing is to be changed", hint="give a field of the memory, such as content")
-        return self._change([request.memory_id], event_of(MemoryUpdated, request))
+        event = event_of(MemoryUpdated, memory_id=memory_id, event_id=event_id, ts=ts, **given)
+        return self._change([memory_id], event)
 
-    @operation(ArchiveMemory, effect="append")
-    def archive(self, request: ArchiveMemory) -> Position:
-        return self._change([request.memory_id], MemoryArchived(memory_id=request.memory_id))
+    @operation("append")
+    def archive(self, memory_id: MemoryId) -> Position:
+        """Keep a memory, and no longer search it.
 
-    @operation(ArchiveMemories, effect="append")
-    def archive_all(self, request: ArchiveMemories) -> _Memories:
-        memory_ids = [*dict.fromkeys(request.memory_ids)]
-        if not memory_ids:
+        Raises:
+            NotFound, BadInput, Busy, LogError: as `update`.
+        """
+        return self._change([memory_id], MemoryArchived(memory_id=memory_id))
+
+    @operation("append")
+    def archive_all(self, memory_ids: MemoryIds, *, dry_run: DryRun = False) -> _Memories:
+        """Keep memories, and no longer search them. Answers those that were not archived, as they were.
+
+        Raises:
+            NotFound: some memories do not exist; none is archived.
+            BadInput: none is named; or as `Store.append`, as Busy and LogError.
+        """
+        from memlog.query.memories import memory
+
+        names = [*dict.fromkeys(memory_ids)]
+        if not names:
             raise BadInput("no memory is named", hint="give memory_ids")
-        found = self._decide(lambda db: [memories.memory(db, each) for each in memory_ids])
-        if unknown := [name for name, memory in zip(memory_ids, found, strict=True) if memory is None]:
+        found = self._decide(lambda db: [memory(db, each) for each in names])
+        if unknown := [name for name, each in zip(names, found, strict=True) if each is None]:
             raise not_found("memory_not_found", *unknown)
-        active = [memory for memory in found if memory is not None and memory.archived_at is None]
-        if not request.dry_run:
-            self._append(MemoryArchived(memory_id=memory.memory_id) for memory in active)
+        active = [each for each in found if each is not None and each.archived_at is None]
+        if not dry_run:
+            self._append(MemoryArchived(memory_id=each.memory_id) for each in active)
         return active
 
-    @operation(DeleteMemory, effect="append", missing="memory_not_found")
-    def delete(self, request: DeleteMemory) -> Position | Literal[False]:
-        """Delete a memory; return False if none has this id."""
-        if self._unknown([request.memory_id]):
+    @operation("append", missing="memory_not_found")
+    def delete(self, memory_id: MemoryId) -> Position | Literal[False]:
+        """Delete a memory, until it is saved again. Its events stay in the log.
+
+        Raises:
+            BadInput, Busy, LogError: as `Store.append`.
+        """
+        if self._unknown([memory_id]):
             return False
-        return self._append_one(MemoryDeleted(memory_id=request.memory_id))
+        return self._append_one(MemoryDeleted(memory_id=memory_id))
 
-    @operation(TouchMemories.named, effect="append")
-    def touch(self, request: TouchMemories) -> Position:
-        return self._change(
-            request.memory_ids, MemoryAccessed(memory_ids=[*dict.fromkeys(request.memory_ids)])
+    @operation("append")
+    def touch(self, *memory_ids: Annotated[str, Meta(title="ID"), "The memories."]) -> Position:
+        """Count that memories were given to an agent, once each.
+
+        Raises:
+            NotFound: some memories do not exist; none is counted.
+            BadInput: none is named; or as `Store.append`, as Busy and LogError.
+        """
+        return self._change(memory_ids, MemoryAccessed(memory_ids=[*dict.fromkeys(memory_ids)]))
+
+    @operation("read")
+    def list(
+        self,
+        *,
+        category: Annotated[
+            CategoryField | None,
+            "Only of this category; `other` includes categories that memlog does not know.",
+        ] = None,
+        kind: Annotated[MemoryKind | None, "Only of this kind."] = None,
+        topic: Annotated[str | None, "Only of this topic, in any spelling."] = None,
+        tag: Annotated[str | None, "Only with this tag."] = None,
+        min_salience: Annotated[Unit, "Leave out memories that have faded below this salience."] = 0.0,
+        archived: Annotated[bool, "List archived memories in the place of the active ones."] = False,
+        limit: Annotated[int | None, Meta(ge=1, le=MOST), "At most so many; all where not given."] = None,
+        chat: OnlyChat = None,
+    ) -> _Memories:
+        """List memories by falling salience, the last changed first.
+
+        Salience is what events left of each, freshness what age leaves today; relevance is both times
+        importance.
+        """
+        from memlog.query.memories import memories
+
+        scope = chat and scope_of(chat)
+        found = self._read(
+            lambda db: memories(
+                db,
+                category=category,
+                kind=kind,
+                chat=scope,
+                topic=topic,
+                tag=tag,
+                limit=limit,
+                min_salience=min_salience,
+                archived=archived,
+            )
         )
-
-    @operation(ListMemories, effect="read")
-    def list(self, request: ListMemories) -> _Memories:
-        found = self._query(memories.memories, request)
-        request.check_found(found)
+        check_chat(chat, found)
         return found
 
-    @operation(DecayMemories, effect="append")
-    def decay(self, request: DecayMemories) -> DecayReport:
-        return fading.decay(self._append, self._decide, request.rates)
+    @operation("append")
+    def decay(
+        self,
+        rates: Rates | None = None,
+    ) -> "DecayReport":
+        """Let a day pass: multiply the salience of every older memory by the rate of its category.
 
-    @operation(PruneMemories, effect="append")
-    def prune(self, request: PruneMemories) -> PruneReport:
-        return fading.prune(
-            self._append, self._decide, request.categories, request.threshold, dry_run=request.dry_run
-        )
+        It takes effect once a UTC day, whatever number of times and processes call it. The answer says
+        whether today's decay was already done.
+
+        Raises:
+            BadInput: a rate is not from 0 to 1, or there is no such category; or today's decay was forgotten.
+            Busy, LogError: as `Store.append`. It is safe to try again.
+        """
+        from memlog.service.memory import fading
+
+        return fading.decay(self._append, self._decide, rates)
+
+    @operation("append")
+    def prune(
+        self,
+        *,
+        categories: Categories = PRUNED,
+        threshold: Annotated[
+            float, ARCHIVE_THRESHOLD.meta, "The relevance up to which a memory is archived."
+        ] = ARCHIVE_THRESHOLD.default,
+        dry_run: DryRun = False,
+    ) -> "PruneReport":
+        """Archive faded memories: those whose relevance today is at most a threshold.
+
+        They are kept, and no longer searched; a save brings one back. Decay and age make relevance fall.
+
+        Raises:
+            BadInput: there is no such category, or none is given.
+            Busy, LogError: as `Store.append`. Some may be archived; it is safe to try again.
+        """
+        from memlog.service.memory import fading
+
+        return fading.prune(self._append, self._decide, categories, threshold, dry_run=dry_run)
 
     def _change(self, memory_ids: Sequence[str], event: Event) -> Position:
         if unknown := self._unknown(memory_ids):
@@ -247,4 +360,6 @@ class Memories(OperationGroup):
         return self._append_one(event)
 
     def _unknown(self, memory_ids: Sequence[str]) -> Sequence[str]:
+        from memlog.query import provenance
+
         return self._decide(lambda db: provenance.unknown(db, memory_ids, "memories"))

@@ -33,7 +33,6 @@ from memlog.query.search.request import Search
 from memlog.query.sendable import may_be_sent, question_has_key
 from memlog.service.engine.embedding_models import NO_MODEL
 from memlog.service.engine.read_model import ReadModel, ReadPool, name_pending
-from memlog.service.memory.requests import AskFacts
 from memlog.service.retrieval.requests import AnswerOrContext
 
 if TYPE_CHECKING:
@@ -296,7 +295,7 @@ class PreRoute(msgspec.Struct, kw_only=True):
 
 
 def pre_route(
-    ask: Callable[[AskFacts], FactAnswer],
+    ask: Callable[..., FactAnswer],
     context: Callable[[BuildContext], Context],
     request: AnswerOrContext,
 ) -> PreRoute:
@@ -304,7 +303,7 @@ def pre_route(
 
     ask, context: operations of a store.
     """
-    found = ask(AskFacts(request.text, chat=request.chat))
+    found = ask(request.text, chat=request.chat)
     # What asks for a place in a list, or for all of it, is not left to a guess where nothing is stored.
     is_of_list = any(question.ranks or question.top or question.is_list for question in parse(request.text))
     if found.found or is_of_list:

@@ -20,8 +20,7 @@ from memlog.eventlog.log.streams import encoded_name, shown
 from memlog.eventlog.log.writer import Log
 from memlog.eventlog.secrets.detection import kinds_in_line, masked
 from memlog.projector.sqlite import wrapped
-from memlog.service.engine.engine import OperationGroup
-from memlog.service.engine.operation import operation
+from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.upkeep.forgetting import ForgetReport, ScrubReport, forget, scrub_store
 from memlog.service.upkeep.requests import FindSecrets, Forget, Prove, Scrub
 

@@ -22,8 +22,9 @@ from memlog.query.records import (
     skipped_steps,
     why_clock_is_doubted,
 )
-from memlog.service.engine.engine import Engine, OperationGroup
-from memlog.service.engine.operation import operation
+from memlog.service.engine.engine import Engine
+from memlog.service.engine.operation import OperationGroup, operation
+from memlog.service.engine.requests import PRUNED
 from memlog.service.engine.settings import JobRules
 from memlog.service.llm.requests import ListJobRuns, ListJobs, RunJobs
 from memlog.service.llm.task import Outcome, set_aside_note
@@ -238,10 +239,10 @@ class Steps:
 
     def _prune(self) -> Outcome:
         now = timestamps.now()
-        if why := self._engine.decide(lambda db: why_clock_is_doubted(db, now, fading.PRUNED)):
+        if why := self._engine.decide(lambda db: why_clock_is_doubted(db, now, PRUNED)):
             return Outcome(0, why)
         append, decide, least = self._engine.append, self._engine.decide, ARCHIVE_THRESHOLD.default
-        return Outcome(fading.prune(append, decide, fading.PRUNED, least, dry_run=False).archived)
+        return Outcome(fading.prune(append, decide, PRUNED, least, dry_run=False).archived)
 
     def _messages(self, extractor: "Extractor") -> Outcome:
         return self._count(

@@ -26,8 +26,7 @@ from memlog.projector.sqlite import wrapped
 from memlog.projector.verify import Verification, digest, verify
 from memlog.query import provenance
 from memlog.query.provenance import QuarantinedLine
-from memlog.service.engine.engine import OperationGroup
-from memlog.service.engine.operation import operation
+from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.read_model import ReadModel
 from memlog.service.upkeep.project import EmbedReport, ProjectReport, embed, project
 from memlog.service.upkeep.requests import (

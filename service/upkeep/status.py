@@ -20,8 +20,8 @@ from memlog.query.conflicts import MOST_OPEN, open_conflicts
 from memlog.query.records import why_clock_is_doubted
 from memlog.service.engine.http_client import Breaker, ProviderState, count_errors
 from memlog.service.engine.read_model import ReadModel, name_pending
+from memlog.service.engine.requests import PRUNED
 from memlog.service.engine.settings import LanguageModelProvider
-from memlog.service.memory.fading import PRUNED
 from memlog.service.retrieval.search import providers_of
 from memlog.service.upkeep.doctor import why_multilingual, why_not_multilingual
 

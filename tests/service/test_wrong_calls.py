@@ -15,7 +15,7 @@ import pytest
 import memlog
 from memlog import BadInput, Filters, Ranking, Store
 from memlog.eventlog.fields import Chat
-from memlog.service.memory.requests import ListFacts, SetFact
+from memlog.service.catalogue import operations
 from tests.support.refusals import refused
 
 SAID = memlog.Message(
@@ -233,8 +233,9 @@ def test_a_memory_may_be_of_any_text_in_the_place_of_a_chat(store: Store) -> Non
 
 
 def test_a_request_is_taken_in_the_place_of_its_fields(store: Store) -> None:
-    store.facts.set(SetFact("tea", ["green", "black"], chat="web:1"))
-    assert [fact.value for fact in store.facts.list(ListFacts(chat="web:1"))] == ["green", "black"]
+    made = operations()["facts.set"].request(topic="tea", values=["green", "black"], chat="web:1")
+    operations()["facts.set"](store.facts, made)
+    assert [fact.value for fact in store.facts.list(chat="web:1")] == ["green", "black"]
 
 
 def test_what_is_wrong_is_named_with_what_is_right(store: Store) -> None:

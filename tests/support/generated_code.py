@@ -1,80 +1,85 @@
 """Code that is made from the catalogue of operations, and from the public names, by `make snapshots`."""
 
 import inspect
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from pathlib import Path
+from typing import Any, get_overloads, get_type_hints
 
 import memlog
+from memlog.service.adapters.async_operations import awaited_methods
 from memlog.service.catalogue import GROUPS
-from memlog.service.engine.operation import Operation
+from memlog.service.engine.operation import Method
 from tests.support.places import ROOT
 
-NOT_AWAITED = ("close", "is_of_another_copy")
-"""Methods of groups that are no operations, and not for programs."""
+_MODULE = re.compile(r"\b((?:memlog|collections|datetime|pathlib|threading)(?:\.[a-z_]+)*)\.[A-Za-z_]+")
 
 
 def async_operations() -> str:
-    """service/adapters/async_operations.py: a class for each group of operations, and one for the store."""
-    groups = {name: kind for name, kind in GROUPS.items() if name}
-    modules = sorted({(kind.__module__, kind.__name__) for kind in GROUPS.values()})
-    lines = [
-        '"""The operations of a store as coroutines: made from its catalogue by `make snapshots`."""',
-        "",
-        *(f"from {module} import {name}" for module, name in modules),
-        "from memlog.service.adapters.awaiting import Awaitable, Watching, awaited, awaited_method",
+    """service/adapters/async_operations.pyi: the types of the coroutines of each group, and of the store."""
+    classes = [
+        line for group, kind in GROUPS.items() if group for line in _class(kind, f"Async{kind.__name__}")
     ]
-    for kind in groups.values():
-        lines += [*_class_of(f"Async{kind.__name__}", kind), *_methods_of(kind)]
-    lines += _class_of("AsyncOperations", GROUPS[""])
-    lines += [f"    {name}: Async{kind.__name__}" for name, kind in groups.items()]
-    lines += _methods_of(GROUPS[""])
-    return _formatted(lines, "async_operations.py")
-
-
-def remote_operations() -> str:
-    """service/adapters/remote_operations.py: the same classes, whose operations a server does."""
-    groups = {name: kind for name, kind in GROUPS.items() if name}
-    modules = sorted({(kind.__module__, kind.__name__) for kind in GROUPS.values()})
-    lines = [
-        '"""The operations of a store that a server does: made from its catalogue by `make snapshots`."""',
+    groups = [f"    {name}: Async{kind.__name__}" for name, kind in GROUPS.items() if name]
+    classes += [*_class(GROUPS[""], "AsyncOperations"), *groups]
+    code = "\n".join(classes)
+    modules = sorted({*_MODULE.findall(code)})
+    head = [
+        '"""The operations of a store as coroutines: their types, written by `make snapshots`."""',
         "",
-        *(f"from {module} import {name}" for module, name in modules),
-        "from memlog.service.adapters.remote import Remote, remote",
+        "import builtins",
+        *(f"import {module}" for module in modules),
+        "import typing",
+        "from typing import Any, Literal, Optional, Union, overload",
+        "",
+        "from memlog.service.adapters.awaiting import Awaitable, Watching",
     ]
-    for group, kind in [*groups.items(), ("", GROUPS[""])]:
-        name = f"Remote{kind.__name__}" if group else "RemoteOperations"
-        lines += ["", "", f"class {name}(Remote):", f'    """The operations of `{kind.__name__}`."""', ""]
-        if not group:
-            lines += [f"    {each}: Remote{of.__name__}" for each, of in groups.items()]
-        lines += [
-            f"    {operation} = remote({kind.__name__}.{operation})"
-            for operation, member in vars(kind).items()
-            if isinstance(member, Operation) and not member.is_endless
-        ]
-    return _formatted(lines, "remote_operations.py")
+    return _formatted([*head, *classes], "async_operations.pyi")
 
 
-def _class_of(name: str, kind: type) -> list[str]:
-    endless = any(each.is_endless for each in vars(kind).values() if isinstance(each, Operation))
-    base = "Watching" if endless else "Awaitable"
-    return [
+def _class(kind: type, name: str) -> Iterator[str]:
+    base = "Watching" if name == "AsyncMaintenance" else "Awaitable"
+    yield from (
         "",
         "",
         f"class {name}({base}):",
         f'    """The methods of `{kind.__name__}` as coroutines."""',
         "",
+    )
+    for method, member in awaited_methods(kind).items():
+        plain = member._method if isinstance(member, Method) else member
+        versions = get_overloads(plain) if inspect.isfunction(plain) else []
+        for version in versions:
+            yield f"    @overload\n    async def {method}{_signature(version)}: ..."
+        if not versions:
+            yield f"    async def {method}{_signature(member)}: ..."
+
+
+def _signature(call: Callable[..., Any]) -> str:
+    """The parameters and the answer, all types with their modules."""
+    found = inspect.signature(call)
+    if inspect.isfunction(call):
+        hints = get_type_hints(call, localns={name: getattr(memlog, name) for name in memlog.__all__})
+        answer = hints["return"]
+    else:
+        hints, answer = {}, found.return_annotation
+    parameters = [
+        each.replace(
+            kind=each.POSITIONAL_OR_KEYWORD if each.name == "self" else each.kind,
+            annotation=hints.get(each.name, each.annotation),
+            default=each.default if each.default is each.empty else ...,
+        )
+        for each in found.parameters.values()
     ]
-
-
-def _methods_of(kind: type) -> Iterator[str]:
-    for name, member in vars(kind).items():
-        if isinstance(member, Operation) and not member.is_endless:
-            yield f"    {name} = awaited({kind.__name__}.{name})"
-        elif inspect.isfunction(member) and name[0] != "_" and name not in NOT_AWAITED:
-            yield f"    {name} = awaited_method({kind.__name__}.{name})"
+    text = str(found.replace(parameters=parameters, return_annotation=answer))
+    return (
+        re.sub(r"\b(list|set)\[", r"builtins.\1[", text)
+        .replace("Ellipsis", "...")
+        .replace("NoneType", "None")
+    )
 
 
 def public_names() -> str:
@@ -100,7 +105,6 @@ def _formatted(lines: list[str], name: str) -> str:
 
 
 FILES = {
-    ROOT / "service/adapters/async_operations.py": async_operations,
-    ROOT / "service/adapters/remote_operations.py": remote_operations,
+    ROOT / "service/adapters/async_operations.pyi": async_operations,
     ROOT / ".pkg/memlog/__init__.pyi": public_names,
 }

@@ -8,8 +8,6 @@ from typing import Literal, assert_type
 
 import memlog
 from memlog import BadInput, Busy, DatabaseError, EmbeddingError, LogError, MemlogError, NotFound
-from memlog.service.memory.conversation_requests import ReadWindow
-from memlog.service.memory.requests import SaveMemory, SetFact
 from memlog.service.retrieval.requests import BuildContext, Search
 
 
@@ -127,9 +125,6 @@ def searching(store: memlog.Store) -> None:
 def requests(store: memlog.Store) -> None:
     assert_type(store.search(Search("tea", k=5, chat="telegram:7")), memlog.SearchResult)
     assert_type(store.context(BuildContext("tea", chat="telegram:7")), memlog.Context)
-    assert_type(store.conversations.window(ReadWindow("telegram:7", last=3)), memlog.Window)
-    assert_type(store.memories.save(SaveMemory("likes tea")), memlog.SaveReport)
-    assert_type(store.facts.set(SetFact("tea", ["green"])), memlog.FactUpdate)
 
 
 def reading(store: memlog.Store) -> None:

@@ -1,0 +1,125 @@
+"""Decides a conflict of memories, and takes a merge back."""
+
+from collections.abc import Container, Sequence
+from functools import partial
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from memlog.eventlog.codec.encode import new_id
+from memlog.eventlog.errors import BadInput, NotFound
+from memlog.eventlog.events import (
+    ChangeUndone,
+    Event,
+    Extraction,
+    MemoriesMerged,
+    MemoryArchived,
+    MergeDecision,
+)
+from memlog.projector.sqlite import Connection
+from memlog.query.conflicts import (
+    MemoryConflict,
+    conflicts,
+    last_merge,
+    merged_again_into,
+    worded_by_somebody,
+)
+from memlog.query.memories import Memory, memory
+from memlog.service.engine.operation import not_found
+from memlog.service.engine.read_model import Deciding
+from memlog.service.memory.duplicates import as_own
+from memlog.service.memory.save import Append
+
+
+def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequence[str]) -> MemoryConflict:
+    """Archive the memories of a conflict that are not kept, and make the others somebody's own.
+
+    Raises the errors of `Memories.resolve`.
+    """
+    found, holding, own, active = decide(partial(_standing, log=log, name=name, keep=keep))
+    if found is None or found.state not in ("waiting", "queued"):
+        raise NotFound(
+            f"no conflict {name!r} waits for a decision",
+            hint="store.memories.conflicts()",
+        )
+    ids, proposed = _members(found)
+    kept = {*keep}
+    if not kept or not (kept <= {*ids} or kept == {*proposed}):
+        hint = f"one or several of {', '.join(ids)}" + "".join(f"; or {each} alone" for each in proposed)
+        raise BadInput("keep names a memory outside of the conflict", hint=hint)
+    held = [each for each in holding if each is not None]
+    if len(held) < len(holding):
+        raise BadInput("keep names a memory that no longer exists", hint="store.memories.list()")
+    decision = MergeDecision(
+        "different" if kept == {*ids} else "accepted" if kept == {*proposed} else "contradiction",
+        ids,
+        [each.event_id for each in found.memories],
+        keep[0] if len(kept) == 1 else None,
+    )
+    # They count with the line that closes them.
+    origin = Extraction(
+        new_id(), "person", "resolve", memory_ids=ids if decision.relation == "accepted" else []
+    )
+    changes: list[Event] = [
+        MemoryArchived(memory_id=each, extraction=origin) for each in active if each not in kept
+    ]
+    changes += [replace(as_own(each), extraction=origin) for each in held if each.memory_id not in own]
+    closing = MemoriesMerged(
+        id=origin.id,
+        event_ids=decision.event_ids,
+        chat_id=held[0].chat,
+        topic=held[0].topic,
+        category=held[0].category,
+        decisions=[decision],
+    )
+    append([*changes, closing])
+    found.state, found.decided_by, found.memory_id = "decided", "person", decision.memory_id
+    return found
+
+
+def _standing(
+    db: Connection, log: Path, name: str, keep: Sequence[str]
+) -> tuple[MemoryConflict | None, list[Memory | None], Container[str], list[str]]:
+    """Return the conflict, the memories to keep, those that a person worded, and its active ones.
+
+    What became of a proposal since it was made stays, so that taking the decision back restores it.
+    """
+    found = next((each for each in conflicts(db, log) if each.id == name), None)
+    ids, proposed = ([], []) if found is None else _members(found)
+    active = [each for each in (*ids, *proposed) if _is_active(db, each)]
+    return found, [memory(db, each) for each in dict.fromkeys(keep)], worded_by_somebody(db), active
+
+
+def _members(found: MemoryConflict) -> tuple[list[str], list[str]]:
+    """Return the ids of the memories of a conflict, and of the proposed one, if any."""
+    proposed = [] if found.proposed is None else [found.proposed.memory_id]
+    return [each.memory_id for each in found.memories], proposed
+
+
+def _is_active(db: Connection, memory_id: str) -> bool:
+    found = memory(db, memory_id)
+    return found is not None and found.archived_at is None
+
+
+def unmerge(append: Append, decide: Deciding, memory_id: str) -> list[Memory]:
+    """Take the newest merge into a memory back, and return what it was made of.
+
+    Raises the errors of `Memories.unmerge`.
+    """
+    merge, into, known = decide(
+        lambda db: (last_merge(db, memory_id), merged_again_into(db, memory_id), memory(db, memory_id))
+    )
+    if into is not None:
+        raise BadInput(
+            f"the memory {memory_id!r} was merged into {into!r} since",
+            hint="take that merge back first: store.memories.unmerge()",
+        )
+    if merge is None and known is None:
+        raise not_found("memory_not_found", memory_id)
+    if merge is None:
+        raise BadInput(
+            f"not a merge, or already taken back: the memory {memory_id!r}",
+            hint="store.memories.history() shows what made it",
+        )
+    append([ChangeUndone(event_ids=merge.event_ids)])
+    return decide(lambda db: [found for each in merge.memory_ids if (found := memory(db, each)) is not None])
