@@ -13,6 +13,7 @@ from memlog.cli.output.answer import Answer, Columns, Done, list_answer, named_v
 from memlog.cli.output.output import bold, dim, one_line, printable
 from memlog.eventlog.events import MemorySaved
 from memlog.service.engine.requests import event_of
+from memlog.service.memory.memories import looks_for_duplicates
 from memlog.service.memory.save import save as save_memory
 
 _DIGITS = 6
@@ -62,7 +63,7 @@ def memory() -> None:
 
 @request_command("memories.save", group=memory, arguments=[], types=_TYPES, gets="context")
 def save(ctx: click.Context, given: Given) -> Done:
-    if given.any_chat or (given.dedup and given.memory_id is None):
+    if looks_for_duplicates(given.dedup, given.memory_id):
         with open_store(ctx) as store:
             done = store.memories.save(given)
     else:

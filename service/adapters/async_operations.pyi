@@ -5,7 +5,7 @@ import collections.abc
 import datetime
 import pathlib
 import typing
-from typing import Literal, overload
+from typing import Literal, Optional, Union, overload
 
 import memlog.eventlog.events
 import memlog.projector.verify
@@ -64,10 +64,10 @@ class AsyncConversations(Awaitable):
         across_sessions: bool = ...,
     ) -> memlog.query.sessions.SessionContent: ...
     async def sessions(
-        self, chat: tuple[str, str | int] | str | None = ..., *, all: bool = ...
+        self, chat: Union[tuple[str, str | int], str, None] = ..., *, all: bool = ...
     ) -> builtins.list[memlog.query.sessions.Session]: ...
     async def summaries(
-        self, chat: tuple[str, str | int] | str | None = ...
+        self, chat: Union[tuple[str, str | int], str, None] = ...
     ) -> builtins.list[memlog.query.sessions.Summary]: ...
 
 class AsyncMemories(Awaitable):
@@ -83,13 +83,13 @@ class AsyncMemories(Awaitable):
         importance: float = ...,
         source: str = ...,
         topic: str | None = ...,
-        tags: builtins.list[str] | None = ...,
+        tags: Optional[builtins.list[str]] = ...,
         memory_id: str | None = ...,
-        event_id: str | None = ...,
-        ts: str | datetime.datetime | None = ...,
+        event_id: Optional[str] = ...,
+        ts: Union[str, datetime.datetime, None] = ...,
         dedup: bool = ...,
         any_chat: bool = ...,
-        chat: tuple[str, str | int] | str | None = ...,
+        chat: Union[tuple[str, str | int], str, None] = ...,
     ) -> memlog.service.memory.save.SaveReport: ...
     async def get(self, memory_id: str) -> memlog.query.memories.Memory | None: ...
     async def history(self, memory_id: str) -> builtins.list[memlog.query.provenance.StoredEvent]: ...
@@ -104,37 +104,37 @@ class AsyncMemories(Awaitable):
         *,
         content: str | None = ...,
         title: str | None = ...,
-        category: str | None = ...,
-        kind: Literal["fact", "preference", "insight"] | None = ...,
-        importance: float | None = ...,
-        salience: float | None = ...,
+        category: Optional[str] = ...,
+        kind: Optional[Literal["fact", "preference", "insight"]] = ...,
+        importance: Optional[float] = ...,
+        salience: Optional[float] = ...,
         source: str | None = ...,
         topic: str | None = ...,
-        chat: tuple[str, str | int] | str | None = ...,
-        tags: builtins.list[str] | None = ...,
-        event_id: str | None = ...,
-        ts: str | datetime.datetime | None = ...,
+        chat: Union[tuple[str, str | int], str, None] = ...,
+        tags: Optional[builtins.list[str]] = ...,
+        event_id: Optional[str] = ...,
+        ts: Union[str, datetime.datetime, None] = ...,
     ) -> memlog.eventlog.events.Position: ...
     async def archive(self, memory_id: str) -> memlog.eventlog.events.Position: ...
     async def archive_all(
         self, memory_ids: collections.abc.Sequence[str], *, dry_run: bool = ...
     ) -> builtins.list[memlog.query.memories.Memory]: ...
-    async def delete(self, memory_id: str) -> memlog.eventlog.events.Position | Literal[False]: ...
+    async def delete(self, memory_id: str) -> Union[memlog.eventlog.events.Position, Literal[False]]: ...
     async def touch(self, *memory_ids: str) -> memlog.eventlog.events.Position: ...
     async def list(
         self,
         *,
-        category: str | None = ...,
-        kind: Literal["fact", "preference", "insight"] | None = ...,
+        category: Optional[str] = ...,
+        kind: Optional[Literal["fact", "preference", "insight"]] = ...,
         topic: str | None = ...,
         tag: str | None = ...,
         min_salience: float = ...,
         archived: bool = ...,
         limit: int | None = ...,
-        chat: tuple[str, str | int] | str | None = ...,
+        chat: Union[tuple[str, str | int], str, None] = ...,
     ) -> builtins.list[memlog.query.memories.Memory]: ...
     async def decay(
-        self, rates: collections.abc.Mapping[str, float] | None = ...
+        self, rates: Optional[collections.abc.Mapping[str, float]] = ...
     ) -> memlog.service.memory.fading.DecayReport: ...
     async def prune(
         self, *, categories: collections.abc.Iterable[str] = ..., threshold: float = ..., dry_run: bool = ...
@@ -160,7 +160,7 @@ class AsyncCore(Awaitable):
     ) -> memlog.eventlog.events.Position: ...
     async def delete(
         self, section: Literal["user", "agent"], key: str
-    ) -> memlog.eventlog.events.Position | Literal[False]: ...
+    ) -> Union[memlog.eventlog.events.Position, Literal[False]]: ...
     async def import_file(
         self, path: str | pathlib.Path, *, force: bool = ...
     ) -> memlog.service.memory.core.CoreImportReport: ...
@@ -176,18 +176,18 @@ class AsyncFacts(Awaitable):
         single: bool = ...,
         ranks: collections.abc.Sequence[int] | None = ...,
         source_message_id: str | None = ...,
-        chat: tuple[str, str | int] | str | None = ...,
+        chat: Union[tuple[str, str | int], str, None] = ...,
     ) -> memlog.service.memory.facts.FactUpdate: ...
     async def get(
         self,
         topic: str,
         *,
-        rank: int | None = ...,
+        rank: Optional[int] = ...,
         any_chat: bool = ...,
-        chat: tuple[str, str | int] | str | None = ...,
+        chat: Union[tuple[str, str | int], str, None] = ...,
     ) -> memlog.query.facts.answers.FactAnswer: ...
     async def ask(
-        self, question: str, *, any_chat: bool = ..., chat: tuple[str, str | int] | str | None = ...
+        self, question: str, *, any_chat: bool = ..., chat: Union[tuple[str, str | int], str, None] = ...
     ) -> memlog.query.facts.answers.FactAnswer: ...
     async def extract(
         self,
@@ -195,13 +195,13 @@ class AsyncFacts(Awaitable):
         *,
         source_message_id: str | None = ...,
         dry_run: bool = ...,
-        chat: tuple[str, str | int] | str | None = ...,
+        chat: Union[tuple[str, str | int], str, None] = ...,
     ) -> memlog.service.memory.facts.FactExtraction: ...
     async def remove(
-        self, topic: str, *, rank: int | None = ..., chat: tuple[str, str | int] | str | None = ...
+        self, topic: str, *, rank: Optional[int] = ..., chat: Union[tuple[str, str | int], str, None] = ...
     ) -> builtins.list[memlog.eventlog.events.Position]: ...
     async def list(
-        self, *, chat: tuple[str, str | int] | str | None = ...
+        self, *, chat: Union[tuple[str, str | int], str, None] = ...
     ) -> builtins.list[memlog.query.facts.answers.Fact]: ...
 
 class AsyncDailyEvents(Awaitable):
@@ -210,25 +210,25 @@ class AsyncDailyEvents(Awaitable):
     async def record(
         self,
         summary: str,
-        date: str | datetime.datetime | None = ...,
+        date: Union[str, datetime.datetime, None] = ...,
         *,
         channel: str | None = ...,
         sender_id: str | None = ...,
         raw_tokens: int | None = ...,
-        event_id: str | None = ...,
-        ts: str | datetime.datetime | None = ...,
+        event_id: Optional[str] = ...,
+        ts: Union[str, datetime.datetime, None] = ...,
     ) -> memlog.eventlog.events.Position: ...
     async def list(
         self,
         *,
-        date: str | datetime.datetime | None = ...,
-        since: str | datetime.datetime | None = ...,
-        until: str | datetime.datetime | None = ...,
+        date: Union[str, datetime.datetime, None] = ...,
+        since: Union[str, datetime.datetime, None] = ...,
+        until: Union[str, datetime.datetime, None] = ...,
         channel: str | None = ...,
         uncompressed: bool = ...,
     ) -> builtins.list[memlog.query.records.DailyEvent]: ...
     async def compress(
-        self, *ids: str, memory_ids: collections.abc.Sequence[str] = ..., event_id: str | None = ...
+        self, *ids: str, memory_ids: collections.abc.Sequence[str] = ..., event_id: Optional[str] = ...
     ) -> memlog.eventlog.events.Position: ...
 
 class AsyncDocuments(Awaitable):
@@ -270,7 +270,7 @@ class AsyncDocuments(Awaitable):
         self, source: str | None = ...
     ) -> builtins.list[memlog.service.documents.indexing.SourceStatus]: ...
     async def jobs(self) -> builtins.list[memlog.service.documents.indexing.IndexingJob]: ...
-    async def remove(self, name: str) -> memlog.eventlog.events.Position | Literal[False]: ...
+    async def remove(self, name: str) -> Union[memlog.eventlog.events.Position, Literal[False]]: ...
 
 class AsyncWorkspaces(Awaitable):
     """The methods of `Workspaces` as coroutines."""
@@ -279,7 +279,7 @@ class AsyncWorkspaces(Awaitable):
         self, path: str | pathlib.Path, source: str | None = ..., progress: typing.Any | None = ...
     ) -> memlog.service.documents.sources.IndexingReport: ...
     async def list(self) -> builtins.list[memlog.query.documents.Source]: ...
-    async def remove(self, name: str) -> memlog.eventlog.events.Position | Literal[False]: ...
+    async def remove(self, name: str) -> Union[memlog.eventlog.events.Position, Literal[False]]: ...
 
 class AsyncExtractions(Awaitable):
     """The methods of `Extractions` as coroutines."""
@@ -316,10 +316,10 @@ class AsyncJobs(Awaitable):
 
     async def list(self) -> builtins.list[memlog.service.upkeep.jobs.Job]: ...
     async def run(
-        self, job: Literal["extraction", "summaries", "daily", "weekly"] | None = ..., retry: bool = ...
+        self, job: Optional[Literal["extraction", "summaries", "daily", "weekly"]] = ..., retry: bool = ...
     ) -> builtins.list[memlog.service.upkeep.jobs.JobReport]: ...
     async def log(
-        self, job: Literal["daily", "weekly"] | None = ..., limit: int | None = ...
+        self, job: Optional[Literal["daily", "weekly"]] = ..., limit: int | None = ...
     ) -> builtins.list[memlog.query.records.JobRun]: ...
 
 class AsyncDataExchange(Awaitable):
@@ -383,9 +383,9 @@ class AsyncTools(Awaitable):
         self,
         query: str,
         topK: int = ...,
-        chat: tuple[str, str | int] | str | None = ...,
-        since: str | datetime.datetime | None = ...,
-        until: str | datetime.datetime | None = ...,
+        chat: Union[tuple[str, str | int], str, None] = ...,
+        since: Union[str, datetime.datetime, None] = ...,
+        until: Union[str, datetime.datetime, None] = ...,
     ) -> memlog.service.retrieval.tools.ToolResults: ...
     async def memory_get(
         self, ids: collections.abc.Sequence[str]
@@ -399,7 +399,7 @@ class AsyncTools(Awaitable):
         importance: float = ...,
         topic: str | None = ...,
         tags: builtins.list[str] | None = ...,
-        chat: tuple[str, str | int] | str | None = ...,
+        chat: Union[tuple[str, str | int], str, None] = ...,
     ) -> memlog.service.retrieval.tools.ToolSaved: ...
     async def memory_core_get(self) -> memlog.query.records.CoreMemory: ...
     async def memory_core_update(

@@ -72,6 +72,7 @@ class _Doc:
 
 
 class _MethodTraits(TypedDict, total=False):
+    check: Callable[[Any], None]
     missing: ErrorCode
     is_endless: bool
     reads_paths: bool
@@ -211,7 +212,7 @@ class Method(Operation[Any, ..., Any, Any]):
 
     def __init__(self, method: Callable[..., Any], effect: Effect, **traits: Any) -> None:  # noqa: ANN401
         super().__init__(Request, method, effect=effect, **traits)
-        self._method = method
+        self._method, self._check = method, traits.get("check")
         # Made when it is needed: most processes call few operations.
         del self.request
 
@@ -227,8 +228,17 @@ class Method(Operation[Any, ..., Any, Any]):
             fields.append(
                 (each.name, hint) if each.default is each.empty else (each.name, hint, each.default)
             )
-        made: Any = msgspec.defstruct(self.__qualname__, fields, bases=(Request,), frozen=True, kw_only=True)
-        made.__doc__ = self._run.__doc__
+        check = self._check
+
+        def checked(request: Request) -> None:
+            Request.__post_init__(request)
+            if check is not None:
+                check(request)
+
+        namespace = {"__doc__": self._method.__doc__, "__post_init__": checked}
+        made: Any = msgspec.defstruct(
+            self.__qualname__, fields, bases=(Request,), namespace=namespace, frozen=True, kw_only=True
+        )
         return cast("type[Request]", made)
 
     def __call__(self, owner: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -292,6 +302,7 @@ def operation(make: Any, /, **traits: Any) -> Any:
     """Return a decorator that lets a method also take the fields of a request.
 
     make: the class of the request, or a class method of it that takes its fields in another way.
+    check: refuses, with BadInput, arguments that do not go together; it gets the request.
     missing: the code of the NotFound that adapters make of an answer of None, False or an empty list.
     is_endless: whether it may run until somebody stops it.
     reads_paths, writes_paths: whether its fields name files or folders of this machine that it reads, or

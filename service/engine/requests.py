@@ -133,7 +133,7 @@ def check_chat(chat: ChatName | None, found: Collection[object]) -> None:
         Chat.of(chat)
 
 
-def event_of(kind: type[E], **fields: Any) -> E:  # noqa: ANN401
+def event_of(kind: type[E], /, **fields: Any) -> E:  # noqa: ANN401
     """Return the event whose members are the arguments of an operation; the log omits its defaults."""
     members = {_MEMBERS.get(name, name): value for name, value in fields.items()}
     defaults = {field.name: field.default for field in msgspec.structs.fields(kind)}

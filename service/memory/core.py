@@ -171,6 +171,13 @@ def _as_stored(section: dict[str, str], key: str) -> str:
     return next((known for known in section if nfc(known) == nfc(key)), key)
 
 
+def _check_key(given: Any) -> None:  # noqa: ANN401 - the request
+    if given.chat is not None:
+        Chat.of(given.chat)
+    if given.key is not None and given.section is None:
+        raise BadInput("a key is named without a section", hint="section is user or agent")
+
+
 class Core(OperationGroup):
     """The core memory of a store: `store.core`."""
 
@@ -184,7 +191,7 @@ class Core(OperationGroup):
     def get(self, section: Section, *, chat: ChatName | None = None) -> dict[str, str]: ...
     @overload
     def get(self, section: Section, key: str, *, chat: ChatName | None = None) -> str | None: ...
-    @operation("read", missing="core_key_not_found")
+    @operation("read", missing="core_key_not_found", check=_check_key)
     def get(
         self,
         section: SectionField | None = None,
@@ -202,8 +209,6 @@ class Core(OperationGroup):
             BadInput: a key is named without a section, or the conversation has another form.
         """
         scope = None if chat is None else str(Chat.of(chat))
-        if key is not None and section is None:
-            raise BadInput("a key is named without a section", hint="section is user or agent")
         people = self._engine.read_model.people
         memory = self._read(lambda db: _shown(db, people, scope))
         if section is None:

@@ -19,6 +19,11 @@ _DailyEvents = list[DailyEvent]
 """Within the class `list` is its method."""
 
 
+def _check_days(given: Any) -> None:  # noqa: ANN401 - the request
+    if given.date is not None and (given.since, given.until) != (None, None):
+        raise BadInput("date is one day, since and until are a stretch", hint="date, or since and until")
+
+
 class DailyEvents(OperationGroup):
     """What happened on which day, and what of it was distilled into memories. Every change is an event."""
 
@@ -50,7 +55,7 @@ class DailyEvents(OperationGroup):
         )
         return self._append_one(event)
 
-    @operation("read")
+    @operation("read", check=_check_days)
     def list(
         self,
         *,
@@ -65,8 +70,6 @@ class DailyEvents(OperationGroup):
         Raises:
             BadInput: `date` is given with `since` or `until`.
         """
-        if date is not None and (since, until) != (None, None):
-            raise BadInput("date is one day, since and until are a stretch", hint="date, or since and until")
         days: dict[str, Any] = {"date": date, "since": since, "until": until}
         return self._read(
             lambda db: records.daily_events(db, **days, channel=channel, uncompressed=uncompressed)

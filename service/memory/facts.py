@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -320,10 +320,15 @@ class FactExtraction(msgspec.Struct, kw_only=True):
     position: Position | None = None
 
 
+def _check_single(given: Any) -> None:  # noqa: ANN401 - the request
+    if given.single and given.ranks:
+        raise BadInput("single and ranks: a single value has no rank", hint="give ranks to a list")
+
+
 class Facts(OperationGroup):
     """The facts of a store, by topic: ranked lists, such as favourite colours, or single values."""
 
-    @operation("append")
+    @operation("append", check=_check_single)
     def set(
         self,
         topic: TopicName,
@@ -343,8 +348,6 @@ class Facts(OperationGroup):
             BadInput: the topic, a value or a rank cannot be stored; or as `Store.append`, as Busy and
                 LogError.
         """
-        if single and ranks:
-            raise BadInput("single and ranks: a single value has no rank", hint="give ranks to a list")
         key, scope = key_of(topic), chat and scope_of(chat)
         _check_values(values)
         fact = FactStored(topic_key=key, value=values[0], chat_id=scope, source_message_id=source_message_id)

@@ -1,7 +1,7 @@
 """Memories as a program saves, reads and changes them: `store.memories`."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -68,10 +68,23 @@ _History = list["StoredEvent"]
 """Within the class `list` is its method."""
 
 
+def looks_for_duplicates(dedup: bool, memory_id: str | None) -> bool:
+    """Whether a save reads the store."""
+    return dedup and memory_id is None
+
+
+def _check_duplicates(given: Any) -> None:  # noqa: ANN401 - the request
+    if given.any_chat and not looks_for_duplicates(given.dedup, given.memory_id):
+        raise BadInput(
+            "any_chat: with a memory_id, or without dedup, no duplicate is looked for",
+            hint="leave out any_chat",
+        )
+
+
 class Memories(OperationGroup):
     """The memories of a store. Every change is an event; the log loses nothing."""
 
-    @operation("append")
+    @operation("append", check=_check_duplicates)
     def save(
         self,
         content: Annotated[str, "The text."],
@@ -106,19 +119,13 @@ class Memories(OperationGroup):
                 as `Store.append`, as Busy and LogError.
             DatabaseError: the read model cannot be read or made; never without `dedup`.
         """
-        deduplicates = dedup and memory_id is None
-        if any_chat and not deduplicates:
-            raise BadInput(
-                "any_chat: with a memory_id, or without dedup, no duplicate is looked for",
-                hint="leave out any_chat",
-            )
         event = event_of(
             MemorySaved,
             **{"content": content, "title": title, "category": category, "kind": kind, "topic": topic},
             **{"importance": importance, "source": source, "tags": tags, "memory_id": memory_id},
             **{"event_id": event_id, "ts": ts, "chat": chat},
         )
-        if not deduplicates:
+        if not looks_for_duplicates(dedup, memory_id):
             return save(self._append, event)
         from memlog.service.memory.duplicates import save_once
 

@@ -97,7 +97,7 @@ def public_names() -> str:
 
 def _formatted(lines: list[str], name: str) -> str:
     code = "\n".join(lines) + "\n"
-    sort = ["check", "--select=I", "--fix-only", "--quiet"]
+    sort = ["check", "--select=I,F401", "--fix-only", "--quiet"]
     for command in (sort, ["format"]):
         run = [Path(sys.executable).with_name("ruff"), *command, f"--stdin-filename={ROOT / name}", "-"]
         code = subprocess.run(run, input=code, capture_output=True, text=True, check=True).stdout
