@@ -22,7 +22,7 @@ from memlog.eventlog.files.file_io import blocks
 from memlog.eventlog.integrity.seal_losses import LOST, Loss, losses
 from memlog.eventlog.integrity.seal_reader import sealed_bytes
 from memlog.eventlog.log.layout import WATERMARKS
-from memlog.eventlog.log.reader import Fingerprint, reading
+from memlog.eventlog.log.reader import Fingerprint, open_segment
 from memlog.eventlog.log.streams import Segment, SegmentName, segments_of, shown
 from memlog.projector import checkpoints, limits, schema, subjects
 from memlog.projector.checkpoints import (
@@ -227,7 +227,7 @@ def unread_lines(db: Connection, log: Path) -> int:
     known = checkpoints.load_all(db)
     count = 0
     for segment in segments_of(log)[0]:
-        with reading(segment) as fd:
+        with open_segment(segment) as fd:
             offset = known.get(segment.key, NOTHING_READ).offset
             count += sum(block.count(b"\n") for block in blocks(fd, offset))
     return count
@@ -249,7 +249,7 @@ def rewritten_streams(db: Connection, log: Path) -> list[str]:
 
 def _still_holds(segment: Segment, checkpoint: Checkpoint) -> bool:
     try:
-        with reading(segment) as fd:
+        with open_segment(segment) as fd:
             return checkpoint.still_holds(segment, fd, FileHints.of(disk.status(fd)))
     except FileNotFoundError:
         return False

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from memlog.eventlog.files import disk
-from memlog.eventlog.log.reader import UNREAD, Fingerprint, Line, fingerprint, read_lines, reading
+from memlog.eventlog.log.reader import UNREAD, Fingerprint, Line, fingerprint, open_segment, read_lines
 from memlog.eventlog.log.streams import Segment
 from memlog.projector.sqlite import Connection, as_list
 
@@ -198,7 +198,7 @@ def opened_segment(segment: Segment) -> Iterator[int]:
         HistoryChanged: it is gone.
     """
     try:
-        with reading(segment) as fd:
+        with open_segment(segment) as fd:
             yield fd
     except FileNotFoundError as error:
         raise HistoryChanged(f"{segment.name.filename} is gone") from error

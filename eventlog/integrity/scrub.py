@@ -23,7 +23,7 @@ from memlog.eventlog.integrity.seal_file import SealFiles, held_in, read_seals
 from memlog.eventlog.integrity.seal_format import Seal
 from memlog.eventlog.integrity.seal_losses import differing
 from memlog.eventlog.log.quarantine import MAX_LINE
-from memlog.eventlog.log.reader import Key, Line, read_lines, reading
+from memlog.eventlog.log.reader import Key, Line, open_segment, read_lines
 from memlog.eventlog.log.streams import Segment
 
 _BLOCK = 1024 * 1024
@@ -55,7 +55,7 @@ def due_lines(segments: Iterable[Segment], redacted: set[Key]) -> Iterator[tuple
     for segment in segments:
         if segment.stream not in streams:
             continue
-        with reading(segment) as fd:
+        with open_segment(segment) as fd:
             lines = read_lines(fd, tail_is_a_line=not segment.is_newest)
             due = [replace(line, data=None) for line in lines if is_due(fd, segment, line, redacted)]
         if due:

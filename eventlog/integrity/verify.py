@@ -9,7 +9,7 @@ from memlog.eventlog.integrity.seal_file import read_seals
 from memlog.eventlog.integrity.seal_format import Seals
 from memlog.eventlog.integrity.seal_losses import LOSS_REMEDY, Ownership, differing
 from memlog.eventlog.log.quarantine import DAMAGE, BadLine
-from memlog.eventlog.log.reader import Bounds, Key, in_log_order, redacted_keys, why_left_out
+from memlog.eventlog.log.reader import Bounds, Key, exclusion_reason, in_log_order, redacted_keys
 from memlog.eventlog.log.streams import Segment, by_writer, segments_of
 from memlog.eventlog.log.tail import is_conflict_copy, remedy, why_not_read
 from memlog.eventlog.log.watermarks import OpenLoss, ReturnedText, Watermarks
@@ -94,7 +94,7 @@ def count_lines(log: Path, bounds: Bounds | None = None) -> Lines:
     for entry in in_log_order(segments, bounds=bounds):
         if entry.at:
             counts.by_memlog.add(entry.segment.key)
-        match why_left_out(entry, known, redacted):
+        match exclusion_reason(entry, known, redacted):
             case None:
                 counts.events += 1
             case "redacted":
