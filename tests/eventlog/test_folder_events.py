@@ -95,7 +95,7 @@ def test_without_watches_looks_go_on_and_another_try_is_made(
 
     monkeypatch.setattr(watchfiles, "watch", no_watches)
     assert look_five_times() == 1
-    monkeypatch.setattr(folder_events, "_BEFORE_ANOTHER_TRY", 0.0)
+    monkeypatch.setattr(folder_events, "_RETRY_SECONDS", 0.0)
     assert look_five_times() > 1
 
 
