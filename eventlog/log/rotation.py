@@ -78,8 +78,9 @@ class SealWatch:
         return own.index.valid(stream, segment) is not None
 
 
-# Strategy: every writer appends to segments of its own, so two copies of a store never write to one file, and
-# merging them is copying files. The current segment is the writer's last by number: the clock may go back.
+# Strategy: every writer appends to segments of its own, so two copies of a store never write to one file,
+# and merging them is copying files. The current segment is the writer's last by number: the clock may go
+# back.
 #
 # `current` locks the file first and then verifies that the path still names it and that it has no successor,
 # since another process may have rotated between listing and locking. A segment that is full, sealed or of an
