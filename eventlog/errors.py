@@ -7,7 +7,7 @@ MemlogError
     LogError        the log cannot be written or read
     DatabaseError   the read model or the vector cache cannot be used
     EmbeddingError  the embedding model cannot be loaded or returned no usable vector
-    ProviderError   a provider of a model does not answer as it should
+    ProviderError   a model provider does not answer properly
 """
 
 from typing import Literal
@@ -19,10 +19,10 @@ LineFault = Literal[
     "torn",  # an incomplete object: a writer was killed
     "not_json",
     "not_utf8",
-    "lone_surrogate",  # an escape such as \ud800 that is no character
+    "lone_surrogate",  # an unpaired escape such as \ud800
     "too_long",
     "too_deep",
-    "duplicate_key",  # readers differ in which of two equal keys they take
+    "duplicate_key",  # parsers disagree on which of two equal keys wins
     "invalid",  # JSON, but members are missing or of the wrong type
     "unknown_type",  # from a newer memlog or another tool; no damage
     "newer_version",  # from a newer memlog; no damage
@@ -68,15 +68,14 @@ ErrorCode = Literal[
 ]
 """All error codes; docs/json-output.md explains them."""
 
-
 _SHOWN = 200
 """Characters of a value that a message shows."""
 
 
 class MemlogError(Exception):
-    """Base of all errors: `code` and `retryable` for programs, message and `hint` for people.
+    """Base of all errors: `code` and `retryable` for programs, message and `hint` for humans.
 
-    said: what another program answered, which may quote its input; for the terminal alone, never stored.
+    said: another program's answer, which may quote its input; only for the terminal, never stored.
     """
 
     code: ErrorCode = "error"
@@ -134,8 +133,8 @@ class DatabaseError(MemlogError):
 class EmbeddingError(MemlogError):
     """The embedding model cannot be loaded or returned no usable vector.
 
-    refused: the texts that a provider embeds neither whole nor in parts, where it embeds others.
-    embedded: the vectors of others, by text. is_of_texts: whether it embeds all but the refused ones.
+    refused: texts that a provider embeds neither whole nor in parts, though it embeds others.
+    embedded: the vectors of those, by text. is_of_texts: whether it embeds all except the refused ones.
     """
 
     code: ErrorCode = "embedding"
@@ -145,15 +144,14 @@ class EmbeddingError(MemlogError):
 
 
 class ProviderError(MemlogError):
-    """A provider of a model does not answer as it should. Whatever can do without it does.
+    """A model provider does not answer properly. Whatever works without it continues.
 
-    status: the HTTP status; None without an answer. words: the provider's text when it refused, to be
-    inspected only, never shown or stored. retry_after: seconds after which it accepts another request.
-    is_late: whether it took too long. is_away: whether it could not be reached, or hung up; is_cut: the
-    latter. is_local: whether it was not called because something is missing here. is_of_answer: whether its
-    answer was unusable, or it refused the content of the request: another request may succeed.
-    is_of_budget: whether it was not called because the tokens of the day are spent. is_resting: whether it
-    was not called because it failed before.
+    status: the HTTP status; None without an answer. words: the provider's text of a refusal, to inspect only,
+    never to show or store. retry_after: seconds until it accepts another request.
+    is_late: it timed out. is_away: it was unreachable or closed the connection; is_cut: the latter.
+    is_of_answer: its answer was unusable, or it refused the content: another request may succeed.
+    It was not called: is_local: something is missing here; is_of_budget: the day's tokens are spent;
+    is_resting: it failed before.
     """
 
     code: ErrorCode = "provider"
@@ -170,14 +168,14 @@ class ProviderError(MemlogError):
 
 
 def system_error(error: OSError) -> LogError:
-    """Return a system error as a memlog error with its path and its reason."""
+    """Return a memlog error with the path and the reason of a system error."""
     path = str(error.filename or "the store").encode(errors="backslashreplace").decode()
-    hint = "see that it can be read and written, then try again"
+    hint = "make it readable and writable, then try again"
     return LogError(f"{path}: {error.strerror or error}", hint=hint)
 
 
 def shown_value(value: object) -> str:
-    """Return a wrong value as messages show it: the beginning of its `repr`, or its type if it has none."""
+    """Return a wrong value for a message: its truncated `repr`, or its type if that fails."""
     try:
         text = repr(value)
     except Exception:  # noqa: BLE001 - the value is the caller's, and may raise anything

@@ -2,7 +2,7 @@
 
 A level is one quoting: JSON or a Python literal (`\n`, `\u001b`), Markdown (`\\_`), a URL (`%3D`), HTML
 (`&quot;`), quoted-printable (`=3D`, and `=` at the end of a line), terminal colours, invisible characters. An
-escape becomes one character; a colour, an invisible character or a soft line break is removed.
+escape becomes one character; colours, invisible characters and soft line breaks are removed.
 """
 
 import re
@@ -36,7 +36,7 @@ _LAST_CHARACTER = 0x10FFFF
 
 
 def is_escaped(text: str) -> bool:
-    """Return a quick test whether `text` may have an escape."""
+    """Whether `text` may have an escape, by a quick test."""
     if "\\" in text or "%" in text or "\x1b" in text or "&" in text or _SOFT.search(text):
         return True
     return not text.isascii() and _INVISIBLE.search(text) is not None
@@ -44,20 +44,17 @@ def is_escaped(text: str) -> bool:
 
 def unescaped(text: str) -> str:
     """Return `text` without one level of escapes."""
-    return _ESCAPE.sub(_character, text)
+    return _ESCAPE.sub(_decode, text)
 
 
 def spans(text: str, plain_spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Map rising, non-empty spans of `unescaped(text)` to spans of `text`.
-
-    Removed characters belong to a span only if they lie within it.
-    """
-    characters = _characters(text, chain.from_iterable((start, end - 1) for start, end in plain_spans))
+    """Map ascending, non-empty spans of `unescaped(text)` to spans of `text`, without removed edges."""
+    characters = _locate(text, chain.from_iterable((start, end - 1) for start, end in plain_spans))
     return ((first[0], last[1]) for first, last in zip(characters, characters, strict=True))
 
 
-def _characters(text: str, indexes: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Start and end in `text` of the characters at rising `indexes` of `unescaped(text)`."""
+def _locate(text: str, indexes: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield the spans in `text` of the characters at ascending `indexes` of `unescaped(text)`."""
     escapes = _ESCAPE.finditer(text)
     escape = next(escapes, None)
     removed = 0
@@ -74,7 +71,7 @@ def _width(escape: str) -> int:
     return 0 if is_colour or escape[-1] == "\n" or _INVISIBLE.match(escape) else 1
 
 
-def _character(match: re.Match[str]) -> str:
+def _decode(match: re.Match[str]) -> str:
     escape = match[0]
     if not _width(escape):
         return ""
@@ -84,15 +81,15 @@ def _character(match: re.Match[str]) -> str:
         return "="
     if escape[0] == "&":
         reference = escape[2:-1]  # `39`, `x27`
-        return _ENTITIES.get(escape[1:-1]) or _numbered(
+        return _ENTITIES.get(escape[1:-1]) or _chr(
             int(reference) if reference.isdigit() else int(reference[1:], 16)
         )
     if len(escape) == 2:
         return _CONTROLS.get(escape[1], escape[1])
-    return _numbered(int(escape[1:], 8) if escape[1].isdigit() else int(escape[2:], 16))
+    return _chr(int(escape[1:], 8) if escape[1].isdigit() else int(escape[2:], 16))
 
 
-def _numbered(code: int) -> str:
+def _chr(code: int) -> str:
     return chr(code) if code <= _LAST_CHARACTER else " "
 
 
@@ -102,8 +99,8 @@ _IGNORABLE = (
     *((0xFE00, 0xFE0F), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8)),
     *((0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),
 )
-"""Default_Ignorable_Code_Point, as DerivedCoreProperties.txt of the Unicode Character Database has it.
-Python's `unicodedata` lacks the property (UAX #44)."""
+"""Default_Ignorable_Code_Point of DerivedCoreProperties.txt in the Unicode Character Database. Python's
+`unicodedata` lacks the property (UAX #44)."""
 
 _BLANK = (0x2800, 0x2800)
 """The empty Braille pattern: a symbol by its category that looks like a space."""
@@ -114,8 +111,8 @@ _CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 @lru_cache(4096)
 def is_unseen(character: str) -> bool:
-    """Whether a character has no shape of its own."""
-    # Imported here: most appends do without it.
+    """Whether a character is invisible."""
+    # Imported here: most appends do not need it.
     import unicodedata
 
     return unicodedata.category(character) in _CATEGORIES or _is_ignorable(character)
@@ -126,15 +123,14 @@ def _is_ignorable(character: str) -> bool:
 
 
 def is_blank(text: str) -> bool:
-    """Whether a text has nothing that a reader sees."""
+    """Whether a text has no visible character."""
     return not any(letter.isalnum() and not _is_ignorable(letter) for letter in text[:_READ]) and all(
         letter.isspace() or is_unseen(letter) for letter in text
     )
 
 
 _READ = 100
-"""Characters among which most texts have a letter."""
-
+"""Characters within which most texts have a letter."""
 
 CRC_LENGTH = len(b',"crc":"00000000"}')
 _plain = msgspec.json.Encoder()
@@ -147,19 +143,19 @@ def encoded(value: object, encoder: msgspec.json.Encoder = _plain) -> bytes:
 
 
 def encoded_buffer(value: object, encoder: msgspec.json.Encoder) -> bytearray:
-    """As `encoded`, into a buffer: `Encoder.encode` of msgspec 0.22 crashes when memory runs out."""
+    """Return `encoded` in a buffer: `Encoder.encode` of msgspec 0.22 crashes when memory runs out."""
     buffer = bytearray()
     encoder.encode_into(value, buffer)
     return buffer
 
 
 def with_crc(body: bytes) -> bytes:
-    """Return an object with its crc as the last member; `body` lacks the closing brace."""
+    """Return a JSON object with its crc as the last member; `body` lacks the closing brace."""
     return body + b',"crc":"%08x"}' % zlib.crc32(body)
 
 
 def has_its_crc(line: bytes) -> bool:
-    """Whether a line ends with the right crc."""
+    """Whether a line ends with the matching crc."""
     return line.endswith(b',"crc":"%08x"}' % zlib.crc32(line[:-CRC_LENGTH]))
 
 

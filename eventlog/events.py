@@ -1,6 +1,6 @@
 """The events: one struct per type, a tagged union on `type`.
 
-Unknown members stay in the log and are ignored. Types and members are added here, their effects in
+Unknown members stay in the log and are ignored. Add types and members here, and their effects in
 `memlog.projector.subjects`. docs/storage/jsonl-format.md has a table of all types.
 """
 
@@ -56,7 +56,7 @@ class Change(Event, kw_only=True):
 
     wins: its precedence: of two changes of one thing the greater wins. Set by memlog; None in a foreign line
         or one of an older memlog. See `memlog.eventlog.log.order`.
-    highest_wins: the stream's highest precedence, if that is above `wins`.
+    highest_wins: the stream's highest precedence, if above `wins`.
     """
 
     wins: str | None = None
@@ -76,8 +76,8 @@ def tag_of(event: Event | type[Event]) -> str:
 
 
 class Redacted(Event, tag="redacted"):
-    """A person has redacted events. Written to their stream; no line with a target's id in that stream
-    is projected any more, earlier or later.
+    """Events were redacted. Written to their stream; no line with a target's id in that stream, earlier or
+    later, is projected any more.
 
     target_id, target_ids: one id or several; a line has one of the two.
     stream: that of the targets; needed only for appending.
@@ -102,13 +102,13 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 
 
 class Extraction(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where a language model distilled an event from.
+    """The origin of an event that a language model distilled.
 
     id: of the event that closes the extraction, such as `memories_extracted`; without it the event does not
         count. A summary closes itself.
-    model: its name. prompt: the id of the prompt. message_ids: the messages that it was distilled from.
-    memory_ids: the memories that it was merged from.
-    chat_id: `<channel>:<chat_id>`, theirs.
+    model: its name. prompt: the id of the prompt. message_ids: the distilled messages.
+    memory_ids: the merged memories.
+    chat_id: their chat, `<channel>:<chat_id>`.
     """
 
     id: Name
@@ -120,13 +120,13 @@ class Extraction(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class MergeDecision(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What memories that mean the same have to do with each other.
+    """The relation between memories with similar meanings.
 
-    relation: `same`: they say the same; `update`: they say more of one thing; `contradiction`: not all can
-        hold; `different`: a person says that all do; `accepted`: a person takes the text that was proposed.
-    memory_ids: of them, the oldest first. event_ids: of the events with the contents that were compared.
-    memory_id: of the one that stands for all; None where a person is to decide, or all hold.
-    proposal_id: of the memory with the text that the model proposes, where a person is to decide.
+    relation: `same`: they say the same; `update`: they complement each other; `contradiction`: not all can be
+        true; `different`: a person says that all are; `accepted`: a person accepts the proposed text.
+    memory_ids: the memories, oldest first. event_ids: the events with the compared contents.
+    memory_id: the memory that replaces all; None if a person must decide, or all stay.
+    proposal_id: the memory with the text that the model proposes, if a person must decide.
     """
 
     relation: Literal["same", "update", "contradiction", "different", "accepted"]
@@ -137,10 +137,7 @@ class MergeDecision(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class JobStep(msgspec.Struct, frozen=True):
-    """A step of a job: what became of it, and how many things it changed.
-
-    why: it did nothing, or what it leaves to do.
-    """
+    """A step of a job: its outcome, and how many things it changed; why: it did nothing, or what remains."""
 
     name: Name
     outcome: Literal["done", "skipped", "failed"]
@@ -159,15 +156,15 @@ class Message(ConversationEvent, tag="message"):
 
 
 class SessionBreak(ConversationEvent, tag="session_break"):
-    """The end of a session. Written by agents; a new session follows in the chat."""
+    """The end of a session. Written by agents; the chat's next message begins a new session."""
 
     model: str | None = None
 
 
 class SummaryWritten(ConversationEvent, tag="summary_written"):
-    """A summary of a part of a conversation. Written by agents; adds a summary, which is searched.
+    """A summary of a part of a conversation. Written by agents; adds a searchable summary.
 
-    from_message_id, to_message_id: the first and the last message of that part.
+    from_message_id, to_message_id: the first and last messages of that part.
     """
 
     content: Text
@@ -185,12 +182,11 @@ class ExtractionCompleted(ConversationEvent, tag="extraction_completed"):
 
 
 class ModelFailed(Change, tag="model_failed"):
-    """A language model gave nothing about some events, while it may answer about others. Written by memlog,
-    which asks about them again on another day: at once after a refusal or an unusable answer, else after two
-    requests.
+    """A language model failed on some events, but may succeed on others. Written by memlog, which postpones
+    them to another day: at once after a refusal or an unusable answer, otherwise after two requests.
 
-    task: what was requested. event_ids: of the messages, the daily events, or the contents of memories.
-    chat_id: theirs. kind: `refused`; `unusable`, of its answers; `failed` or `late`.
+    task: the request. event_ids: of the messages, the daily events, or the contents of memories.
+    chat_id: theirs. kind: `refused`, `unusable` (the answer), `failed` or `late`.
     why: the error, with a hash of the provider's words. requests: how many were sent.
     """
 
@@ -207,7 +203,7 @@ class ModelFailed(Change, tag="model_failed"):
 
 
 class MemorySaved(Change, tag="memory_saved"):
-    """Something worth keeping. Written by agents and people; adds a memory or replaces it whole.
+    """Something worth keeping. Written by agents and people; adds a memory or replaces all of its fields.
 
     memory_id: derived from chat and content by default.
     chat_id: `<channel>:<chat_id>`; None for the store's own scope. The same in all events without a channel.
@@ -227,8 +223,8 @@ class MemorySaved(Change, tag="memory_saved"):
 
 
 class MemoryUpdated(Change, tag="memory_updated"):
-    """A memory was changed. Written by agents and people; sets the fields that are not None. With none of
-    them, memlog writes that a language model has found it in other messages again.
+    """A memory was changed. Written by agents and people; sets the fields that are not None. Without any,
+    memlog records that a language model found the memory again in other messages.
     """
 
     memory_id: Text
@@ -246,10 +242,10 @@ class MemoryUpdated(Change, tag="memory_updated"):
 
 
 class MemoriesExtracted(Change, tag="memories_extracted"):
-    """A language model has distilled messages of a chat. Written by memlog behind the events that it made of
-    the answer, which count from now on; takes the messages out of the buffer.
+    """A language model has distilled messages of a chat. Written by memlog after the events made from the
+    answer, which count from now on; removes the messages from the buffer.
 
-    chat_id: `<channel>:<chat_id>`. refused: entries of the answer that were none.
+    chat_id: `<channel>:<chat_id>`. refused: invalid entries of the answer.
     """
 
     chat_id: Text
@@ -262,11 +258,11 @@ class MemoriesExtracted(Change, tag="memories_extracted"):
 
 
 class MemoriesMerged(Change, tag="memories_merged"):
-    """Memories of one partition were compared. Written by memlog behind the events that it made of the
-    answer, which count from now on; the memories are not compared again before one of them changes.
+    """Memories of one partition were compared. Written by memlog after the events made from the answer, which
+    count from now on; the memories are not compared again until one of them changes.
 
-    chat_id, topic, category: theirs. event_ids: of the events with their contents.
-    model, prompt: None where no model was called.
+    chat_id, topic, category: theirs. event_ids: the events with their contents.
+    model, prompt: None if no model was called.
     """
 
     event_ids: Ids
@@ -293,19 +289,17 @@ class JobCompleted(Change, tag="job_completed"):
 
 
 class MemoryArchived(Change, tag="memory_archived"):
-    """A memory was archived. Written by agents, people, pruning and merging; it is kept, but no longer
-    searched.
-    """
+    """A memory was archived. Written by agents, people, pruning and merging; no search finds it any more."""
 
     memory_id: Text
     extraction: Extraction | None = None
 
 
 class ChangeUndone(Change, tag="change_undone"):
-    """Changes of memories were taken back. Written for a person: what they saved, updated, archived or
-    accessed counts no more. They stay in the log and in the history.
+    """Changes of memories were undone. Written for a person: what they saved, updated, archived or accessed
+    no longer counts. They stay in the log and in the history.
 
-    event_ids: of the changes.
+    event_ids: the changes.
     """
 
     event_ids: Ids
@@ -320,9 +314,8 @@ class MemoryDeleted(Change, tag="memory_deleted"):
 class MemoryAccessed(Change, tag="memory_accessed"):
     """Memories were given to an agent. Written at that moment; counts one access for each.
 
-    times: how many accesses. by: what counted them; all but `read` is written by memlog: `save` for what
-        somebody has saved again as it was, which makes its salience whole and takes it out of the archive;
-        `import` for what was used in another program.
+    times: how many accesses. by: what counted them; memlog writes all except `read`: `save` for a memory
+        saved again unchanged, which restores and unarchives it; `import` for use in another program.
     """
 
     memory_ids: Ids
@@ -331,12 +324,12 @@ class MemoryAccessed(Change, tag="memory_accessed"):
 
 
 class ContextGiven(Change, tag="context_given"):
-    """A context was given to an agent. Written at that moment; says what it gave, without a text or a name.
+    """A context was given to an agent. Written at that moment; records its entries, without texts and names.
 
-    chat_id: `<channel>:<chat_id>`. message_id: of the asking message.
+    chat_id: `<channel>:<chat_id>`. message_id: the message that it was for.
     entries: in the order of printing. tokens: by part.
-    stable, turn: hashes of the blocks, with the key of the store (`eventlog.secrets.outgoing`): of the core
-        memory and of the rest. The same where one block has both; None for what was not printed as a block.
+    stable, turn: keyed hashes (`eventlog.secrets.outgoing`) of two blocks: the core memory and the rest.
+        Equal if one block has both; None for what was not printed as a block.
     """
 
     chat_id: str | None = None
@@ -372,10 +365,9 @@ class DailyEventRecorded(Change, tag="daily_event_recorded"):
 
 
 class DailyEventsCompressed(Change, tag="daily_events_compressed"):
-    """Daily events were distilled into memories. Written by the distilling program; links each to its
-    memories.
+    """Daily events were distilled into memories. Written by the distilling program; links each to them.
 
-    ids: of the `daily_event_recorded` events.
+    ids: the `daily_event_recorded` events.
     """
 
     ids: Ids
@@ -385,9 +377,8 @@ class DailyEventsCompressed(Change, tag="daily_events_compressed"):
 class CoreMemoryUpdated(Change, tag="core_memory_updated"):
     """A value of the core memory, which an agent always sees. Written by agents; sets one key.
 
-    source: `profile` where memlog wrote it, from memories: any other holds against it.
-    chat_id: `<channel>:<chat_id>`, of the group of chats whose profile has it; None for the store's own
-        scope.
+    source: `profile` if memlog derived it from memories; any other source wins against it.
+    chat_id: `<channel>:<chat_id>` of the chats whose profile has it; None for the store's own scope.
     """
 
     section: Literal["user", "agent"]
@@ -399,10 +390,10 @@ class CoreMemoryUpdated(Change, tag="core_memory_updated"):
 
 
 class ProfileRefreshed(Change, tag="profile_refreshed"):
-    """The core memory was brought up to the memories. Written by memlog behind the values that it made of the
-    answer, which count from now on.
+    """The core memory was updated from the memories. Written by memlog after the values made from the answer,
+    which count from now on.
 
-    event_ids: of the events with the contents of those memories. chat_id: as of `core_memory_updated`.
+    event_ids: the events with the contents of those memories. chat_id: as in `core_memory_updated`.
     """
 
     event_ids: Ids
@@ -415,8 +406,7 @@ class ProfileRefreshed(Change, tag="profile_refreshed"):
 
 
 class CoreMemoryDeleted(Change, tag="core_memory_deleted"):
-    """A key of the core memory was removed. Written by agents; source, chat_id: as of
-    `core_memory_updated`."""
+    """A key of the core memory was removed. Written by agents; compare `core_memory_updated`."""
 
     section: Literal["user", "agent"]
     key: Text
@@ -429,8 +419,7 @@ class FactStored(Change, tag="fact_stored"):
     """One value of a subject. Written by agents; sets the value of (chat_id, topic_key, kind, rank).
 
     rank: from 1 in a ranked list; 0 for a single value.
-    rest: with rank 1, the values of ranks 2, 3, …, which make the whole list: one event never replaces half a
-        list.
+    rest: with rank 1, the values of ranks 2, 3, …, so that one event replaces the whole list.
     """
 
     topic_key: Topic
@@ -449,8 +438,7 @@ class FactStored(Change, tag="fact_stored"):
 
 
 class FactRemoved(Change, tag="fact_removed"):
-    """Facts about a subject were removed. Written by agents; removes a chat's: all, one kind, or one
-    rank."""
+    """Facts about a subject were removed. Written by agents; removes all of a chat, one kind, or one rank."""
 
     topic_key: Topic
     kind: FactKind | None = None
@@ -461,7 +449,7 @@ class FactRemoved(Change, tag="fact_removed"):
 class SourceRegistered(Change, tag="source_registered"):
     """A folder of documents was registered. Written by `docs add`; adds or replaces a source.
 
-    kind: `memory` for files that are searched as memories, else `docs`.
+    kind: `memory` for files to search as memories, otherwise `docs`.
     include, exclude: glob patterns below `root`.
     """
 
@@ -473,7 +461,7 @@ class SourceRegistered(Change, tag="source_registered"):
 
 
 class SourceRemoved(Change, tag="source_removed"):
-    """A source was removed. Written by `docs remove`; removes it and the documents indexed before."""
+    """A source was removed. Written by `docs remove`; removes it and its documents indexed so far."""
 
     source_id: SourceId
 
@@ -508,11 +496,10 @@ TYPES = {tag_of(kind): kind for kind in _KINDS}
 
 
 class AppendWarning(msgspec.Struct, frozen=True):
-    """Something about a stored event that its writer probably did not intend.
+    """Something in a stored event that the caller probably did not intend.
 
     code: `unknown_member`, `chat_form`, `key`, `conflict` or `forgotten`.
-    member: the member in question.
-    message: the problem and its remedy.
+    member: the member in question. message: the problem and its remedy.
     """
 
     code: str
@@ -532,7 +519,7 @@ class Position(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The position of a stored event: stream, segment's file name, offset of its line in bytes.
 
     memory_id: the memory that the event saves or changes.
-    conflict: an earlier event with this id and other content. It counts; the new one stays in the log unread.
+    conflict: an earlier event with this id and other content, which counts; no read shows the new one.
     duplicate: the same event was stored before under this id; the two count as one.
     """
 
@@ -548,7 +535,7 @@ class Position(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class RefusedLine(msgspec.Struct, frozen=True):
-    """A line that may not be stored. id: its event's id, if the line or memlog gave one."""
+    """A line that may not be stored. id: the event's id, if the line or memlog gave one."""
 
     error: MemlogError
     id: str | None
@@ -562,11 +549,11 @@ class KnownId(msgspec.Struct, frozen=True):
 
 
 LookUp = Callable[[str, Sequence[str]], Mapping[str, KnownId]]
-"""Given a stream and ids just appended to it, returns the ids that were in use before."""
+"""Returns which of the ids just appended to a stream were already in use."""
 
 
 def warnings_of(positions: Iterable[Position]) -> list[AppendWarning]:
-    """Return the warnings about stored events, as the answer of an operation lists them."""
+    """Return the warnings about stored events, for the answer of an operation."""
     return [warning for position in positions for warning in position.warnings]
 
 
@@ -575,14 +562,13 @@ OnStored = Callable[[Sequence[Position]], None]
 
 
 def compared(position: Position, content: bytes, known: KnownId | None) -> Position:
-    """Return `position`, marked where its id is in use.
-
-    content: the event's content hash.
-    """
+    """Return `position`, marked if its id is in use. content: the event's content hash."""
     if known is None:
         return position
     if known.holder is None:
-        return _warned(position, "forgotten", f"the id {position.id} was forgotten: no read shows this event")
+        return _add_warning(
+            position, "forgotten", f"the id {position.id} was forgotten: no read shows this event"
+        )
     holder = known.holder
     if holder == IdHolder(position.stream, position.segment, position.offset):
         return position
@@ -593,9 +579,9 @@ def compared(position: Position, content: bytes, known: KnownId | None) -> Posit
         f" {holder.offset}): that one counts, and no read shows this one; append it again with an id of its"
         " own"
     )
-    return msgspec.structs.replace(_warned(position, "conflict", message), conflict=holder)
+    return msgspec.structs.replace(_add_warning(position, "conflict", message), conflict=holder)
 
 
-def _warned(position: Position, code: str, message: str) -> Position:
+def _add_warning(position: Position, code: str, message: str) -> Position:
     warning = AppendWarning(code, "id", message)
     return msgspec.structs.replace(position, warnings=(*position.warnings, warning))

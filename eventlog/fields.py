@@ -1,4 +1,4 @@
-"""The types of the members of events."""
+"""The types of event members."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
@@ -38,7 +38,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """A number of things that SQLite can store."""
 
 MOST_TIMES = 1_000_000
-"""The sum of those of all events is a number that SQLite can store."""
+"""Bounded so that SQLite can store the sum over all events."""
 
 Times = Annotated[int, msgspec.Meta(ge=1, le=MOST_TIMES)]
 """How often something happened."""
@@ -52,15 +52,13 @@ FactKind = Literal["ranked", "single"]
 SourceKind = Literal["memory", "docs"]
 ModelTask = Literal["extract", "compress", "summarise", "merge", "profile"]
 AccessKind = Literal["read", "save", "import"]
-"""Why an access counts: a memory was given to an agent, saved again as it was, or used in another program."""
+"""Why an access counts: a memory was given to an agent, saved again unchanged, or used in another program."""
 FailureKind = Literal["refused", "unusable", "failed", "late"]
 
-
-# A text in the annotation of a field is its description.
+# A string in the annotation of a field is its description.
 
 Form = Literal["category", "chat", "day", "ids", "path", "time"]
-"""What a field holds whose type does not tell."""
-
+"""What a field holds if its type does not say."""
 
 _LISTS = (list, tuple, frozenset, Sequence)
 
@@ -68,10 +66,8 @@ _LISTS = (list, tuple, frozenset, Sequence)
 class Reads(msgspec.Struct, frozen=True):
     """Marks the type of a field that takes several forms.
 
-    read: turns any of them into the form that memlog works with, or raises BadInput.
-    form: what the field holds, for adapters.
-    wire: its type in JSON.
-    choices: all values, where they are known.
+    read: converts any of them to memlog's own form, or raises BadInput.
+    form: what the field holds, for adapters. wire: its type in JSON. choices: all values, if known.
     """
 
     read: Callable[[Any], Any]
@@ -81,7 +77,7 @@ class Reads(msgspec.Struct, frozen=True):
 
 
 class Local(msgspec.Struct, frozen=True):
-    """Marks a field that only a caller in the same process can give: a callback, or another object."""
+    """Marks a field that only a caller in the same process can pass: a callback or another object."""
 
     is_callback: bool = True
 
@@ -89,11 +85,10 @@ class Local(msgspec.Struct, frozen=True):
 class Field(msgspec.Struct, frozen=True):
     """A field of a struct, for adapters.
 
-    kind: its type without None, as Python callers give it.
-    wire: its type in JSON. member: that, or of a list the type of each value.
-    least, most: bounds of each value.
-    default: `msgspec.NODEFAULT` where it must be given.
-    title: what stands for the value in a usage line.
+    kind: its type without None, for Python callers.
+    wire: its type in JSON. member: the same, but of a list the type of each value.
+    least, most: bounds of each value. default: `msgspec.NODEFAULT` if it is required.
+    title: the placeholder of the value in a usage line.
     """
 
     name: str
@@ -111,22 +106,22 @@ class Field(msgspec.Struct, frozen=True):
 
     @property
     def is_local(self) -> bool:
-        """Whether only a caller in the same process can give it."""
+        """Whether only a caller in the same process can pass it."""
         return self.local is not None
 
     @property
     def is_callback(self) -> bool:
-        """Whether it holds a function of the caller."""
+        """Whether it holds a callback."""
         return self.local is not None and self.local.is_callback
 
     @property
     def struct(self) -> Any:  # noqa: ANN401 - a request, for most
-        """The struct that the field holds; None where it holds a plain value."""
+        """The struct that the field holds; None for a plain value."""
         return self.wire if isinstance(self.wire, type) and issubclass(self.wire, msgspec.Struct) else None
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """All values that the field, or each member of its list, may have; empty where any will do."""
+        """All allowed values of the field, or of the members of its list; empty if any is allowed."""
         return self.reads.choices if self.reads and self.reads.choices else choices_of(self.wire)
 
     @property
@@ -137,25 +132,23 @@ class Field(msgspec.Struct, frozen=True):
 
 @cache
 def fields_of(struct: type[msgspec.Struct]) -> tuple[Field, ...]:
-    """Return the fields of a struct, in their order, as adapters need them."""
+    """Return the fields of a struct in order, for adapters."""
     hints = get_type_hints(struct, include_extras=True)
-    return tuple(_described(each, hints[each.name]) for each in msgspec.structs.fields(struct))
+    return tuple(_describe(each, hints[each.name]) for each in msgspec.structs.fields(struct))
 
 
 def choices_of(hint: Any) -> tuple[str, ...]:  # noqa: ANN401
-    """Return all values of a type, or of the members of its list; empty where they are not listed."""
+    """Return all values of a literal type, or of the members of its list; empty for other types."""
     if get_origin(hint) is Literal:
         return get_args(hint)
     return tuple(choice for member in get_args(hint) for choice in choices_of(member))
 
 
-def _described(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: ANN401 - any type
-    kind, marks, is_optional = _taken_apart(hint)
+def _describe(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: ANN401 - any type
+    kind, marks, is_optional = _unwrap(hint)
     reads = next((mark for mark in marks if isinstance(mark, Reads)), None)
     wire = reads.wire if reads else kind
-    member, of_member, _ = (
-        _taken_apart(get_args(wire)[0]) if get_origin(wire) in _LISTS else (wire, [], False)
-    )
+    member, of_member, _ = _unwrap(get_args(wire)[0]) if get_origin(wire) in _LISTS else (wire, [], False)
     metas = [mark for mark in (*marks, *of_member) if isinstance(mark, msgspec.Meta)]
     default = field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
     return Field(
@@ -163,22 +156,19 @@ def _described(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: A
         kind=kind,
         wire=wire,
         member=member,
-        description=_first(mark for mark in marks if isinstance(mark, str)) or "",
-        title=_first(meta.title for meta in metas),
+        description=_first_set(mark for mark in marks if isinstance(mark, str)) or "",
+        title=_first_set(meta.title for meta in metas),
         default=default,
-        least=_first(meta.ge for meta in metas),
-        most=_first(meta.le for meta in metas),
+        least=_first_set(meta.ge for meta in metas),
+        most=_first_set(meta.le for meta in metas),
         reads=reads,
         is_optional=is_optional,
         local=next((mark for mark in marks if isinstance(mark, Local)), None),
     )
 
 
-def _taken_apart(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
-    """Return a type without None and annotations, its annotations, and whether None is allowed.
-
-    The outer annotations come first.
-    """
+def _unwrap(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
+    """Return a type without None and annotations, the latter (outer first), and whether it allows None."""
     marks: list[Any] = []
     is_optional = False
     while True:
@@ -193,16 +183,16 @@ def _taken_apart(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
         hint = Union[tuple(members)]  # noqa: UP007 - of a list
 
 
-def _first(values: Iterable[Any]) -> Any:  # noqa: ANN401
+def _first_set(values: Iterable[Any]) -> Any:  # noqa: ANN401
     return next((value for value in values if value is not None), None)
 
 
 class GivenEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """An entry of a context.
 
-    id: of a memory its memory_id, of all else that of its event. stream: of that event; None for a memory.
-    score: of the hit, from 0 to 1; None for what was not searched for.
-    is_best: whether it is one of the two best of what was found for the message.
+    id: the memory_id of a memory, otherwise the id of the event. stream: of that event; None for a memory.
+    score: of the hit, from 0 to 1; None without a search.
+    is_best: whether it is one of the two best hits for the message.
     """
 
     part: Text
@@ -219,7 +209,7 @@ _MOST_BITS = 64
 
 
 def decimal(chat_id: Any) -> Any:  # noqa: ANN401 - what a caller gives
-    """Return the text of an integer id, as messengers give them; another value as it is."""
+    """Return the text of an integer id, as messengers use; other values unchanged."""
     is_integer = isinstance(chat_id, int) and not isinstance(chat_id, bool)
     return str(chat_id) if is_integer and chat_id.bit_length() <= _MOST_BITS else chat_id
 
@@ -263,10 +253,7 @@ class Chat(tuple[str, str]):
 
     @classmethod
     def of(cls, name: ChatName) -> Self:
-        """Return the chat of an argument.
-
-        Raises BadInput unless it is a pair of names or like `telegram:7`.
-        """
+        """Return the chat of an argument. Raises BadInput unless it is a pair or like `telegram:7`."""
         if isinstance(name, cls):
             return name
         match name.split(":", 1) if isinstance(name, str) else name:

@@ -1,4 +1,4 @@
-"""Bounds and defaults of what callers choose: requests, constructors and settings take theirs from here."""
+"""Bounds and defaults of what callers choose, for requests, constructors and settings."""
 
 from typing import Generic, Literal, TypeVar
 
@@ -31,7 +31,7 @@ OLLAMA_MODEL = "all-minilm:l6-v2"
 
 
 class Limit(msgspec.Struct, Generic[N], frozen=True):
-    """A number's default, and the least and the most that it may be."""
+    """The default of a number, and its bounds."""
 
     default: N
     least: N
@@ -43,7 +43,7 @@ class Limit(msgspec.Struct, Generic[N], frozen=True):
         return msgspec.Meta(ge=self.least, le=self.most)
 
     def allows(self, value: object) -> bool:
-        """Whether a value is a number within the bounds, and a whole one where the default is."""
+        """Whether a value is a number within the bounds, and an integer if the default is."""
         kinds = int if isinstance(self.default, int) else int | float
         is_number = isinstance(value, kinds) and not isinstance(value, bool)
         return is_number and self.least <= value <= self.most  # type: ignore[operator]
@@ -53,24 +53,24 @@ class Limit(msgspec.Struct, Generic[N], frozen=True):
 
 
 MOST = 1_000_000
-"""Of things that are counted. More is a slip, and SQLite's numbers end, too."""
+"""The bound of counts. More is a typo, and SQLite's integers end, too."""
 
 LOCK_TIMEOUT = Limit(10.0, 0, 3600)
 """Seconds to wait for other writers and projectors."""
 
 DOCUMENT_SECONDS = Limit(60, 1, 3600)
-"""Of the processor that reading one HTML or PDF file may take."""
+"""Seconds of CPU time for reading one HTML or PDF file."""
 
 CHUNK_TOKENS = Limit(400, 64, 510)
-"""Of a passage; the model has 512 positions, two of them for the marks of beginning and end."""
+"""Tokens of a passage; the model has 512 positions, two of them for start and end markers."""
 
 CHUNK_OVERLAP = Limit(80, 0, CHUNK_TOKENS.most - 1)
-"""Tokens that a passage repeats of the one before."""
+"""Tokens that a passage repeats from the previous one."""
 
 HITS = Limit(10, 1, MOST)
 HEALTH_TOKENS = Limit(150, 0, MOST)
 PREFERENCE_TOKENS = Limit(300, 0, MOST)
-"""Of what every context has: lines of health; preferences and prohibitions."""
+"""Tokens of what every context has: lines on health; preferences and prohibitions."""
 
 DEPTH = Limit(50, 1, MOST)
 """Candidates of each side of a search."""
@@ -79,13 +79,13 @@ ARCHIVE_THRESHOLD = Limit(0.001, 0, 1)
 """The relevance up to which a memory is pruned."""
 
 PROVIDER_TIMEOUT = Limit(30.0, 0.1, 600)
-"""Seconds that a question waits for a provider."""
+"""Seconds that a query waits for a provider."""
 
 EMBEDDING_BATCH = Limit(16, 1, 2048)
 """Texts in a request to a provider."""
 
 EMBEDDING_DIMENSION = Limit(384, 1, 8192)
-"""Of a vector; sqlite-vec holds no longer ones."""
+"""Dimension of a vector; sqlite-vec stores no longer ones."""
 
 RERANKED = Limit(8, 1, 1000)
 """Hits that a provider reranks."""
@@ -94,10 +94,10 @@ LANGUAGE_MODEL_TIMEOUT = Limit(120.0, 0.1, 3600)
 """Seconds that an extraction waits for an answer."""
 
 ANSWER_TOKENS = Limit(4000, 16, 1_000_000)
-"""Of an answer of a language model."""
+"""Tokens of a language model's answer."""
 
 TEMPERATURE = Limit(0.0, 0, 2)
-"""Of a language model, where it is sent."""
+"""Temperature of a language model, if sent."""
 
 QUIET_MINUTES = Limit(10.0, 0, 100_000)
 BUFFER_TOKENS = Limit(4000, 1, 1_000_000)
@@ -107,14 +107,13 @@ MEMORIES_PER_SESSION = Limit(50, 1, 1000)
 """See `ExtractionRules`."""
 
 DAILY = "03:00"
-"""When the job of a day runs: the hours of the tiered engine, whose jobs these are."""
+"""When the daily job runs."""
 
 WEEKLY = "monday 04:00"
-"""When the job of a week runs."""
+"""When the weekly job runs."""
 
-
-# docs/memory/salience.md has this table and its reasons; a test compares them. Any other category in a log
-# behaves as `other`.
+# docs/memory/salience.md has this table and its reasons; a test compares them. Unknown categories in a log
+# behave as `other`.
 
 
 class Category(msgspec.Struct, frozen=True):
@@ -150,24 +149,24 @@ CATEGORIES = {
 """The known categories by name."""
 
 PRIVATE_CATEGORIES = frozenset(["credential", "credentials"])
-"""Memories of these are sent to no provider."""
+"""Categories whose memories are sent to no provider."""
 
 _READ_AS = {"decision": "decisions"}
 
 
 def read_as(name: str) -> str:
-    """Return the category that a name means: `decisions` for `decision`; any other name means itself."""
+    """Return the category that a name stands for: `decisions` for `decision`; other names unchanged."""
     return _READ_AS.get(name, name)
 
 
 def behaves_as(name: str) -> str:
-    """Return the category of the table that `name` behaves as: `other` if it is unknown."""
+    """Return the known category that `name` behaves as: `other` if it is unknown."""
     known = read_as(name)
     return known if known in CATEGORIES else OTHER
 
 
 def known_category(name: str) -> str:
-    """As `read_as`, for known categories. Raises BadInput, which lists them, for others."""
+    """Return the known category that a name stands for. Raises BadInput, which lists them, for others."""
     known = read_as(name) if isinstance(name, str) else ""
     if known not in CATEGORIES:
         raise BadInput(
@@ -178,12 +177,12 @@ def known_category(name: str) -> str:
 
 
 def rates_by_category(rates: dict[str, float]) -> dict[str, float]:
-    """Return `rates` by category; a category's own name wins over other names for it."""
+    """Return `rates` by category; a category's own name wins over its aliases."""
     return {read_as(name): rate for name, rate in rates.items()} | {
         name: rate for name, rate in rates.items() if read_as(name) == name
     }
 
 
 def rate_of(rates: dict[str, float], category: str) -> float:
-    """Return the factor of a decay for a category: its rate, or that of `other` if it is unknown, or 1."""
+    """Return the decay factor of a category: its rate, that of `other` if it is unknown, or 1."""
     return rates.get(category, 1.0 if category in CATEGORIES else rates.get(OTHER, 1.0))

@@ -1,5 +1,5 @@
-"""Processes texts of any length in linear time, piece by piece: one call of `str`, `re` or `unicodedata` on
-16 MB holds the GIL for up to a second."""
+"""Processes texts in linear time, piece by piece: one call of `str`, `re` or `unicodedata` on 16 MB holds the
+GIL for up to a second."""
 
 import unicodedata
 from collections.abc import Iterator
@@ -7,12 +7,12 @@ from itertools import groupby
 from typing import Literal
 
 PIECE = 65_536
-"""Characters of a piece. The slowest work on one, ordering combining marks, takes 17 ms."""
+"""Characters per piece. The slowest work on one, ordering combining marks, takes 17 ms."""
 
-# Python's normalization takes quadratic time in a run of combining marks: 80,000 take 3.7 s.
+# Python's normalization is quadratic in a run of combining marks: 80,000 take 3.7 s.
 _RUN = 64
 
-# Copy of `string.punctuation`: importing that module compiles an expression.
+# A copy of `string.punctuation`: importing that module compiles a pattern.
 _PUNCTUATION = r"""!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~"""
 
 
@@ -27,9 +27,9 @@ def pieces(text: str, size: int = PIECE) -> Iterator[str]:
 
 
 def break_before(text: str, start: int, limit: int) -> int:
-    """Return the index after the last space or newline from `start` to `limit`.
+    """Return the index after the last space or newline between `start` and `limit`.
 
-    Without one, it is the index after the last ASCII punctuation; without either, `limit`.
+    Without one, the index after the last ASCII punctuation; without either, `limit`.
     """
     for marks in (" \n", _PUNCTUATION):
         behind = max(text.rfind(mark, start, limit) for mark in marks) + 1
@@ -40,19 +40,16 @@ def break_before(text: str, start: int, limit: int) -> int:
 
 def nfkc(text: str) -> str:
     """Return `text` in Unicode normal form NFKC."""
-    return text if text.isascii() else _composed(text, "NFKD", "NFKC")
+    return text if text.isascii() else _compose(text, "NFKD", "NFKC")
 
 
 def nfc(text: str) -> str:
     """Return `text` in Unicode normal form NFC."""
-    return text if text.isascii() else _composed(text, "NFD", "NFC")
+    return text if text.isascii() else _compose(text, "NFD", "NFC")
 
 
 def same_width(text: str) -> str:
-    """Return `text` in NFC, with its full-width and half-width forms as the usual ones.
-
-    Superscripts and circled numbers stay.
-    """
+    """Return `text` in NFC, with full-width and half-width forms normalised; superscripts stay."""
     if text.isascii():
         return text
     wide = (char for char in {*text} if unicodedata.decomposition(char).startswith(("<wide>", "<narrow>")))
@@ -60,29 +57,24 @@ def same_width(text: str) -> str:
 
 
 def equivalents(text: str) -> list[str]:
-    """Return the canonical forms of a text that people use for it, the text itself first."""
+    """Return the canonical forms of a text in use, the text itself first."""
     return list(dict.fromkeys((text, nfc(text), unicodedata.normalize("NFD", text))))
 
 
 _Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 
-def _composed(text: str, decomposed: _Form, composed: _Form) -> str:
-    return "".join(
-        unicodedata.normalize(composed, _marks_in_order(piece, decomposed)) for piece in pieces(text)
-    )
+def _compose(text: str, decomposed: _Form, composed: _Form) -> str:
+    return "".join(unicodedata.normalize(composed, _order_marks(piece, decomposed)) for piece in pieces(text))
 
 
-def _marks_in_order(text: str, form: _Form) -> str:
+def _order_marks(text: str, form: _Form) -> str:
     """Return a text with the same composed form, without long unordered runs of combining marks."""
-    if not any(map(_begins_with_mark, text[::_RUN])):
+    firsts = (unicodedata.normalize("NFKD", letter)[0] for letter in text[::_RUN])
+    if not any(map(unicodedata.combining, firsts)):
         return text
     decomposed = "".join(unicodedata.normalize(form, letter) for letter in text)
     runs = groupby(decomposed, lambda letter: unicodedata.combining(letter) > 0)
     # Sorting is stable, as Unicode's canonical order is.
     ordered = (sorted(run, key=unicodedata.combining) if is_marks else run for is_marks, run in runs)
     return "".join(letter for run in ordered for letter in run)
-
-
-def _begins_with_mark(letter: str) -> bool:
-    return unicodedata.combining(unicodedata.normalize("NFKD", letter)[0]) > 0

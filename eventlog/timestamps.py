@@ -7,7 +7,7 @@ from datetime import time as time_of_day
 from functools import lru_cache
 
 _WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
-# Hours to 23: some Pythons accept 24:00, and a log must give the same rows on all.
+# Hours to 23: some Pythons accept 24:00, but a log must project to the same rows on all.
 _TO_THE_MINUTE = r"(?a)\d{4}-\d\d-\d\d[Tt ](?:[01]\d|2[0-3]):\d\d"
 _OFFSET = re.compile(r"(?:[Zz]|[+-]\d\d:?\d\d)$", re.ASCII)
 _LEAP = re.compile(r"(?a)(.{13}:\d\d):60(?:\.\d+)?")
@@ -40,13 +40,11 @@ def is_written_form(text: str) -> bool:
 def normalised(text: str, *, naive_is_utc: bool) -> str:
     """Return an RFC 3339 time of any offset and precision, in memlog's form.
 
-    Digits beyond the millisecond are dropped. A leap second (23:59:60 UTC) is the last millisecond of the
-    second before, as days have no other place for it.
+    It truncates to milliseconds. A leap second (23:59:60 UTC) becomes 23:59:59.999.
 
-    naive_is_utc: take a time without offset as UTC, as foreign writers mean it (`utcnow().isoformat()`).
+    naive_is_utc: a time without offset is UTC, as foreign writers mean it (`utcnow().isoformat()`).
 
-    Raises:
-        ValueError: `text` is not such a time, or lacks an offset.
+    Raises ValueError if `text` is not such a time, or lacks an offset.
     """
     if not re.match(_TO_THE_MINUTE, text):
         raise ValueError(f"invalid timestamp: {text!r}; write it as 2026-02-24T10:15:00Z")
@@ -66,23 +64,20 @@ def normalised(text: str, *, naive_is_utc: bool) -> str:
 
 
 def as_text(moment: datetime) -> str:
-    """Return a datetime as RFC 3339; without an offset it is UTC."""
+    """Return a datetime in RFC 3339; a naive one is UTC."""
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
 
 
 def of_day_or_time(text: str, zone: tzinfo | None = UTC, *, is_end: bool = False) -> str:
-    """Return a day, as its first moment, or a time in RFC 3339, which may lack its offset.
+    """Return the first moment of a day, or a time in RFC 3339 that may lack its offset. Raises ValueError.
 
-    Raises ValueError.
-
-    zone: of days, and of times without an offset; None is the system's.
-    is_end: a day is the first moment after it.
+    zone: of days and of times without offset; None is the system's. is_end: return the moment after the day.
     """
     if len(text) == len("2026-02-24"):
         first = datetime.combine(date.fromisoformat(day(text)), time_of_day.min)
         try:
             return _written((first + timedelta(days=is_end)).replace(tzinfo=zone).astimezone(UTC))
-        except (OverflowError, ValueError, OSError):  # as the system's functions put it
+        except (OverflowError, ValueError, OSError):  # whichever the system's functions raise
             return LAST if is_end else "0001-01-01T00:00:00.000Z"
     if zone is UTC or _OFFSET.search(text):
         return normalised(text, naive_is_utc=True)
@@ -99,17 +94,14 @@ def of_seconds(seconds: float) -> str:
 
 
 def in_zone(text: str, zone: tzinfo | None) -> datetime:
-    """Return a time in memlog's form as a time in a zone; None is the system's.
-
-    Raises ValueError, OverflowError.
-    """
+    """Convert a time in memlog's form to a zone; None is the system's. Raises ValueError, OverflowError."""
     return datetime.fromisoformat(text).astimezone(zone)
 
 
 def zone_name(moment: datetime) -> str:
-    """Return the short name of a local moment's zone, such as EET.
+    """Return the short name of a moment's zone, such as EET; the offset of one that is falsely named UTC.
 
-    Of one that is called UTC and is not, its offset: with `TZ=UTC+3`, POSIX means UTC-03:00.
+    With `TZ=UTC+3`, POSIX means UTC-03:00.
     """
     name = moment.tzname() or "UTC"
     return f"UTC{moment.isoformat()[-6:]}" if name in ("UTC", "GMT") and moment.utcoffset() else name
@@ -127,7 +119,7 @@ def day(text: str) -> str:
 
 
 def shifted(text: str, milliseconds: int) -> str:
-    """Return a time shifted by milliseconds, at most LAST; an impossible date is returned as it is."""
+    """Return a time shifted by milliseconds, at most LAST; an impossible date stays unchanged."""
     try:
         moment = datetime.fromisoformat(text.removesuffix("Z")) + timedelta(milliseconds=milliseconds)
     except OverflowError:

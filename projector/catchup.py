@@ -1,13 +1,9 @@
-"""Brings a read model up to date with the log: reads new lines, replays streams that were rewritten.
-
-A read model is built from scratch in the same way, in an empty file, so both give the same rows.
-"""
+"""Brings a read model up to date with the log: reads new lines, replays rewritten streams."""
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
-from functools import partial
 from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +18,7 @@ from memlog.eventlog.files.file_io import blocks
 from memlog.eventlog.integrity.seal_losses import LOST, Loss, losses
 from memlog.eventlog.integrity.seal_reader import sealed_bytes
 from memlog.eventlog.log.layout import WATERMARKS
-from memlog.eventlog.log.reader import Fingerprint, reading
+from memlog.eventlog.log.reader import Fingerprint, open_segment
 from memlog.eventlog.log.streams import Segment, SegmentName, segments_of, shown
 from memlog.projector import checkpoints, limits, schema, subjects
 from memlog.projector.checkpoints import (
@@ -32,7 +28,7 @@ from memlog.projector.checkpoints import (
     HistoryChanged,
     ReadRange,
     Tally,
-    as_it_stands,
+    current_range,
 )
 from memlog.projector.passages import chunking, vectors
 from memlog.projector.passages.chunking import ChunkSizes
@@ -46,10 +42,7 @@ if TYPE_CHECKING:
 
 
 def projection_id(sizes: ChunkSizes) -> str:
-    """Return a hash over everything but the log that shapes rows, as 16 hex digits.
-
-    A read model with another hash is another read model.
-    """
+    """Return a hash over everything except the log that determines rows, as 16 hex digits."""
     shapes = (
         *schema.statements(),
         f"line {decode.VERSION}, upcast {upcast.VERSION}, handlers {subjects.VERSION}",
@@ -63,26 +56,41 @@ def projection_id(sizes: ChunkSizes) -> str:
 
 
 def store_projection_id(db: Connection, sizes: ChunkSizes) -> None:
-    """Record which projection id a new read model is made with."""
+    """Store the projection id of a new read model."""
     db.execute("INSERT INTO meta VALUES ('projection_id', ?)", (projection_id(sizes),))
 
 
 def stored_projection_id(db: Connection) -> str | None:
-    """Return the projection id that a read model was made with."""
+    """Return the projection id of a read model; None if it has none."""
     row = db.execute("SELECT value FROM meta WHERE name = 'projection_id'").fetchone()
     return row[0] if row else None
 
 
-# Imported where it is needed: most reads find nothing new in the log.
+# Strategy: a rebuild is a catch-up on an empty file. Both make rows in one way, so they cannot differ; the
+# digest of a read model and that of a replay must be equal, which `verify` checks.
+#
+# A segment whose size, inode and times equal those of its checkpoint is not opened. Of others, a catch-up
+# reads up to the size at its start: one that followed its writers ended after them, and a query beside eight
+# busy pipes took 28 s. Each batch is one turn: the lock, and a transaction of rows, checkpoint and
+# watermark. A turn loads the checkpoint again, so kills and other projectors between two turns do no harm.
+#
+# If bytes that were read have changed, a segment is gone, or a projected event is redacted, the stream is
+# replayed in one turn; again if the log is rewritten meanwhile, up to three times. Unreadable streams and
+# losses are notes: the rest is read.
+#
+# Documents come last, and a watch reads for a tenth of a second at a time in small batches: a catch-up that
+# read a whole folder of new documents delayed new messages for seconds.
+#
+# Modules for new lines are imported where they are used: most reads find nothing new in the log.
 
 Bounds = dict[tuple[str, str], int]
 """How far to read in each (stream, segment), in bytes."""
 
 Turn = Callable[[], AbstractContextManager[None]]
-"""Makes the context of one write: the lock and a transaction, or nothing for a file that nobody sees."""
+"""Returns the context of one write: the lock and a transaction; none for an unpublished file."""
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much of it is done, and how much there is."""
+"""Called with the current step, how much of it is done, and the total."""
 
 _READING = "bytes read"
 _ATTEMPTS = 3
@@ -90,9 +98,9 @@ _SMALL_SHARE = 16
 
 
 class CatchUp(Tally):
-    """What became of the lines that a catch-up read.
+    """The results of a catch-up.
 
-    notes: for people: streams whose history was rewritten, losses, files that are not segments.
+    notes: messages on rewritten streams, losses, files that are not segments.
     is_whole: whether nothing was left unread.
     """
 
@@ -112,37 +120,34 @@ def catch_up(
     remembers: bool = False,
     streams: Collection[str] | None = None,
 ) -> CatchUp:
-    """Bring the read model in `db` up to the present end of `log`, or to `bounds`, each batch in a `turn`.
+    """Bring the read model in `db` up to the current end of `log`, or to `bounds`, each batch in a `turn`.
 
-    A loss is a note and stops nothing: the rest is read.
+    seconds: stop after this time even if there is more to read; batches are then small.
+    remembers: raise the watermarks of the store in the turn that reads.
+    streams: those that may have changed since a complete catch-up with reported notes; None for all.
 
-    seconds: stop after so long, though there is more to read; batches are small then.
-    remembers: what was read raises the watermarks of the store, in the turn that reads it.
-    streams: those that may have changed since a catch-up that left nothing unread, whose notes were told;
-        None if that is not known, to look at all.
-
-    Raises:
-        Busy: a turn was not to be had in time, or the log was rewritten again and again. What was done so
-            far stays.
+    Raises Busy if a turn is not available in time, or the log keeps being rewritten; finished turns stay.
     """
     refused: dict[str, OSError] = {}
-    # Before the segments: what is sealed from now on is newer than they are, and the next catch-up's.
+    # Before the segments: later seals are newer than the listing, and left to the next catch-up.
     sealed = sealed_bytes(log)
     segments, strangers = segments_of(log, streams, unread=refused, sealed=sealed)
-    report = CatchUp(notes=[*_notes_of(log, strangers), *starmap(_refusal, refused.items())])
-    is_read = partial(_is_readable, refused)
+    report = CatchUp(notes=[*_notes_on_strangers(log, strangers), *starmap(_note_refusal, refused.items())])
+
+    def is_read(stream: str) -> bool:
+        return stream not in refused and stream.partition("/")[0] not in refused
+
     known = {name: point for name, point in checkpoints.load_all(db, streams).items() if is_read(name[0])}
     only = None
     if refused or streams is not None:
         only = [name for name in sealed if is_read(name[0]) and (streams is None or name[0] in streams)]
-    report.notes += _notes_on(losses(log, only=only, sealed=sealed))
-    work = _unread(log, segments, known, bounds)
+    report.notes += _notes_on_losses(losses(log, only=only, sealed=sealed))
+    work = _find_unread(log, segments, known, bounds)
     watermarks = watermarks_of(log) if remembers and work else None
     begins_to_remember = watermarks is not None and watermarks.is_void
     end = None if seconds is None else time.monotonic() + seconds
     total = sum(bounds.values()) if bounds is not None else unread_bytes(db, log) if progress else 0
     reader = _Reader(db, log, sizes, turn, bounds, progress, total, watermarks, report, end)
-    # Documents come last: they alone come by the thousand while somebody waits for the messages.
     for stream in sorted(work, key=lambda name: (name == "documents", name)):
         try:
             if not all(map(reader.read_on, work[stream])):
@@ -151,13 +156,13 @@ def catch_up(
         except PermissionError as error:
             if not Path(error.filename or "").is_relative_to(log):
                 raise
-            report.notes.append(_refusal(stream, error))
+            report.notes.append(_note_refusal(stream, error))
             refused[stream] = error
         except HistoryChanged as change:
             report.notes.append(f"{stream}: {change}; the stream was replayed")
             reader.replay(stream)
     if watermarks is not None and begins_to_remember:
-        # As in a copied store, whose read model has segments that nobody reads on.
+        # As in a copied store, whose read model has segments without new lines.
         readable = [each for each in segments_of(log, unread=refused)[0] if is_read(each.stream)]
         report.notes += remember(db, watermarks, readable)
     return report
@@ -173,9 +178,9 @@ def watermarks_of(log: Path) -> "Watermarks":
 def remember(
     db: Connection, watermarks: "Watermarks", segments: list[Segment], before: Fingerprint | None = None
 ) -> list[str]:
-    """Raise the watermarks to what the read model has read of segments; return notes for people.
+    """Raise the watermarks to what the read model has read of segments; return notes on losses.
 
-    In the turn that read them. A disk that does not take the watermarks costs an alarm and no row.
+    Call it in the turn that read them. A failed write costs an alarm, but no row.
 
     before: how far the only segment had been read.
     """
@@ -187,34 +192,30 @@ def remember(
         lost = watermarks.remember(known)
     except OSError as error:
         why = error.strerror or error
-        return [f"{WATERMARKS}: {why}: a loss of what was read now would not be seen"]
-    return _notes_on(lost)
+        return [f"{WATERMARKS}: {why}: a loss of these bytes would go unnoticed"]
+    return _notes_on_losses(lost)
 
 
-def _notes_on(lost: "Sequence[Loss | OpenLoss]") -> list[str]:
+def _notes_on_losses(lost: "Sequence[Loss | OpenLoss]") -> list[str]:
     return [f"{loss.stream}/{loss.why}{LOST}" for loss in lost]
 
 
-def _notes_of(log: Path, strangers: list[Path]) -> list[str]:
+def _notes_on_strangers(log: Path, strangers: list[Path]) -> list[str]:
     if not strangers:
         return []
-    # Imported here: in most logs everything is read.
+    # Imported here: most logs have no other files.
     from memlog.eventlog.log.tail import why_not_read
 
     return [f"{why_not_read(log, path)}; store.maintenance.examine() says what to do" for path in strangers]
 
 
-def _is_readable(refused: Container[str], stream: str) -> bool:
-    return stream not in refused and stream.partition("/")[0] not in refused
-
-
-def _refusal(stream: str, error: OSError) -> str:
+def _note_refusal(stream: str, error: OSError) -> str:
     place = shown(str(error.filename or stream))
-    return f"{place}: {error.strerror}: left out; give it to the store's owner (chown)"
+    return f"{place}: {error.strerror}: skipped; give it to the store's owner (chown)"
 
 
 def unread_bytes(db: Connection, log: Path) -> int:
-    """Return how far the read model is behind the log."""
+    """Return how many bytes the read model is behind the log."""
     known = checkpoints.load_all(db)
     return sum(
         max(0, segment.status().st_size - known.get(segment.key, NOTHING_READ).offset)
@@ -227,39 +228,30 @@ def unread_lines(db: Connection, log: Path) -> int:
     known = checkpoints.load_all(db)
     count = 0
     for segment in segments_of(log)[0]:
-        with reading(segment) as fd:
+        with open_segment(segment) as fd:
             offset = known.get(segment.key, NOTHING_READ).offset
             count += sum(block.count(b"\n") for block in blocks(fd, offset))
     return count
 
 
 def rewritten_streams(db: Connection, log: Path) -> list[str]:
-    """Return the streams that the next read replays.
-
-    One of their segments has other bytes than were read, or is gone.
-    """
+    """Return the streams that the next read replays: a segment is gone, or its read bytes have changed."""
     known = checkpoints.load_all(db)
-    found = [
-        segment.stream
-        for segment in segments_of(log)[0]
-        if not _still_holds(segment, known.pop(segment.key, NOTHING_READ))
-    ]
-    return sorted({*found, *(stream for stream, _ in known)})
-
-
-def _still_holds(segment: Segment, checkpoint: Checkpoint) -> bool:
-    try:
-        with reading(segment) as fd:
-            return checkpoint.still_holds(segment, fd, FileHints.of(disk.status(fd)))
-    except FileNotFoundError:
-        return False
+    found = set()
+    for segment in segments_of(log)[0]:
+        checkpoint = known.pop(segment.key, NOTHING_READ)
+        try:
+            with open_segment(segment) as fd:
+                holds = checkpoint.still_holds(segment, fd, FileHints.of(disk.status(fd)))
+        except FileNotFoundError:
+            holds = False
+        if not holds:
+            found.add(segment.stream)
+    return sorted(found | {stream for stream, _ in known})
 
 
 class _Reader(msgspec.Struct):
-    """A catch-up under way: its arguments, its report, and the time when it has to end.
-
-    total: bytes that were unread at the beginning.
-    """
+    """A running catch-up: its arguments, report and deadline; total: bytes that were unread at the start."""
 
     db: Connection
     log: Path
@@ -273,12 +265,11 @@ class _Reader(msgspec.Struct):
     end: float | None
 
     def read_on(self, stretch: ReadRange) -> bool:
-        """Read a stretch; whether there was time for all of it."""
-        # Imported here, as below: most reads find nothing new in the log.
+        """Read a range; return whether there was time for all of it."""
         from memlog.projector.fold import fold_segment
 
         share = 1 if self.end is None else _SMALL_SHARE
-        # An error closes the segment at once, not when the generator is collected.
+        # An error closes the segment at once, not at garbage collection.
         with closing(fold_segment(self.db, stretch, self.sizes, share=share)) as batches:
             while self.end is None or time.monotonic() < self.end:
                 with self.turn():
@@ -293,23 +284,25 @@ class _Reader(msgspec.Struct):
                 self._count(tally)
                 if is_done:
                     return True
+        # Invariant: only a deadline leaves lines unread.
+        assert self.end is not None
         return False
 
     def replay(self, stream: str) -> None:
-        """Replay a stream."""
+        """Replay a stream in one turn."""
         from memlog.projector.fold import replay_stream
 
         for _ in range(_ATTEMPTS):
             try:
                 with self.turn():
                     stretches = [
-                        _whole(segment, self.bounds) for segment in segments_of(self.log, [stream])[0]
+                        _range_up_to(segment, self.bounds) for segment in segments_of(self.log, [stream])[0]
                     ]
                     tally = replay_stream(self.db, stream, stretches, self.sizes)
                     if self.watermarks is not None:
                         segments = [stretch.segment for stretch in stretches]
                         notes = remember(self.db, self.watermarks, segments)
-                        notes += _notes_on(self.watermarks.losses(stream=stream))
+                        notes += _notes_on_losses(self.watermarks.losses(stream=stream))
                         self.report.notes += dict.fromkeys(notes)
                 return self._count(tally)
             except (HistoryChanged, FileNotFoundError):
@@ -319,50 +312,47 @@ class _Reader(msgspec.Struct):
     def _count(self, tally: Tally) -> None:
         self.report.add(tally)
         if self.progress is not None:
-            # A stream that is replayed is read twice.
+            # A replayed stream counts twice.
             self.progress(_READING, min(self.report.bytes, self.total), self.total)
 
 
-def _whole(segment: Segment, bounds: Bounds | None) -> ReadRange:
+def _range_up_to(segment: Segment, bounds: Bounds | None) -> ReadRange:
     if bounds is not None:
-        # A tail of the newest is never projected: one that stands at the bound is what is left of a cut line.
+        # No tail of a newest segment is projected: one at the bound is the rest of a truncated line.
         return ReadRange(segment, bounds.get(segment.key, 0), not segment.is_newest)
-    return as_it_stands(segment, segment.status().st_size)
+    return current_range(segment, segment.status().st_size)
 
 
-def _unread(
+def _find_unread(
     log: Path, segments: list[Segment], known: dict[tuple[str, str], Checkpoint], bounds: Bounds | None
 ) -> dict[str, list[ReadRange]]:
-    """Return the ranges to read, by stream: those that are new, and those of missing segments.
-
-    known: the checkpoints of the streams of `segments`.
-    """
+    """Return the ranges to read, by stream: new ones, and those of missing segments with checkpoints."""
     work: defaultdict[str, list[ReadRange]] = defaultdict(list)
     for segment in segments:
-        stretch = _new_in(segment, known.pop(segment.key, NOTHING_READ), bounds)
+        stretch = _new_range(segment, known.pop(segment.key, NOTHING_READ), bounds)
         if stretch is not None:
             work[segment.stream].append(stretch)
     for stream, filename in known:
         name = SegmentName.parse(filename)
         if name is not None:
-            work[stream].insert(0, _gone(Segment(log, stream, name, is_newest=False)))
+            work[stream].insert(0, _missing_range(Segment(log, stream, name, is_newest=False)))
     return work
 
 
-def _new_in(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> ReadRange | None:
-    """Return the unread range of a segment; None where its status shows that nothing is new."""
+def _new_range(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> ReadRange | None:
+    """Return the unread range of a segment; None if its status shows that nothing is new."""
     if bounds is not None:
-        stretch = _whole(segment, bounds)
+        stretch = _range_up_to(segment, bounds)
         return stretch if checkpoint.offset < (stretch.end or 0) else None
     try:
         hints = FileHints.of(segment.status())
     except FileNotFoundError:
-        return _gone(segment)
-    return None if checkpoint.has_nothing_new(segment, hints) else as_it_stands(segment, hints.size)
+        return _missing_range(segment)
+    return None if checkpoint.has_nothing_new(segment, hints) else current_range(segment, hints.size)
 
 
-def _gone(segment: Segment) -> ReadRange:
-    """Return the whole range of a missing segment: reading it replays the stream."""
+def _missing_range(segment: Segment) -> ReadRange:
+    """Return the range of a missing segment; reading it replays the stream."""
     return ReadRange(segment, None, True)
 
 
@@ -374,10 +364,9 @@ def build(
     bounds: Bounds | None = None,
     progress: Progress | None = None,
 ) -> CatchUp:
-    """Build the read model of `log` in the empty file of `db`, up to `bounds` if they are given.
+    """Build the read model of `log`, up to `bounds`, in the empty file of `db`.
 
-    Raises:
-        DatabaseError: a foreign key has no target.
+    Raises DatabaseError if a foreign key has no target.
     """
     with transaction(db):
         schema.create_tables(db)

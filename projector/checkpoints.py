@@ -1,4 +1,4 @@
-"""How far the read model has come in each segment, and whether the bytes that it read are unchanged."""
+"""Checkpoints: how far each segment was read, and whether the bytes read are unchanged."""
 
 import os
 from collections.abc import Collection, Iterator, Sequence
@@ -10,16 +10,13 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from memlog.eventlog.files import disk
-from memlog.eventlog.log.reader import UNREAD, Fingerprint, Line, fingerprint, read_lines, reading
+from memlog.eventlog.log.reader import UNREAD, Fingerprint, Line, fingerprint, open_segment, read_lines
 from memlog.eventlog.log.streams import Segment
 from memlog.projector.sqlite import Connection, as_list
 
 
 class FileHints(Struct, frozen=True):
-    """Size, inode, mtime and ctime of a file: while they are equal, nothing has changed.
-
-    A program can set the mtime.
-    """
+    """Size, inode, mtime and ctime of a file: if all are equal, the file has not changed."""
 
     size: int
     inode: int
@@ -32,15 +29,15 @@ class FileHints(Struct, frozen=True):
         return cls(status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
 
     def up_to(self, end: int | None) -> "FileHints":
-        """Return the hints of a file that was read up to `end`: the rest is growth."""
+        """Return the hints of a file read up to `end`: the rest counts as growth."""
         return self if end is None or end >= self.size else replace(self, size=end)
 
 
 class Checkpoint(Struct, frozen=True):
     """How far the read model has come in one segment.
 
-    lines: that end with a newline before the fingerprint's offset.
-    is_open: bytes behind the last newline were a line because the segment gets no more.
+    lines: the number of newlines before the fingerprint's offset.
+    is_open: bytes after the last newline were a line, because the segment gets no more.
     """
 
     fingerprint: Fingerprint = UNREAD
@@ -50,33 +47,31 @@ class Checkpoint(Struct, frozen=True):
 
     @property
     def offset(self) -> int:
-        """The bytes before it were projected."""
+        """The number of bytes projected."""
         return self.fingerprint.offset
 
     def has_nothing_new(self, segment: Segment, hints: FileHints) -> bool:
-        """Whether a look at the file's status is enough to leave it alone."""
+        """Whether the file's status alone shows that nothing is new."""
         has_final_tail = not segment.is_newest and self.offset < hints.size
         return hints == self.hints and not has_final_tail and not self._is_reopened(segment)
 
-    def _ends_a_line(self, fd: int) -> bool:
-        """Whether the bytes behind the offset begin a line, or end the last one that was read."""
-        return self.offset == 0 or b"\n" in disk.read(fd, 2, self.offset - 1)
-
     def _is_reopened(self, segment: Segment) -> bool:
-        """Whether a tail that was a line is pending again: its seal has gone."""
+        """Whether a tail that was a line is pending again, because its seal is gone."""
         return self.is_open and segment.is_newest
 
     def still_holds(self, segment: Segment, fd: int, hints: FileHints) -> bool:
         """Whether the bytes before the offset of the open file are those that were read.
 
-        If size, inode or times changed otherwise than by growth, the whole prefix is hashed; the same bytes
-        under another inode are no change. `Maintenance.verify` finds what growth hides.
+        Unless the file has only grown, this hashes the whole prefix; the same bytes under another inode are
+        no change. `Maintenance.verify` finds changes that growth hides.
         """
         if hints.size < self.offset or self._is_reopened(segment):
             return False
         if hints == self.hints:
             return True
-        if hints.size > self.offset and not self._ends_a_line(fd):
+        # A newline before the offset, or after an open line.
+        ends_a_line = self.offset == 0 or b"\n" in disk.read(fd, 2, self.offset - 1)
+        if hints.size > self.offset and not ends_a_line:
             return False
         if hints.inode == self.hints.inode and hints.size > self.hints.size:
             return self.fingerprint.matches_tail(fd)
@@ -84,7 +79,7 @@ class Checkpoint(Struct, frozen=True):
 
 
 NOTHING_READ = Checkpoint()
-"""The checkpoint of a segment that the read model does not know."""
+"""The checkpoint of an unknown segment."""
 
 _COLUMNS = "lines, is_open, offset, tail, chain, rest, size, inode, mtime_ns, ctime_ns"
 
@@ -118,10 +113,9 @@ def save(db: Connection, segment: Segment, checkpoint: Checkpoint) -> None:
 
 @contextmanager
 def following(db: Connection, segment: Segment, fd: int) -> Iterator[None]:
-    """Let bytes of the open segment without a row be overwritten within the context.
+    """Let the caller overwrite bytes without a row in the open segment; a valid checkpoint stays valid.
 
-    The checkpoint of the segment follows.
-    A checkpoint that did not hold before does not hold afterwards. Within the caller's transaction.
+    Within the caller's transaction.
     """
     before = load(db, segment)
     held = before.still_holds(segment, fd, FileHints.of(disk.status(fd))) and before.fingerprint.matches(fd)
@@ -137,32 +131,29 @@ def _from_row(row: Sequence[Any]) -> Checkpoint:
 
 
 class ReadRange(NamedTuple):
-    """What is to be read of a segment.
+    """A range to read of a segment.
 
     end: the byte to stop at; None for the end of the file.
-    tail_is_a_line: whether bytes behind the last newline are a line, which a writer does not still write.
+    tail_is_a_line: whether bytes after the last newline are a complete line.
     """
 
     segment: Segment
     end: int | None
     tail_is_a_line: bool
 
-    def end_behind(self, offset: int) -> int | None:
-        """Return the end of a read that begins at `offset`.
-
-        Another projector may have passed `end` since.
-        """
+    def end_after(self, offset: int) -> int | None:
+        """Return the end of a read from `offset`, since another projector may have passed `end`."""
         return None if self.end is None else max(self.end, offset)
 
     def unread(self, fd: int, checkpoint: Checkpoint) -> Iterator[Line]:
-        """Return the lines behind a checkpoint, of the open segment."""
+        """Yield the lines of the open segment after a checkpoint."""
         offset, number = checkpoint.offset, checkpoint.lines + 1
-        end, tail_is_a_line = self.end_behind(offset), self.tail_is_a_line
+        end, tail_is_a_line = self.end_after(offset), self.tail_is_a_line
         return read_lines(fd, offset, end=end, number=number, tail_is_a_line=tail_is_a_line)
 
 
 class Tally(msgspec.Struct):
-    """What became of the lines that were read."""
+    """Counts of the outcomes of lines."""
 
     events: int = 0
     duplicates: int = 0
@@ -172,33 +163,25 @@ class Tally(msgspec.Struct):
     bytes: int = 0
 
     def add(self, other: "Tally") -> None:
-        """Count what `other` counted."""
+        """Add the counts of `other`."""
         for count in Tally.__struct_fields__:
             setattr(self, count, getattr(self, count) + getattr(other, count))
 
 
-def as_it_stands(segment: Segment, size: int) -> ReadRange:
-    """Return the range of bytes that a segment of `size` bytes holds now.
-
-    No more of the newest: a reader that followed its writers would end after them. An older one is read to
-    its end, since only there a tail without newline is a line.
-    """
+def current_range(segment: Segment, size: int) -> ReadRange:
+    """Return the current range of a segment of `size` bytes; of an older one to its end, tail included."""
     return ReadRange(segment, size, False) if segment.is_newest else ReadRange(segment, None, True)
 
 
 class HistoryChanged(Exception):
-    """The projection of a stream differs from what a replay would give: it must be replayed."""
+    """The projection of a stream differs from a replay, so it must be replayed."""
 
 
 @contextmanager
 def opened_segment(segment: Segment) -> Iterator[int]:
-    """Yield a descriptor that reads a segment.
-
-    Raises:
-        HistoryChanged: it is gone.
-    """
+    """Yield a descriptor for reading a segment. Raises HistoryChanged if it is gone."""
     try:
-        with reading(segment) as fd:
+        with open_segment(segment) as fd:
             yield fd
     except FileNotFoundError as error:
         raise HistoryChanged(f"{segment.name.filename} is gone") from error

@@ -1,7 +1,7 @@
 """The core memory as a file, model/core_memory.json, for people and programs to read.
 
-It is a view of the log. A copy of what memlog wrote there last is kept beside it, so that a change by hand is
-noticed, reported, and left in place until it is imported or deleted.
+It is a view of the log. A copy of memlog's last version beside it reveals a manual change, which memlog
+reports and leaves in place until it is imported or deleted.
 """
 
 from contextlib import AbstractContextManager, suppress
@@ -26,7 +26,7 @@ from memlog.projector.sqlite import Connection
 
 
 def replace(path: Path, data: bytes) -> None:
-    """Replace the file at `path`, durably, for its owner alone."""
+    """Replace the file at `path` durably; only its owner may read it."""
     with drafted(path, path.with_name(f"{path.name}.new")) as fd:
         write_all(fd, data)
         disk.sync(fd)
@@ -34,7 +34,7 @@ def replace(path: Path, data: bytes) -> None:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a new file in the place of `path`, synced, for its owner alone."""
+    """Write a new file at `path`, and sync it; only its owner may read it."""
     with suppress(FileNotFoundError):
         disk.unlink(path)
     with closing(file_io.open_file(path, disk.WRITE | disk.NEW)) as fd:
@@ -43,10 +43,9 @@ def write(path: Path, data: bytes) -> None:
 
 
 def read(path: Path) -> bytes | None:
-    """Return the bytes of a file; None if it is missing. A link is not followed, a pipe not waited for.
+    """Return the bytes of a file; None if it is missing. It follows no link and waits for no pipe.
 
-    Raises:
-        OSError: it cannot be read; FileExistsError: something else than a file has its name.
+    Raises OSError: FileExistsError if it is not a regular file.
     """
     try:
         with closing(open_regular(path, disk.READ)) as fd:
@@ -56,17 +55,17 @@ def read(path: Path) -> bytes | None:
 
 
 def sync(path: Path) -> None:
-    """Make a file, or the names in a folder, durable."""
+    """Make a file or the names in a folder durable."""
     with closing(disk.open(path, disk.READ, follow=True)) as fd:
         disk.sync(fd)
 
 
 Sections = dict[str, dict[str, str]]
-"""The values by key, of `user` and of `agent`."""
+"""The values by key of `user` and `agent`."""
 
 
 def core_memory(db: Connection) -> Sections:
-    """Return the core memory of the store's own scope, its keys in order."""
+    """Return the core memory of the store's own scope, with sorted keys."""
     sections: Sections = {"user": {}, "agent": {}}
     rows = db.execute("SELECT section, key, value FROM core_memory WHERE chat_id = '' ORDER BY section, key")
     for section, key, value in rows:
@@ -75,7 +74,7 @@ def core_memory(db: Connection) -> Sections:
 
 
 class Shown(msgspec.Struct):
-    """The bytes of the view, and those that memlog wrote there before a change by hand, if known."""
+    """The bytes of the view, and memlog's version before a manual change, if known."""
 
     view: bytes
     base: bytes | None
@@ -84,10 +83,10 @@ class Shown(msgspec.Struct):
 class CoreView:
     """The view of the store at `store`.
 
-    It has three files, written in this order, so that a kill between two of them is never taken for a change
-    by hand: `pending`, the next text of the view; `path`, the view; `written`, a copy of it.
+    It has three files, written in this order, so that a kill between two writes never looks like a manual
+    change: `pending`, the next version of the view; `path`, the view; `written`, a copy of it.
 
-    Every write is under the projector lock, which is waited for `lock_timeout` seconds.
+    Every write takes the projector lock, with a timeout of `lock_timeout` seconds.
     """
 
     def __init__(self, store: Path, lock_timeout: float) -> None:
@@ -96,13 +95,13 @@ class CoreView:
         self._pending = store / CORE_VIEW_PENDING
         self._lock = store / PROJECTOR_LOCK
         self._lock_timeout = lock_timeout
-        self._told: bytes | None = None
+        self._noted: bytes | None = None
         self._equal: tuple[list[tuple[int, ...]], bytes] | None = None
-        """The state of its files that were found to be equal, and their text."""
+        """The state of its files when they were last equal, and their text."""
 
     def is_up_to(self, db: Connection) -> bool:
-        """Whether the view and its copy are equal to `db`: a look without the lock."""
-        due, state = _rendered(core_memory(db)), self.state()
+        """Whether the view and its copy equal `db`, checked without the lock."""
+        due, state = _render(core_memory(db)), self.state()
         if self._equal == (state, due):
             return True
         is_equal = read(self.path) == read(self._written) == due
@@ -114,18 +113,14 @@ class CoreView:
         return [file_version(status_at(path)) for path in (self.path, self._written)]
 
     def bring_up(self, db: Connection) -> str | None:
-        """Write the core memory of `db`. Under the projector lock.
+        """Write the core memory of `db`, under the projector lock. Raises OSError.
 
-        Returns a note on a change by hand, which is left in place: once for each, as long as this object
-        lives; else None.
-
-        Raises:
-            OSError: it cannot be read, or written.
+        It leaves a manual change in place, and returns a note on it, once per change; otherwise None.
         """
-        due = _rendered(core_memory(db))
+        due = _render(core_memory(db))
         view = read(self.path)
         if view not in (None, due, read(self._written), read(self._pending)):
-            return self._told_of(view)
+            return self._note_change(view)
         write(self._pending, due)
         if view != due:
             replace(self.path, due)
@@ -133,37 +128,30 @@ class CoreView:
         return None
 
     def read(self) -> Shown | None:
-        """Return the view and its text before a manual change; None without a view.
+        """Return the view and its text before a manual change, which is not noted again; None without a view.
 
-        The change is not noted again.
-
-        Raises:
-            Busy: a projector held the lock for too long.
+        Raises Busy.
         """
         with self._locked():
             view, written = read(self.path), read(self._written)
             if view is None:
                 return None
-            self._told = view
+            self._noted = view
             return Shown(view, view if view == read(self._pending) else written)
 
     def take_over(self, view: bytes) -> None:
-        """Take the view as written by memlog, after its changes were appended, unless it changed again.
+        """Accept the view as memlog's version once its changes are appended, unless it changed again.
 
-        Raises:
-            Busy: a projector held the lock for too long.
+        Raises Busy.
         """
         with self._locked():
             if read(self.path) == view:
                 replace(self._written, view)
 
     def leave_no_older(self, db: Connection) -> None:
-        """Remove what a kill left beside the view, which may hold older values.
+        """Remove what a kill left beside the view, which may hold older values. Raises Busy.
 
-        A view that was changed by hand stays, as does the copy of what memlog wrote there last.
-
-        Raises:
-            Busy: a projector held the lock for too long.
+        A manually changed view stays, as does the copy of memlog's last version.
         """
         with self._locked():
             for path in (self.path, self._written):
@@ -176,10 +164,10 @@ class CoreView:
     def _locked(self) -> AbstractContextManager[None]:
         return locked(self._lock, "the read model", self._lock_timeout)
 
-    def _told_of(self, edited: bytes | None) -> str | None:
-        if edited == self._told:
+    def _note_change(self, edited: bytes | None) -> str | None:
+        if edited == self._noted:
             return None
-        self._told = edited
+        self._noted = edited
         path = shown(self.path)
         return (
             f"{path} was changed by hand: store.core.import_file({str(path)!r}) appends the changes,"
@@ -187,5 +175,5 @@ class CoreView:
         )
 
 
-def _rendered(sections: Sections) -> bytes:
+def _render(sections: Sections) -> bytes:
     return msgspec.json.format(msgspec.json.encode(sections), indent=2) + b"\n"

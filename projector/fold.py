@@ -1,4 +1,4 @@
-"""Folds the lines of segments into a read model: each becomes an event, or a row that says why not."""
+"""Folds the lines of segments into a read model: each becomes an event, or a row with the reason why not."""
 
 from collections.abc import Collection, Container, Generator, Iterable, Iterator
 from contextlib import closing
@@ -25,6 +25,22 @@ from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.sqlite import Connection, as_list, insert
 from memlog.projector.subjects.accepted import PositionedEvent
 
+# Strategy: a batch of lines becomes rows in one transaction, together with its checkpoint. A kill loses at
+# most a batch, and any number of catch-ups gives the rows of one replay, to the last byte of the dump.
+#
+# A batch passes these steps: decode its lines; drop redacted ones; split the rest into accepted events,
+# duplicates and conflicts (of lines with one id, the earliest position is the event); write these rows; give
+# the accepted events to their handlers.
+#
+# Lines may contradict rows: bytes that were read have changed, an earlier position repeats an id (a file
+# sync or a merge brings such lines), or a projected event is redacted. The fold then raises HistoryChanged,
+# and the stream is replayed. So what a redacted line had replaced shows again, and no handler has to know
+# how to undo.
+#
+# A replay first collects all redactions of the stream, since a redaction comes after its target. It does not
+# decode again the unchanged lines whose events are redacted: to forget 200,000 messages took 4 s more of
+# CPU.
+
 _BATCH_LINES = 4096
 _BATCH_BYTES = 8 * 1024 * 1024
 
@@ -43,13 +59,11 @@ def fold_segment(
     share: int = 1,
     leave_out: Container[int] = (),
 ) -> Generator[Tally, None, None]:
-    """Read on from the segment's checkpoint, a batch at a time; each batch leaves a checkpoint.
+    """Fold the segment from its checkpoint on, a batch at a time; each batch saves a checkpoint.
 
-    share: a batch is one part in so many of the usual one.
-    leave_out: offsets of lines that are known to be redacted.
+    share: divides the size of batches. leave_out: offsets of lines known to be redacted.
 
-    Raises:
-        HistoryChanged: what was read before no longer stands there.
+    Raises HistoryChanged if the bytes before the checkpoint have changed.
     """
     segment = stretch.segment
     with opened_segment(segment) as fd:
@@ -58,10 +72,12 @@ def fold_segment(
             hints = FileHints.of(disk.status(fd))
             if not checkpoint.still_holds(segment, fd, hints):
                 raise HistoryChanged(_why_changed(segment, checkpoint, fd, hints))
-            end = stretch.end_behind(checkpoint.offset)
-            batch = _batch(stretch.unread(fd, checkpoint), share)
+            end = stretch.end_after(checkpoint.offset)
+            batch = _next_batch(stretch.unread(fd, checkpoint), share)
             tally = _fold(db, segment, batch, sizes, leave_out)
-            read = _advanced(checkpoint, batch, fd, hints.up_to(end), stretch)
+            read = _advance_checkpoint(checkpoint, batch, fd, hints.up_to(end), stretch)
+            # Invariant: a checkpoint only moves forward, and a batch moves it, so no line is folded twice.
+            assert read.offset > checkpoint.offset if batch else read.offset == checkpoint.offset
             checkpoints.save(db, segment, read)
             yield tally
             if not batch or read.offset == end:
@@ -69,10 +85,7 @@ def fold_segment(
 
 
 def _why_changed(segment: Segment, checkpoint: Checkpoint, fd: int, hints: FileHints) -> str:
-    """Return why a segment differs from its checkpoint.
-
-    A file sync brings a file in parts: a first part that ended inside a line is not a loss.
-    """
+    """Return why a segment differs from its checkpoint; a first part of a file sync is not a loss."""
     if hints.size > checkpoint.offset and checkpoint.fingerprint.matches(fd):
         return f"more of {segment.name.filename} has arrived"
     return f"{segment.name.filename} was rewritten"
@@ -81,17 +94,17 @@ def _why_changed(segment: Segment, checkpoint: Checkpoint, fd: int, hints: FileH
 def _fold(
     db: Connection, segment: Segment, lines: list[Line], sizes: ChunkSizes, leave_out: Container[int]
 ) -> Tally:
-    decoded, bad = _decoded(segment, (line for line in lines if line.offset not in leave_out))
-    redactions = _unrecorded(db, decoded)
+    decoded, bad = _decode(segment, (line for line in lines if line.offset not in leave_out))
+    redactions = _find_unrecorded(db, decoded)
     if redactions or _holds_any(db, "redactions", segment.stream):
         ids = {placed.id for placed in decoded} | {entry.id for entry in bad}
-        redacted = _redacted(db, segment, ids, redactions)
+        redacted = _find_redacted(db, segment, ids, redactions)
         # A redaction itself is never left out.
         decoded = [
             placed for placed in decoded if placed.id not in redacted or isinstance(placed.event, Redacted)
         ]
         bad = [entry for entry in bad if entry.id not in redacted]
-    accepted, duplicates, conflicts = _sorted_out(db, segment, decoded)
+    accepted, duplicates, conflicts = _classify(db, segment, decoded)
     _record(db, segment, accepted, duplicates, conflicts, bad)
     record_redactions(db, redactions)
     subjects.handle(db, accepted, sizes)
@@ -101,34 +114,34 @@ def _fold(
         conflicts=len(conflicts),
         quarantined=len(bad),
         nul_runs=_record_nuls(db, segment, lines),
-        # With the NUL bytes between lines.
+        # Including the NUL bytes between lines.
         bytes=lines[-1].end - lines[0].offset + lines[0].nuls_before if lines else 0,
     )
 
 
-def _decoded(segment: Segment, lines: Iterable[Line]) -> tuple[list[PositionedEvent], list[LogEntry]]:
-    """Return the events of lines, and the non-blank lines without an event."""
+def _decode(segment: Segment, lines: Iterable[Line]) -> tuple[list[PositionedEvent], list[LogEntry]]:
+    """Return the events of lines, and the entries of non-blank lines without an event."""
     decoded, bad = [], []
     for entry in filter(None, (entry_of(segment, line) for line in lines)):
         if isinstance(entry.event, BadLine):
             bad.append(entry)
         else:
-            decoded.append(placed_event(entry, entry.event))
+            decoded.append(position_event(entry, entry.event))
     return decoded, bad
 
 
-def placed_event(entry: LogEntry, event: Event) -> PositionedEvent:
+def position_event(entry: LogEntry, event: Event) -> PositionedEvent:
     """Return the event of an entry."""
     segment, line = entry.segment, entry.line
-    assert event.id is not None  # decoding has seen to both
+    assert event.id is not None  # decoding ensures both
     assert event.ts is not None
     name = segment.name
     place = name.day, name.number, name.writer, line.offset
     return PositionedEvent(event.id, event.ts, event, segment.stream, name, line, entry.content, place)
 
 
-def _unrecorded(db: Connection, decoded: list[PositionedEvent]) -> list[Redaction]:
-    """Return the redactions without rows; in a replay all have rows before anything is folded."""
+def _find_unrecorded(db: Connection, decoded: list[PositionedEvent]) -> list[Redaction]:
+    """Return the redactions without rows; a replay has recorded all of them before it folds."""
     return [
         (placed, placed.event)
         for placed in decoded
@@ -137,7 +150,7 @@ def _unrecorded(db: Connection, decoded: list[PositionedEvent]) -> list[Redactio
 
 
 def _is_recorded(db: Connection, placed: PositionedEvent, redaction: Redacted) -> bool:
-    # A line's rows come and go together: that of its first target answers for all.
+    # A line's rows are written and deleted together: that of its first target stands for all.
     place = (placed.stream, redaction.targets[0], placed.segment.filename, placed.line.offset)
     found = db.execute(
         "SELECT 1 FROM redactions WHERE (stream, target_id, segment, offset) = (?, ?, ?, ?)", place
@@ -145,15 +158,12 @@ def _is_recorded(db: Connection, placed: PositionedEvent, redaction: Redacted) -
     return found.fetchone() is not None
 
 
-def _redacted(
+def _find_redacted(
     db: Connection, segment: Segment, ids: Collection[str], redactions: list[Redaction]
 ) -> set[str]:
-    """Return those of `ids`, the ids of a batch, that are left out.
+    """Return the redacted ones of `ids`, the ids of a batch.
 
-    redactions: those of the batch that have no rows yet.
-
-    Raises:
-        HistoryChanged: what is to be left out was projected before.
+    redactions: those of the batch without rows. Raises HistoryChanged if one has an already projected target.
     """
     targets = {target for _, redaction in redactions for target in redaction.targets}
     projected = _first_projected(db, segment.stream, sorted(targets))
@@ -167,10 +177,9 @@ def _redacted(
 
 
 def _first_projected(db: Connection, stream: str, ids: list[str]) -> str | None:
-    """Return the first of `ids` that the read model still shows, as an event or as a quarantined line.
+    """Return the first of `ids` that is still projected, as an event or as a quarantined line.
 
-    Ids that were redacted before are passed over: a redaction that is redacted stays. A conflict has the id
-    of an event.
+    It skips ids redacted before, since a redacted redaction stays. A conflict has the id of an event.
     """
     found = db.execute(
         "SELECT value FROM json_each(?1) WHERE EXISTS (SELECT 1 FROM events WHERE stream = ?2 AND id = value)"
@@ -188,12 +197,14 @@ def _first_projected(db: Connection, stream: str, ids: list[str]) -> str | None:
 
 
 def _holds_any(db: Connection, table: Literal["redactions", "events"], stream: str) -> bool:
-    """Whether a table has rows of a stream; in most batches of a rebuild there is nothing to look up."""
+    """Whether a table has rows of a stream: in a rebuild, most batches need no look-up."""
     return db.execute(f"SELECT 1 FROM {table} WHERE stream = ? LIMIT 1", (stream,)).fetchone() is not None
 
 
-def _standing(db: Connection, stream: str, decoded: list[PositionedEvent]) -> dict[str, tuple[_Place, bytes]]:
-    """Return the projected events whose ids `decoded` repeats: position and content hash by id."""
+def _find_projected(
+    db: Connection, stream: str, decoded: list[PositionedEvent]
+) -> dict[str, tuple[_Place, bytes]]:
+    """Return position and content hash, by id, of the projected events whose ids `decoded` repeats."""
     rows = db.execute(
         "SELECT id, content_sha256, day, number, writer, offset FROM events"
         " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",
@@ -202,14 +213,14 @@ def _standing(db: Connection, stream: str, decoded: list[PositionedEvent]) -> di
     return {event_id: (tuple(place), content) for event_id, content, *place in rows}
 
 
-def _sorted_out(
+def _classify(
     db: Connection, segment: Segment, decoded: list[PositionedEvent]
 ) -> tuple[list[PositionedEvent], list[PositionedEvent], list[PositionedEvent]]:
-    """Return accepted events, duplicates and conflicts: of lines with one id the earliest is the event."""
+    """Return the accepted events, duplicates and conflicts: the earliest line of an id is the event."""
     accepted: list[PositionedEvent] = []
     duplicates: list[PositionedEvent] = []
     conflicts: list[PositionedEvent] = []
-    known = _standing(db, segment.stream, decoded) if _holds_any(db, "events", segment.stream) else {}
+    known = _find_projected(db, segment.stream, decoded) if _holds_any(db, "events", segment.stream) else {}
     for placed in decoded:
         place, content = known.setdefault(placed.id, (placed.place, placed.content_sha256))
         if place == placed.place:
@@ -243,9 +254,15 @@ def _record(
     )
     insert(db, "conflicts", f"{_LINE}, id, content_sha256", contradictions)
     quarantined = (
-        (*segment.key, *_extent(entry.line), entry.event.reason, _hash(entry.line))
+        (
+            *segment.key,
+            *_extent(entry.line),
+            entry.event.reason,
+            None if data is None else sha256(data).digest(),
+        )
         for entry in bad
         if isinstance(entry.event, BadLine)
+        for data in (entry.line.data,)
     )
     insert(db, "quarantine", f"{_LINE}, reason, sha256", quarantined)
 
@@ -257,12 +274,8 @@ def _extent(line: Line) -> tuple[int, int, int]:
     return line.offset, line.length, line.number
 
 
-def _hash(line: Line) -> bytes | None:
-    return None if line.data is None else sha256(line.data).digest()
-
-
 def _record_nuls(db: Connection, segment: Segment, lines: list[Line]) -> int:
-    """Note the NUL bytes around lines; return how many runs of them there are."""
+    """Record the NUL bytes around lines; return the number of runs."""
     with_nuls = [line for line in lines if line.nuls_before or line.nuls_behind]
     before = [(line.offset - line.nuls_before, line.nuls_before, line.number) for line in with_nuls]
     behind = [(line.offset + line.length, line.nuls_behind, line.number) for line in with_nuls]
@@ -272,12 +285,12 @@ def _record_nuls(db: Connection, segment: Segment, lines: list[Line]) -> int:
 
 
 def record_redactions(db: Connection, redactions: Iterable[Redaction]) -> None:
-    """Write a row for each target of each line: a line that repeats or contradicts another counts, too."""
+    """Insert a row for each target of each line; a duplicate or conflicting line counts, too."""
     db.executemany(
         "INSERT OR IGNORE INTO redactions (stream, target_id, id, reason, ts, segment, offset)"
         " VALUES (?, ?, ?, nullif(?, 0), ?, ?, ?)",
         (
-            # 0 in the place of None: see `insert`. A reason may be "".
+            # 0 instead of None, as a reason may be "": see `insert`.
             (placed.stream, target, placed.id, 0 if redaction.reason is None else redaction.reason)
             + (placed.ts, placed.segment.filename, placed.line.offset)
             for placed, redaction in redactions
@@ -286,7 +299,7 @@ def record_redactions(db: Connection, redactions: Iterable[Redaction]) -> None:
     )
 
 
-def _batch(lines: Iterator[Line], share: int) -> list[Line]:
+def _next_batch(lines: Iterator[Line], share: int) -> list[Line]:
     batch: list[Line] = []
     size = 0
     for line in lines:
@@ -297,7 +310,7 @@ def _batch(lines: Iterator[Line], share: int) -> list[Line]:
     return batch
 
 
-def _advanced(
+def _advance_checkpoint(
     checkpoint: Checkpoint, batch: list[Line], fd: int, hints: FileHints, stretch: ReadRange
 ) -> Checkpoint:
     if not batch:
@@ -307,29 +320,25 @@ def _advanced(
         fingerprint=checkpoint.fingerprint.extended(fd, last.end),
         lines=last.number - last.is_open,
         is_open=last.is_open and stretch.tail_is_a_line,
-        # Whoever is killed now has not read what stands behind it: it is seen as growth.
+        # Up to the last line: after a kill, the rest counts as growth.
         hints=hints.up_to(last.end),
     )
 
 
 def replay_stream(db: Connection, stream: str, stretches: list[ReadRange], sizes: ChunkSizes) -> Tally:
-    """Forget all rows of `stream` and project it again, within the caller's transaction.
-
-    Lines that were read before and go are not decoded again: to forget 200,000 messages took 4 s more of CPU.
-    """
-    read = {stretch.segment: _read_before(db, stretch.segment) for stretch in stretches}
+    """Delete all rows of `stream` and project it again, within the caller's transaction."""
+    read = {stretch.segment: _valid_checkpoint(db, stretch.segment) for stretch in stretches}
     unchanged = [segment.name.filename for segment, checkpoint in read.items() if checkpoint.offset]
     db.execute(
         "DELETE FROM redactions WHERE stream = ? AND segment NOT IN (SELECT value FROM json_each(?))",
         (stream, as_list(unchanged)),
     )
-    # All redactions before any line is projected, since a redaction comes after its target.
     for stretch in stretches:
         with opened_segment(stretch.segment) as fd:
             entries = redactions_in(stretch.segment, stretch.unread(fd, read[stretch.segment]))
-            found = [(placed_event(entry, event), event) for entry, event in entries]
+            found = [(position_event(entry, event), event) for entry, event in entries]
         record_redactions(db, found)
-    redacted = _redacted_lines(db, stream, read)
+    redacted = _find_redacted_lines(db, stream, read)
     subjects.clear_stream(db, stream, keep=("redactions",))
     tally = Tally()
     for stretch in stretches:
@@ -340,16 +349,16 @@ def replay_stream(db: Connection, stream: str, stretches: list[ReadRange], sizes
     return tally
 
 
-def _read_before(db: Connection, segment: Segment) -> Checkpoint:
-    """Return the checkpoint of a segment; NOTHING_READ where the bytes before it have changed."""
+def _valid_checkpoint(db: Connection, segment: Segment) -> Checkpoint:
+    """Return the checkpoint of a segment; NOTHING_READ if the bytes before it have changed."""
     checkpoint = checkpoints.load(db, segment)
     with opened_segment(segment) as fd:
         holds = checkpoint.still_holds(segment, fd, FileHints.of(disk.status(fd)))
     return checkpoint if holds else NOTHING_READ
 
 
-def _redacted_lines(db: Connection, stream: str, read: dict[Segment, Checkpoint]) -> dict[str, set[int]]:
-    """Return, by segment, the lines of `read` with projected events that are redacted by now."""
+def _find_redacted_lines(db: Connection, stream: str, read: dict[Segment, Checkpoint]) -> dict[str, set[int]]:
+    """Return, by segment, the lines of `read` whose projected events are now redacted."""
     found: dict[str, set[int]] = {segment.name.filename: set() for segment in read}
     ends = {segment.name.filename: checkpoint.offset for segment, checkpoint in read.items()}
     for filename, offset in db.execute(

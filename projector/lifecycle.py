@@ -1,6 +1,6 @@
 """The projector of a store: opens the live read model, writes to it under a lock, replaces it by a new one.
 
-A call may be killed at any moment; the next one continues from there.
+After a kill at any moment, the next call continues from there.
 """
 
 import os
@@ -51,21 +51,20 @@ class Generations:
 
     def current(self) -> Path | None:
         """Return the live generation, if any."""
-        named = self._named()
+        named = self._read_current()
         while named is not None and not is_regular(named):
-            # Two others may have taken its place since its name was read.
+            # Two successors may have replaced it since its name was read.
             self._known = None
-            before, named = named, self._named()
+            before, named = named, self._read_current()
             if named == before:
                 return None
         return named
 
-    def _named(self) -> Path | None:
-        """Return the file that CURRENT names, which may be missing.
+    def _read_current(self) -> Path | None:
+        """Return the file that CURRENT names, which may be missing; None if it names no generation or is a
+        link.
 
-        None if CURRENT does not name a generation, or is a link.
-
-        CURRENT is read again once it is another file: every step of a catch-up asks.
+        It reads CURRENT again only after a change, since every step of a catch-up asks.
         """
         version, known = file_version(status_at(self._current)), self._known
         if known is None or known[0] != version:
@@ -90,27 +89,24 @@ class Generations:
         make_path(self.folder)
 
     def new_file(self) -> Path:
-        """Return an empty file of a name that was never used, readable for its owner alone.
-
-        SQLite's side files take its permissions.
-        """
+        """Create an empty file with a new name; only its owner may read it and its side files."""
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         path = self.folder / f"{stamp}-{os.urandom(4).hex()}.db"
         disk.close(file_io.open_file(path, disk.WRITE | disk.NEW))
         return path
 
     def scratch(self) -> AbstractContextManager[Connection]:
-        """Return a context with an empty database that only this process sees; it leaves no file.
+        """Return a context with an empty, private database that leaves no file.
 
-        Its file loses its name before anything is written to it. A kill just before that leaves an empty
-        file, which the next build removes.
+        Its name is removed before the first write. A kill just before that leaves an empty file, which the
+        next build removes.
         """
         while True:
             path = self.new_file()
             try:
                 db = connect(path, "bulk")
             except DatabaseError:
-                # A build that ended just now has taken it for a leftover.
+                # A build that has just finished removed it as a leftover.
                 if is_regular(path):
                     raise
                 continue
@@ -118,21 +114,21 @@ class Generations:
             return closing(db)
 
     def publish(self, path: Path) -> None:
-        """Make `path`, which is closed, the live generation; it and one predecessor stay.
+        """Make the closed file `path` the live generation, and keep one predecessor.
 
         Under the build lock and the projector lock.
         """
         predecessor = self.current()
         core_file.sync(path)
-        # The name, too: after a power cut CURRENT could else name a file that is not there.
+        # The name, too: otherwise CURRENT could name a missing file after a power cut.
         core_file.sync(self.folder)
         core_file.replace(self._current, path.name.encode() + b"\n")
         self.remove_others({path, predecessor})
 
     def remove_others(self, kept: set[Path | None]) -> None:
-        """Remove every generation but `kept`: older ones, and what killed builds left. Under the build lock.
+        """Remove every generation except `kept`, and leftovers of killed builds, under the build lock.
 
-        A reader that has one open keeps it until it closes it.
+        Readers keep an open one until they close it.
         """
         with disk.entries(self.folder) as entries:
             names = [entry.name for entry in entries]
@@ -151,8 +147,8 @@ _held_here: set[Path] = set()
 class Projection(msgspec.Struct):
     """The result of a projection.
 
-    rebuilt: why a generation was built from scratch, if one was. replaced: the one that it replaced, if any.
-    vectors_cached: vectors that it took from the cache.
+    rebuilt: why a generation was built from scratch, if so. replaced: its predecessor, if any.
+    vectors_cached: vectors taken from the cache.
     """
 
     read: CatchUp
@@ -162,15 +158,15 @@ class Projection(msgspec.Struct):
 
 
 class _GenerationChanged(Exception):
-    """Another process has published a new generation, or another thread has closed the connection."""
+    """Another process has published a generation, or another thread has closed the connection."""
 
 
 class Projector:
     """Brings the read model of the store at `store` up to its log.
 
     lock_timeout: seconds to wait for another projector.
-    model: gives the model of a new generation's vectors; called when one is built.
-    frozen: why the live generation is open only for reading though its folder can be written; else None.
+    models: returns the models of a new generation's vectors; called for a build.
+    frozen: why the live generation is read-only though its folder is writable; otherwise None.
     """
 
     def __init__(
@@ -205,7 +201,7 @@ class Projector:
         seconds, streams: see `catchup.catch_up`.
 
         Raises:
-            Busy: another projector held the lock for too long; the read model is whole, and behind.
+            Busy: another projector held the lock for too long; the read model is consistent, but behind.
             DatabaseError: the read model cannot be written.
         """
         timeout = self._lock_timeout if lock_timeout is None else lock_timeout
@@ -218,15 +214,15 @@ class Projector:
             if unusable is not None:
                 return self.rebuild(unusable, progress=progress, is_due=self._is_unusable)
             try:
-                return self._read_on(timeout, progress, seconds, streams)
+                return self._extend_live(timeout, progress, seconds, streams)
             except _GenerationChanged:
-                streams = None  # nothing is known of how far the new generation has come
+                streams = None  # the progress of the new generation is unknown
                 continue
             except DatabaseError as error:
                 if error.code != DAMAGED:
                     raise
                 return self.replace_damaged(error, progress=progress)
-        raise DatabaseError("the read model was replaced again and again", hint="try again")
+        raise DatabaseError("the read model keeps being replaced", hint="try again")
 
     def rebuild(
         self,
@@ -235,20 +231,20 @@ class Projector:
         progress: Progress | None = None,
         is_due: Callable[[], bool] = lambda: True,
     ) -> Projection:
-        """Build a generation from the whole log beside the live one, and put it in its place.
+        """Build a generation from the whole log, with the cached vectors, and replace the live one.
 
-        Readers go on with the live one meanwhile. It is given the vectors that the cache has.
+        Readers continue with the live one meanwhile.
 
-        is_due: called when no other process builds one; if it returns False, the live one is caught up.
+        is_due: called while no other process builds; if it returns False, the live one is caught up instead.
 
         Raises:
-            Busy: another process is building one for very long, or is stopped while it does.
-            DatabaseError: it cannot be written.
+            Busy: another process takes very long for a build, or is stopped during one.
+            DatabaseError: the new generation cannot be written.
         """
         self.generations.make_folder()
         with locked(self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT, if_stopped=self._lock_timeout):
             if not is_due():
-                return self._read_on(self._lock_timeout, progress)
+                return self._extend_live(self._lock_timeout, progress)
             path, replaced = self.generations.new_file(), self.generations.current()
             try:
                 read, cached = self._build(path, progress)
@@ -257,10 +253,10 @@ class Projector:
                     remove_database(path)
                 raise
         done = Projection(read, why, replaced, cached)
-        return self._with_core_view(self.live(), done, self._lock_timeout)
+        return self._update_core_view(self.live(), done, self._lock_timeout)
 
     def replace_damaged(self, error: DatabaseError, *, progress: Progress | None = None) -> Projection:
-        """Replace the live generation, which raised `error`, by one built from the log; see `rebuild`."""
+        """Replace the live generation, which raised `error`; see `rebuild`."""
         damaged = self._live[0] if self._live is not None else None
         self.close()
         return self.rebuild(
@@ -278,10 +274,10 @@ class Projector:
         lock_timeout: float | None = None,
         progress: Progress | None = None,
     ) -> Embedded:
-        """Store the missing vectors of passages: from the cache, or computed, at most `limit` of the latter.
+        """Store the missing vectors of passages, from the cache or computed, at most `limit` of the latter.
 
-        Vectors are computed outside the lock and written in short transactions of `batch` passages, the
-        oldest first. A text that is forgotten meanwhile gets none, nor one in the cache.
+        It computes vectors outside the lock and writes them in short transactions of `batch` passages, oldest
+        first. A text that is forgotten meanwhile gets no vector, not even in the cache.
 
         Raises:
             EmbeddingError: the model failed; what was written before stays.
@@ -299,12 +295,9 @@ class Projector:
                 return counts
 
     def leave_no_other(self) -> None:
-        """Remove every generation but the live one, also the one that was live before it.
+        """Remove every generation except the live one; readers keep an open one until they close it.
 
-        A reader that has one open keeps it until it closes it.
-
-        Raises:
-            Busy: another process is building one, for very long.
+        Raises Busy if another process takes very long for a build.
         """
         with locked(self.store / BUILD_LOCK, "the rebuild", _BUILD_TIMEOUT):
             self.generations.remove_others({self.generations.current()})
@@ -322,15 +315,14 @@ class Projector:
                     return write(db)
             except _GenerationChanged:
                 continue
-        raise DatabaseError("the read model was replaced again and again", hint="try again")
+        raise DatabaseError("the read model keeps being replaced", hint="try again")
 
     def live(self, *, read_only: bool = False) -> Connection:
-        """Return the connection to the live generation; `read_only` in a folder that cannot be written.
+        """Return the connection to the live generation; `read_only` for a read-only folder.
 
-        Where there is no room for the files that SQLite needs to write, it is read as it is (`frozen`).
+        Without room for the files that SQLite needs to write, the connection is read-only (`frozen`).
 
-        Raises:
-            DatabaseError: there is none.
+        Raises DatabaseError if there is no generation.
         """
         while True:
             path = self.generations.current()
@@ -345,12 +337,12 @@ class Projector:
                 if error.code == NO_ROOM:
                     self.frozen = error
                     self._live = (path, connect_without_room(path))
-                # It may have been removed between the two looks, where two others took its place.
+                # Two successors may have replaced it, so that it was removed before `connect`.
                 elif self.generations.current() == path:
                     raise
 
     def why_unusable(self) -> str | None:
-        """Return why the live generation cannot be read on; None where it can."""
+        """Return why the live generation cannot be caught up; None if it can."""
         try:
             db = self.live()
             with wrapped("the read model"):
@@ -369,19 +361,19 @@ class Projector:
         return self.why_unusable() is not None
 
     def close(self, *, is_inherited: bool = False) -> None:
-        """Close the connection to the live generation; or leave one to the parent of this forked process."""
+        """Close the connection to the live generation, or leave an inherited one to the parent process."""
         if self._live is not None and not is_inherited:
             self._live[1].close()
         self._live = self.frozen = None
 
-    def _read_on(
+    def _extend_live(
         self,
         lock_timeout: float,
         progress: Progress | None,
         seconds: float | None = None,
         streams: Collection[str] | None = None,
     ) -> Projection:
-        # The one that was just found to be usable: each turn checks that it still is the live one.
+        # The caller has just checked it; each turn checks that it is still live.
         db = self.live() if self._live is None else self._live[1]
         with wrapped("the read model"):
             read = catchup.catch_up(
@@ -394,10 +386,10 @@ class Projector:
                 remembers=True,
                 streams=streams,
             )
-        return self._with_core_view(db, Projection(read), lock_timeout)
+        return self._update_core_view(db, Projection(read), lock_timeout)
 
-    def _with_core_view(self, db: Connection, done: Projection, lock_timeout: float) -> Projection:
-        """Bring the core view up to the read model in `db`; note a change by hand in `done`."""
+    def _update_core_view(self, db: Connection, done: Projection, lock_timeout: float) -> Projection:
+        """Update the core view from `db`; add a note on a manual change to `done`."""
         try:
             with wrapped("the read model"):
                 if self.core_view.is_up_to(db):
@@ -406,20 +398,20 @@ class Projector:
                     note = self.core_view.bring_up(db)
                 done.read.notes += [] if note is None else [note]
         except (Busy, _GenerationChanged):
-            # The other process shows what it has projected, which is no less than this.
+            # The other process writes the view of what it has projected, which is no less.
             return done
         except OSError as error:
-            done.read.notes.append(f"{shown(self.core_view.path)} stays as it is: {error.strerror}")
+            done.read.notes.append(f"{shown(self.core_view.path)} is not updated: {error.strerror}")
         return done
 
     @contextmanager
     def _turn(self, lock_timeout: float, db: Connection | None = None) -> Iterator[None]:
         """Yield one write transaction on the live generation, under the projector lock.
 
-        db: the connection to it by which all was read that is written now, if it may have been closed.
+        db: the connection that read what is to be written, if another thread may have closed it.
         """
         with self._locked(lock_timeout):
-            # Checked again, however often it was before: another process may have published one meanwhile.
+            # Checked under the lock: another process may have published a generation meanwhile.
             if self._live is None or self._live[0] != self.generations.current():
                 raise _GenerationChanged
             if db is not None and db is not self._live[1]:
@@ -429,10 +421,7 @@ class Projector:
 
     @contextmanager
     def _locked(self, timeout: float) -> Iterator[None]:
-        """Yield the projector lock.
-
-        timeout: for other processes; a thread of this one is waited for.
-        """
+        """Hold the projector lock; `timeout` applies to other processes, not to threads of this one."""
         with locked(self._lock, "the read model", timeout, is_held_here=lambda: self._lock in _held_here):
             _held_here.add(self._lock)
             try:

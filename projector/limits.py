@@ -1,4 +1,4 @@
-"""Limits of the work that an event may cause while it is projected. Longer texts are indexed plainly.
+"""Limits of the work that projecting an event may cause. Longer texts are indexed plainly.
 
 All figures are part of the projection id.
 """
@@ -18,19 +18,19 @@ from memlog.eventlog.files.file_io import status_at
 from memlog.eventlog.files.forks import keep_alive
 
 LONGEST_STRUCTURED = 500_000
-"""Characters. Longer texts of an event are indexed by their words alone, in windows that ignore their form.
+"""Characters. Longer texts of an event are indexed only by their words, in windows that ignore their format.
 
-So many take 0.2 s of CPU time in prose, 0.5 s in Chinese, 1.3 s in the slowest text tried (`# a`, a blank
-line, `b`, repeated).
+This length takes 0.2 s of CPU time in prose, 0.5 s in Chinese, 1.3 s in the slowest text tried (`# a`, a
+blank line, `b`, repeated).
 """
 
 LONGEST_NAMES = 4_096
 """Characters of an event's names (speaker, title, source, chat, file), which each of its passages repeats.
-With longer names its text is one passage. A path on Linux may be as long."""
+With longer names its text is one passage. A path on Linux may have this length."""
 
 LONGEST_LIST = 10_000
 """Entries of a ranked list that become facts, in 0.7 s of CPU time; an event has room for millions. Each
-repeats the names, so with long names fewer do."""
+repeats the names, so long names reduce the number."""
 
 Reason = Literal["long_text", "long_names", "long_list"]
 """Why a text was indexed plainly, or a list in part."""
@@ -52,40 +52,41 @@ _NAMES = (
 
 
 def is_structured(*texts: str) -> bool:
-    """Whether the texts of an event are short enough to be cut by form and tokens, with stems and names."""
+    """Whether the texts of an event are short enough to split by format and tokens, with stems and names."""
     return sum(map(len, texts)) <= LONGEST_STRUCTURED
 
 
 def have_room(*names: str | None) -> bool:
-    """Whether names are short enough to be repeated with each passage of a text."""
+    """Whether names are short enough to repeat in each passage of a text."""
     return sum(len(name) for name in names if name) <= LONGEST_NAMES
 
 
 def entries(fact: ev.FactStored) -> list[str]:
-    """Return the entries of a list that become facts, from its first rank on."""
-    names = sum(map(len, [fact.id or "", *_members(fact, _NAMES)]))
+    """Return the entries of a ranked list that become facts, from the first rank on."""
+    names = sum(map(len, [fact.id or "", *_texts_of(fact, _NAMES)]))
     most = max(1, LONGEST_LIST * LONGEST_NAMES // max(names, LONGEST_NAMES))
     return [fact.value, *(fact.rest or ())][:most]
 
 
 def why_plain(event: Event) -> Reason | None:
-    """Return why the texts of an event are indexed plainly, or a list only in part; None if neither."""
+    """Return why an event is indexed plainly, or a list only in part; None if neither."""
     if not isinstance(event, _SEARCHED):
         return None
     rest = event.rest or () if isinstance(event, ev.FactStored) else ()
     if isinstance(event, ev.FactStored) and len(entries(event)) <= len(rest):
         return "long_list"
-    if not is_structured(*_members(event, _TEXTS), *rest):
+    if not is_structured(*_texts_of(event, _TEXTS), *rest):
         return "long_text"
-    return None if have_room(*_members(event, _NAMES)) else "long_names"
+    return None if have_room(*_texts_of(event, _NAMES)) else "long_names"
 
 
-def _members(event: Event, names: Sequence[str]) -> list[str]:
+def _texts_of(event: Event, names: Sequence[str]) -> list[str]:
     return [value for name in names if (value := getattr(event, name, None))]
 
 
-# SQLite keeps in memory which locks a process has on a file. A child has the memory and not the locks, so
-# it may neither use nor close such a connection, nor open its file: all would count on those locks.
+# SQLite keeps in memory which locks a process holds on a file. A forked child has the memory but not the
+# locks, so it must neither use nor close such a connection, nor open its file: each would rely on those
+# locks.
 # https://www.sqlite.org/howtocorrupt.html#_carrying_an_open_database_connection_across_a_fork_
 
 _FileId = tuple[int, int]
@@ -95,7 +96,7 @@ _inherited: set[_FileId] = set()
 
 @cache
 def connection_type(binding: ModuleType) -> type[sqlite3.Connection]:
-    """Return the binding's connections, which are no longer remembered once they are closed."""
+    """Return the binding's connection class, extended to forget a connection on close."""
     base: type[sqlite3.Connection] = binding.Connection
 
     class Connection(base):  # type: ignore[valid-type,misc]
@@ -107,7 +108,7 @@ def connection_type(binding: ModuleType) -> type[sqlite3.Connection]:
 
 
 def remember(db: sqlite3.Connection, path: Path) -> None:
-    """Remember that a connection to the file at `path` is open, until it is closed or goes."""
+    """Remember an open connection to the file at `path` until it is closed or collected."""
     status = status_at(path)
     if status is not None:
         number = id(db)
@@ -122,7 +123,7 @@ def is_inherited(path: Path) -> bool:
 
 
 def _abandon() -> None:
-    """Leave every connection to the parent: one that goes is closed."""
+    """Leave every connection to the parent; kept alive, since collecting one would close it."""
     for ref, file_id in _open.values():
         db = ref()
         if db is not None:

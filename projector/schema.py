@@ -1,4 +1,4 @@
-"""The schema: its statements, its tables, and their making."""
+"""The schema: its statements and tables, and their creation."""
 
 from contextlib import closing
 from functools import cache
@@ -12,8 +12,8 @@ from memlog.projector.sqlite import Connection, connect
 class TableSchema(msgspec.Struct, frozen=True):
     """An ordinary table.
 
-    columns: in their order, without the generated ones and the number that SQLite gives to a row.
-    key: the columns of the primary key; empty where that number is the key.
+    columns: in order, except generated ones and SQLite's row number.
+    key: the columns of the primary key; empty if the row number is the key.
     """
 
     columns: tuple[str, ...]
@@ -32,19 +32,19 @@ def statements() -> tuple[str, ...]:
 
 
 def tables() -> dict[str, TableSchema]:
-    """Return the tables of schema.sql by name, in its order, but for the virtual ones."""
-    return _described(statements())
+    """Return the tables of schema.sql by name, in its order, except virtual ones."""
+    return _describe(statements())
 
 
 def create_tables(db: Connection) -> None:
-    """Make all tables in an empty file, with the indexes that handlers need and no others."""
+    """Create all tables in an empty file, with only the indexes that handlers need."""
     for statement in statements():
         if not _can_wait(statement):
             db.execute(statement)
 
 
 def create_indexes(db: Connection) -> None:
-    """Make the indexes, after the rows: cheaper than keeping them while millions arrive."""
+    """Create the other indexes after the rows: cheaper than maintaining them during millions of inserts."""
     for statement in statements():
         if _can_wait(statement):
             db.execute(statement)
@@ -52,23 +52,23 @@ def create_indexes(db: Connection) -> None:
 
 @cache
 def _split(sql: str) -> tuple[str, ...]:
-    """Split without regard to quotes: no literal in schema.sql may hold `;`, `--` or a run of spaces."""
+    """Split the statements; no literal in schema.sql may hold `;`, `--` or a run of spaces."""
     code = "\n".join(row.partition("--")[0] for row in sql.splitlines())
     on_one_line = (" ".join(statement.split()) for statement in code.split(";"))
     return tuple(statement for statement in on_one_line if statement)
 
 
 @cache
-def _described(statements: tuple[str, ...]) -> dict[str, TableSchema]:
+def _describe(statements: tuple[str, ...]) -> dict[str, TableSchema]:
     with closing(connect(None, "bulk")) as db:
         for statement in statements:
             if statement.startswith("CREATE TABLE "):
                 db.execute(statement)
         names = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        return {name: _table(db, name) for name in names}
+        return {name: _describe_table(db, name) for name in names}
 
 
-def _table(db: Connection, name: str) -> TableSchema:
+def _describe_table(db: Connection, name: str) -> TableSchema:
     rows = db.execute(f"PRAGMA table_info({name})").fetchall()
     key = [column for _, column, _, _, _, place in sorted(rows, key=lambda row: row[5]) if place]
     is_row_number = [kind for _, _, kind, _, _, place in rows if place] == ["INTEGER"]
@@ -76,18 +76,18 @@ def _table(db: Connection, name: str) -> TableSchema:
     return TableSchema(tuple(columns), () if is_row_number else tuple(key))
 
 
-_OF_HANDLERS = (
+_HANDLER_INDEXES = (
     "memory_chunks_by_memory",
     "memory_chunks_by_fact",
     "memory_chunks_by_document",
     "doc_chunks_by_document",
     "documents_by_source",
 )
-"""Indexes by which handlers find what is to be changed. Without them each change of a memory would read every
-passage: 8,000 changes behind 100,000 messages were measured to take four minutes."""
+"""Indexes by which handlers find rows to change. Without them each change of a memory would read every
+passage: 8,000 changes after 100,000 messages took four minutes."""
 
 
 def _can_wait(statement: str) -> bool:
-    """Whether a statement creates an index that only queries need, so that a rebuild may create it last."""
+    """Whether a statement creates an index that only queries need, so a rebuild may create it last."""
     is_index = statement.startswith(("CREATE INDEX", "CREATE UNIQUE INDEX"))
-    return is_index and statement.split("INDEX ")[1].split()[0] not in _OF_HANDLERS
+    return is_index and statement.split("INDEX ")[1].split()[0] not in _HANDLER_INDEXES

@@ -1,7 +1,7 @@
-"""SQLite, from a package that can load extensions. Knows nothing of memories.
+"""SQLite, from a package that can load extensions; independent of the schema.
 
-Many Pythons are built without extension loading, so the first of pysqlite3, sqlean and sqlite3 that has it is
-used. Without one, everything but vectors works.
+Many Pythons are built without extension loading, so the first of pysqlite3, sqlean and sqlite3 with it is
+used. Without one, everything except vectors works.
 """
 
 import errno
@@ -24,43 +24,42 @@ from memlog.eventlog.files.file_io import status_at, write_all
 from memlog.projector.limits import connection_type, is_inherited, remember
 
 Connection = sqlite3.Connection
-"""A connection; pysqlite3's and sqlean's have the same methods as the standard library's."""
+"""A connection; those of pysqlite3 and sqlean have the same methods."""
 
 Mode = Literal["bulk", "write", "immutable", "alone", "look"]
-"""`bulk`: a new file that nobody else sees yet. `immutable`: a file in a folder that cannot be written.
-`alone`: a file with commits beside it, without room for an index of them: SQLite keeps that in memory, and no
-other process can open the file. `look`: a few rows are read, and no vectors."""
+"""`bulk`: a new, unpublished file. `immutable`: a file in a read-only folder. `alone`: a file with a WAL but
+no room for its index: SQLite keeps the index in memory, and no other process can open the file. `look`: reads
+a few rows, and no vectors."""
 
 _MINIMUM = (3, 40)
 _FULL = 13  # SQLITE_FULL
-_OF_THE_DISK = (10, _FULL)  # with SQLITE_IOERR, which a file size limit gives
-_NOT_OF_THE_FILE = (3, 4, 5, 6, 9, 10, 13, 14, 15, 22, 23)
+_DISK_ERRORS = (10, _FULL)  # with SQLITE_IOERR, which a file size limit gives
+_NOT_DAMAGE = (3, 4, 5, 6, 9, 10, 13, 14, 15, 22, 23)
 """SQLITE_PERM, ABORT, BUSY, LOCKED, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL, NOLFS, AUTH: not caused by
 the bytes of the file. https://www.sqlite.org/rescode.html"""
 DAMAGED: Final = "damaged"
-"""The code of an error after which another read model is to be built."""
+"""The code of an error that requires a new read model."""
 NO_ROOM: Final = "no_room"
-"""The code of an error if a sound database cannot be written, since SQLite keeps files beside it and the file
-system is out of room, or of inodes."""
+"""The code of an error if the file system has no space or inodes left for SQLite's side files."""
 INHERITED: Final = "inherited"
-"""The code of an error if the parent of this process had the file open when it forked."""
+"""The code of an error if the parent process had the file open at the fork."""
 _OUT_OF_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _SIDE_FILE_BYTES = 32 * 1024
-"""SQLite makes -shm in steps of 32 KiB, and cannot read a database in WAL mode without the first one.
+"""SQLite extends -shm in steps of 32 KiB, and cannot read a database in WAL mode without the first one.
 https://www.sqlite.org/walformat.html#the_wal_index_file_format"""
-_NO_ROOM = "make room on the disk; the log is untouched, and store.maintenance.project() goes on from there"
+_NO_ROOM = "make room on the disk; the log is intact, and store.maintenance.project() continues from there"
 DISPOSABLE = "the read model is disposable: store.maintenance.project(from_scratch=True)"
-"""The hint under an error after which another read model is to be built."""
+"""The hint of an error that requires a new read model."""
 _CANDIDATES = ("pysqlite3", "sqlean", "sqlite3")
 
 _NO_TEMPORARY_FILES = "temp_store = MEMORY"
-"""SQLite's sorts, statement journals and the copy that VACUUM makes would otherwise go to the folder for
-temporary files, outside the store. pysqlite3's wheels are built with this value; it makes the others alike.
-Measured on 80,000 messages: a rebuild takes 122 MB, 5 MB more than on half of them."""
+"""Otherwise SQLite's sorts, statement journals and the copy of VACUUM would go to the folder for temporary
+files, outside the store. It is the default of pysqlite3's wheels. With 80,000 messages a rebuild takes 122
+MB, 5 MB more than with half of them."""
 
 _PRAGMAS: dict[Mode, tuple[str, ...]] = {
-    # Nothing of a build is worth keeping after a crash; it is synced once, before it is shown.
-    # Foreign keys are checked as a whole at the end, which costs a fraction.
+    # A build is worthless after a crash; it is synced once, before publication. Foreign keys are checked as a
+    # whole at the end, at a fraction of the cost.
     "bulk": (
         "journal_mode = OFF",
         "synchronous = OFF",
@@ -68,8 +67,8 @@ _PRAGMAS: dict[Mode, tuple[str, ...]] = {
         "cache_size = -65536",
         "foreign_keys = OFF",
     ),
-    # NORMAL: after a power cut the read model may be some events behind its log, never inconsistent,
-    # and the next catch-up reads them again.
+    # NORMAL: after a power cut the read model may be behind its log, but never inconsistent; the next
+    # catch-up reads the missing events again.
     "write": ("synchronous = NORMAL", "foreign_keys = ON"),
     "immutable": (),
     "alone": ("locking_mode = EXCLUSIVE", "query_only = ON"),
@@ -79,11 +78,7 @@ _PRAGMAS: dict[Mode, tuple[str, ...]] = {
 
 @cache
 def binding() -> ModuleType:
-    """Return the SQLite module that is used.
-
-    Raises:
-        DatabaseError: none here is 3.40 or newer.
-    """
+    """Return the SQLite module to use. Raises DatabaseError if none is 3.40 or newer."""
     found = [import_module(name) for name in _CANDIDATES if find_spec(name) is not None]
     usable = [module for module in found if module.sqlite_version_info >= _MINIMUM]
     if not usable:
@@ -96,12 +91,12 @@ def binding() -> ModuleType:
 
 @cache
 def error_types() -> tuple[type[Exception], ...]:
-    """Return the exceptions of the binding: those of pysqlite3 do not derive from `sqlite3.Error`."""
+    """Return the exception types of the binding; pysqlite3's do not derive from `sqlite3.Error`."""
     return (binding().Error,)
 
 
 def described() -> str:
-    """Return the binding and its SQLite: `pysqlite3 3.53.4`."""
+    """Return the names of the binding and its SQLite: `pysqlite3 3.53.4`."""
     return f"{binding().__name__} {binding().sqlite_version}"
 
 
@@ -122,15 +117,13 @@ def vec_version(db: Connection) -> str | None:
 
 
 def connect(path: Path | None, mode: Mode) -> Connection:
-    """Open the database file at `path`, which must exist; None: a new database in memory.
+    """Open the existing database file at `path`, or without one a new database in memory.
 
-    The connection may be used from several threads, one at a time.
-
-    Raises:
-        DatabaseError: it cannot be opened; with the code NO_ROOM `connect_without_room` can read it.
+    Several threads may use the connection, one at a time. Raises DatabaseError; if its code is NO_ROOM,
+    `connect_without_room` can read the file.
     """
     try:
-        return _connected(path, mode)
+        return _open(path, mode)
     except DatabaseError as error:
         why = _why_no_side_file(path) if path is not None and mode == "write" else None
         if why is None:
@@ -140,20 +133,16 @@ def connect(path: Path | None, mode: Mode) -> Connection:
 
 
 def connect_without_room(path: Path) -> Connection:
-    """Open a database for reading, without room for the files that SQLite keeps beside it.
-
-    Raises:
-        DatabaseError: it cannot be opened.
-    """
+    """Open a database for reading without room for SQLite's side files. Raises DatabaseError."""
     has_commits_beside = _size(path.with_name(f"{path.name}-wal")) > 0
     return connect(path, "alone" if has_commits_beside and not _has_index(path) else "immutable")
 
 
-def _connected(path: Path | None, mode: Mode) -> Connection:
+def _open(path: Path | None, mode: Mode) -> Connection:
     if path is not None and is_inherited(path):
         message = f"{path}: another thread had it open when this process was forked"
         raise DatabaseError(message, hint="fork while no thread reads, or start with spawn", code=INHERITED)
-    uri = "file::memory:" if path is None else f"{path.absolute().as_uri()}?{_access(path, mode)}"
+    uri = "file::memory:" if path is None else f"{path.absolute().as_uri()}?{_access_mode(path, mode)}"
     with wrapped(path or "a database in memory"):
         db: Connection = binding().connect(
             uri,
@@ -173,8 +162,8 @@ def _connected(path: Path | None, mode: Mode) -> Connection:
 
 
 def _why_no_side_file(path: Path) -> str | None:
-    """Return why the file system has no room for another file beside the database; None if it has."""
-    # Zeros, which SQLite takes for no journal whatever the name: a kill may leave them.
+    """Return why the file system has no room for another side file; None if it has."""
+    # Zeros, which SQLite does not take for a journal if a kill leaves them.
     probe = path.with_name(f"{path.name}-journal")
     try:
         fd = file_io.open_file(probe, disk.WRITE | disk.NEW)
@@ -188,18 +177,18 @@ def _why_no_side_file(path: Path) -> str | None:
     return None
 
 
-def _access(path: Path, mode: Mode) -> str:
+def _access_mode(path: Path, mode: Mode) -> str:
     if mode == "look":
         return "mode=ro"
     if mode != "immutable":
         return "mode=rw"
-    # A writer, running or killed, has commits beside the file, where immutable does not look.
-    # SQLite needs both side files for them, and cannot make or extend one here.
+    # A writer, running or killed, has commits in the WAL, which immutable ignores. SQLite needs both side
+    # files to read them, and cannot create or extend one here.
     return "mode=ro" if _has_index(path) and path.with_name(f"{path.name}-wal").exists() else "immutable=1"
 
 
 def _has_index(path: Path) -> bool:
-    """Whether the -shm file has its initial size. On a full disk, SQLite leaves one of 3 bytes."""
+    """Whether the -shm file has its initial size; on a full disk, SQLite leaves one of 3 bytes."""
     return _size(path.with_name(f"{path.name}-shm")) >= _SIDE_FILE_BYTES
 
 
@@ -210,26 +199,26 @@ def _size(path: Path) -> int:
 
 @contextmanager
 def wrapped(path: Path | str) -> Iterator[None]:
-    """Turn SQLite's errors into DatabaseError."""
+    """Convert SQLite's errors to DatabaseError."""
     try:
         yield
     except error_types() as error:
         result = _result_code(error)
         raise DatabaseError(
             f"{path}: {error}",
-            hint=_NO_ROOM if result in _OF_THE_DISK else DISPOSABLE,
+            hint=_NO_ROOM if result in _DISK_ERRORS else DISPOSABLE,
             code=NO_ROOM if result == _FULL else DAMAGED if _is_damage(error) else None,
         ) from error
 
 
 def _result_code(error: Exception) -> int | None:
-    """SQLite's result code; None if the binding raised the error."""
+    """Return SQLite's result code; None if the binding raised the error."""
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF
 
 
 def is_busy(error: Exception) -> bool:
-    """Whether another process wrote for too long (SQLITE_BUSY, SQLITE_LOCKED)."""
+    """Whether another process held the lock for too long (SQLITE_BUSY, SQLITE_LOCKED)."""
     return _result_code(error) in (5, 6)
 
 
@@ -239,21 +228,20 @@ def is_of_the_statement(error: Exception) -> bool:
 
 
 def _is_damage(error: Exception) -> bool:
-    """Whether the file is unlike what memlog wrote, as far as SQLite or its binding sees.
+    """Whether the error means that the file is damaged.
 
-    A missing table and a row that breaks a constraint are damage: memlog's statements are right.
+    So do a missing table and a violated constraint, since memlog's statements are correct.
     """
     code = _result_code(error)
     if code is None:
         return str(error).startswith("Could not decode")
-    return code not in _NOT_OF_THE_FILE
+    return code not in _NOT_DAMAGE
 
 
 def required_row(rows: sqlite3.Cursor) -> tuple[Any, ...]:
-    """Return the first row of a query that has one in every sound read model.
+    """Return the first row of a query that has one in every intact read model.
 
-    Raises:
-        DatabaseError: the query has no row, so an index or a table is damaged; its code is DAMAGED.
+    Raises DatabaseError with the code DAMAGED if there is none.
     """
     row: tuple[Any, ...] | None = rows.fetchone()
     if row is None:
@@ -268,7 +256,7 @@ def count_rows(db: Connection, rows: str) -> int:
 
 
 def remove_database(path: Path) -> None:
-    """Remove a database file that nobody has open, and what SQLite keeps beside it."""
+    """Remove a closed database file and its side files."""
     for side in ("", "-wal", "-shm", "-journal"):
         with suppress(FileNotFoundError):
             disk.unlink(path.with_name(path.name + side))
@@ -276,10 +264,7 @@ def remove_database(path: Path) -> None:
 
 @contextmanager
 def transaction(db: Connection, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE") -> Iterator[None]:
-    """Yield one transaction: committed at the end, rolled back on any error.
-
-    A read may be part of another one.
-    """
+    """Run one transaction: commit at the end, roll back on any error. A read may join a running one."""
     if kind == "DEFERRED" and db.in_transaction:
         yield
         return
@@ -311,7 +296,7 @@ def _loads_extensions(module: ModuleType) -> bool:
 
 @cache
 def _why_not_loaded(path: Path) -> str | None:
-    """SQLite's error if sqlite-vec is made for another machine, or damaged."""
+    """Return SQLite's error if sqlite-vec is built for another platform, or damaged; otherwise None."""
     db = binding().connect(":memory:")
     try:
         _load_vec0(db)
@@ -327,13 +312,13 @@ def _load_vec0(db: Connection) -> None:
     try:
         db.load_extension(str(_vec0_path()))
     finally:
-        # No text of a log may ever load more.
+        # No text of a log may load another extension.
         db.enable_load_extension(False)
 
 
 @cache
 def _vec0_path() -> Path | None:
-    """Return the extension's path; to import sqlite_vec for it would import numpy (130 ms)."""
+    """Return the path of the extension without importing sqlite_vec, which imports numpy (130 ms)."""
     spec = find_spec("sqlite_vec")
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -345,10 +330,7 @@ Row = dict[str, Any]
 
 
 def as_list(values: Collection[Any]) -> str:
-    """Return a parameter for `json_each`.
-
-    `json.dumps` takes four times as long, and lets no other thread run.
-    """
+    """Return a parameter for `json_each`; `json.dumps` takes four times as long, and holds the GIL."""
     return msgspec.json.encode(values).decode()
 
 
@@ -360,40 +342,33 @@ def insert(
     *,
     empty_is_null: Sequence[str] = (),
 ) -> None:
-    """Add rows, each the values of `columns`, a list as in SQL.
+    """Insert rows, each with the values of `columns`, a list as in SQL.
 
-    empty_is_null: columns that are given "" where there is nothing. Python's sqlite3 has a fast path for
-        text, numbers and bytearrays alone: to bind a None or bytes was measured to take 1.2 microseconds
-        more, and some columns of a message are null in most rows.
+    empty_is_null: columns that store "" as NULL. Python's sqlite3 has a fast path only for text, numbers and
+        bytearrays: binding None or bytes takes 1.2 microseconds more, and most messages have null columns.
     """
     places = ("nullif(?, '')" if name in empty_is_null else "?" for name in columns.split(", "))
     db.executemany(f"INSERT INTO {table} ({columns}) VALUES ({', '.join(places)})", rows)
 
 
 def upsert(db: Connection, table: str, key: Sequence[str], row: Row, *, newer_by: str | None = None) -> None:
-    """Add a row, or replace the one that has the same `key`.
-
-    newer_by: the row is replaced only by one that has a greater value in this column.
-    """
-    db.execute(_upsertion(table, tuple(row), tuple(key), newer_by), row)
+    """Insert a row, or replace that of the same `key`; given `newer_by`, only if that column is greater."""
+    db.execute(_upsert_sql(table, tuple(row), tuple(key), newer_by), row)
 
 
 def delete(db: Connection, table: str, where: str, values: Sequence[Any]) -> None:
-    """Delete the rows that meet the condition `where`."""
+    """Delete the rows that satisfy `where`."""
     db.execute(f"DELETE FROM {table} WHERE {where}", values)
 
 
 def update(db: Connection, table: str, column: str, where: str, rows: Iterable[Sequence[Any]]) -> None:
-    """Set one column.
-
-    rows: each its value, then the values of the condition `where`.
-    """
+    """Update one column. rows: each its new value, then the values of the condition `where`."""
     db.executemany(f"UPDATE {table} SET {column} = ? WHERE {where}", rows)
 
 
-# One event needs several of these statements, and each joins the names of up to twenty columns.
+# Cached: one event needs several of these statements, each with up to twenty columns.
 @lru_cache
-def _upsertion(table: str, columns: tuple[str, ...], key: tuple[str, ...], newer_by: str | None) -> str:
+def _upsert_sql(table: str, columns: tuple[str, ...], key: tuple[str, ...], newer_by: str | None) -> str:
     changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
     return (
         f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join(':' + name for name in columns)})"

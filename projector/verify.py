@@ -27,15 +27,15 @@ from memlog.projector.sqlite import (
     wrapped,
 )
 
-# Numbers that SQLite gives to rows, checkpoints, vectors and the inside of the full text are left out.
+# The dump has no row numbers, checkpoints, vectors or FTS5 internals.
 
 _LEFT_OUT = (
-    "checkpoints",  # how far the read model has come, and what the file system tells about the files
-    "meta",  # the projection id, and the last number of a passage
-    "memory_chunks_queue",  # which passages wait for a vector depends on the model and the cache
+    "checkpoints",  # the progress, and the status of files
+    "meta",  # the projection id, and the last passage number
+    "memory_chunks_queue",  # depends on the model and the cache
     "doc_chunks_queue",
 )
-"""The only tables that are no part of the dump."""
+"""The only tables that are not dumped."""
 
 _ORDERS = {
     "events": "stream, day, number, writer, offset",
@@ -44,24 +44,23 @@ _ORDERS = {
     " chunk_index",
     "doc_chunks": "document_id, chunk_index",
 }
-"""How tables are ordered whose rows are not dumped in the order of their primary key: `events` by position;
-messages and passages because SQLite gives their keys. A table with such a key that is not listed is
-ordered by all its columns."""
+"""The order of tables that are not dumped by primary key: `events` by position; messages and passages because
+their keys are row numbers. Other tables with such a key are ordered by all columns."""
 
 _ABOUT_BYTES = {"nul_runs"}
-"""Tables of bytes that say nothing."""
+"""Tables without content."""
 
 _WHERE_AND_WHEN_APPENDED = {
     *("day", "number", "writer", "segment", "offset", "length", "line", "position"),
     *("at", "precedence", "salience_precedence"),
 }
-"""Columns that say where an event stands and when it was appended, but not what it says."""
+"""Columns on the position of an event and when it was appended, not on its content."""
 
 
 def dump(db: Connection, *, content: bool = False) -> Iterator[str]:
-    """Yield every table as its name and then a row a line: a JSON object of its columns.
+    """Yield every table as its name, then one line per row: a JSON object of its columns.
 
-    content: leave out where events stand and when they were appended, and order rows by what is left.
+    content: omit positions and times of appending, and order rows by the rest.
     """
     for name, table in schema.tables().items():
         if name in _LEFT_OUT or (content and name in _ABOUT_BYTES):
@@ -75,10 +74,7 @@ def dump(db: Connection, *, content: bool = False) -> Iterator[str]:
 
 
 def digest(db: Connection, *, content: bool = False) -> str:
-    """sha256 over the dump, in hex.
-
-    content: of the content of events alone, so that it is equal for two stores with the same events.
-    """
+    """Return the sha256 of the dump in hex; with `content`, stores with the same events have one."""
     result = sha256()
     for line in dump(db, content=content):
         result.update(line.encode() + b"\n")
@@ -92,15 +88,15 @@ _ENTRIES = {
     "doc_chunks_fts": "SELECT chunk_no AS no, stream, chunk_index AS part, document_id AS owner"
     " FROM doc_chunks",
 }
-"""The owner and the part of it that each entry of a full-text table is made from."""
+"""The owner and the part of it behind each entry of a full-text table."""
 
 
 def fulltext_digest(db: Connection) -> str:
     """Return a hash over the full text, in hex.
 
-    It covers every word with its place in which message or memory, the length of each entry, and the totals
-    that ranking divides by (which alone show some wrong deletes). It is the sum of the hashes of all rows, so
-    that nobody has to sort them: 80,000 messages have 3.6 million words, whose sort took 400 MB.
+    It covers every word with its position and owner, the length of each entry, and the totals that ranking
+    divides by (which alone reveal some wrong deletes). It is the sum of the hashes of all rows, which needs
+    no sort: 80,000 messages have 3.6 million words, whose sort took 400 MB.
 
     https://www.sqlite.org/fts5.html#fts5_data_structures
     """
@@ -114,7 +110,7 @@ def fulltext_digest(db: Connection) -> str:
             f" LEFT JOIN ({entries}) ON no = doc"
         )
         lengths = f"SELECT stream, owner, part, sz FROM {table}_docsize LEFT JOIN ({entries}) ON no = id"
-        # No rows and no words, as two varints, or as nothing where there never was a row.
+        # Without rows, two zero varints, or nothing if there never was a row.
         totals = f"SELECT coalesce(nullif(block, x''), x'0000') FROM {table}_data WHERE id = 1"
         for sql in (words, lengths, totals):
             for row in db.execute(sql):
@@ -128,14 +124,14 @@ def _readable(value: Any) -> Any:  # noqa: ANN401 - whatever SQLite holds
 
 
 Scratch = Callable[[], AbstractContextManager[Connection]]
-"""Makes an empty database for a replay, which is removed at the end of the context."""
+"""Returns the context of a temporary, empty database for a replay."""
 
 _MOST_STREAMS = 5
 _REMEDY = ": store.maintenance.project(from_scratch=True) builds another"
 
 
 class NulRun(msgspec.Struct):
-    """NUL bytes around a line, left by a power cut: the place of the first, and their number."""
+    """NUL bytes around a line, left by a power cut: the position of the first, and their number."""
 
     stream: str
     segment: str
@@ -149,16 +145,15 @@ class Verification(msgspec.Struct, kw_only=True):
     `problems` and `tampered` are empty if all is well. A healthy log may have `quarantined` lines,
     `duplicates`, `conflicts`, `nul_runs` and `torn_seals`, and nothing may ever remove them.
 
-    digest, replayed: of the read model and of a replay of its log; None without one to compare.
-    damaged: quarantined lines whose bytes are not those that memlog wrote.
-    missing_vectors: passages that wait for a vector. withheld_vectors: those that wait for none, since they
-        are not sent to the embedding provider, or it refuses them.
-    cached_vectors: vectors in the cache. unused_vectors: those of texts that no passage has, such as
-        earlier contents of a document; a scrub leaves none.
-    seals: sealed segments. torn_seals: fragments of seals that killed writers left.
-    accepted_losses: how often a person has accepted a loss.
-    tampered: what is wrong with seals, or with the segments that they speak of.
-    notes: what was not compared, and why.
+    digest, replayed: of the read model and of a replay of its log; None if they were not compared.
+    damaged: quarantined lines that were altered after memlog wrote them.
+    missing_vectors: passages that wait for a vector. withheld_vectors: those that get none, since they are
+        not sent to the embedding provider, or it refuses them.
+    cached_vectors: vectors in the cache. unused_vectors: those of texts without a passage, such as
+        earlier contents of a document; a scrub removes them.
+    seals: sealed segments. torn_seals: fragments of seals left by killed writers.
+    accepted_losses: the number of losses that a person has accepted.
+    tampered: problems of seals and sealed segments. notes: what was not compared, and why.
     """
 
     digest: str | None = None
@@ -188,7 +183,7 @@ class Verification(msgspec.Struct, kw_only=True):
 
     @property
     def is_spotless(self) -> bool:
-        """Whether nothing at all is odd (the option strict)."""
+        """Whether nothing at all is unusual (the option strict)."""
         odd = self.duplicates or self.conflicts or self.quarantined or self.nul_runs or self.torn_seals
         return self.ok and not odd
 
@@ -202,31 +197,35 @@ def verify(
     scratch: Scratch = lambda: closing(connect(None, "bulk")),
     progress: Progress | None = None,
 ) -> Verification:
-    """Replay `log` as far as the read model in `db` has come, and compare.
+    """Replay `log` up to the checkpoints of the read model in `db`, and compare.
 
-    A log that was rewritten since is not compared: what was read of it is gone, and the next read replays it.
+    It does not compare a log that was rewritten since: the bytes are gone, and the next read replays it.
 
-    read_only: leave out FTS5's own check, which writes nothing but is put as an INSERT; the comparison of all
-        words with a replay's finds more.
-    scratch: makes the database of the replay; in memory by default.
+    read_only: skip FTS5's own check, an INSERT that writes nothing; the comparison of all words finds more.
+    scratch: returns the database of the replay; in memory by default.
 
-    Raises:
-        DatabaseError: the read model cannot be read.
+    Raises DatabaseError if the read model cannot be read.
     """
     with wrapped("the read model"), transaction(db, "DEFERRED"):
         rewritten = rewritten_streams(db, log)
         if rewritten:
-            found = Verification(notes=[_rewritten(rewritten)])
+            found = Verification(notes=[_note_rewritten(rewritten)])
         else:
-            found = _compared(db, log, sizes, scratch, progress)
+            found = _compare(db, log, sizes, scratch, progress)
         found.problems += _vector_problems(db)
         found.problems += _file_problems(db)
-    if not read_only:
-        _check_fulltext(db, found)
+    for table in () if read_only else TABLES:
+        try:
+            db.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
+        except error_types() as error:
+            if is_busy(error):
+                found.notes.append(f"{table}: {error}: FTS5 did not check it")
+            else:
+                found.problems.append(f"{table}: {error}")
     return found
 
 
-def _rewritten(streams: list[str]) -> str:
+def _note_rewritten(streams: list[str]) -> str:
     listed = ", ".join(map(shown, streams[:_MOST_STREAMS])) + (", …" if len(streams) > _MOST_STREAMS else "")
     return (
         f"the log was rewritten after the last read: {listed}; the next read replays it:"
@@ -234,26 +233,26 @@ def _rewritten(streams: list[str]) -> str:
     )
 
 
-def _compared(
+def _compare(
     db: Connection, log: Path, sizes: ChunkSizes, scratch: Scratch, progress: Progress | None
 ) -> Verification:
-    """Describe the read model and compare it with a replay of the log, as far as it has come."""
-    found = _described(db)
+    """Describe the read model, and compare it with a replay of the log up to its checkpoints."""
+    found = _describe(db)
     fulltext = fulltext_digest(db)
     bounds = {place: checkpoint.offset for place, checkpoint in checkpoints.load_all(db).items()}
     with scratch() as replay, wrapped("the replay"):
         build(replay, log, sizes, bounds=bounds, progress=progress)
         found.replayed, replayed_fulltext = digest(replay), fulltext_digest(replay)
     if found.digest != found.replayed:
-        found.problems.append(f"the read model is unlike a replay of its log{_REMEDY}")
+        found.problems.append(f"the read model differs from a replay of its log{_REMEDY}")
     if fulltext != replayed_fulltext:
-        found.problems.append(f"the full text is unlike a replay of its log{_REMEDY}")
+        found.problems.append(f"the full text differs from a replay of its log{_REMEDY}")
     found.problems += _count_problems(found, count_lines(log, bounds))
     return found
 
 
 def _count_problems(found: Verification, lines: Lines) -> list[str]:
-    """Compare the numbers of the read model with a count of the log."""
+    """Compare the counts of the read model with those of the log."""
     pairs = {
         "events": (found.events, lines.events),
         "duplicates": (found.duplicates, lines.duplicates),
@@ -276,7 +275,7 @@ def _file_problems(db: Connection) -> list[str]:
 _NUL_RUNS = "SELECT stream, segment, offset, length FROM nul_runs ORDER BY stream, segment, offset"
 
 
-def _described(db: Connection) -> Verification:
+def _describe(db: Connection) -> Verification:
     quarantined = dict(db.execute("SELECT reason, count(*) FROM quarantine GROUP BY reason ORDER BY reason"))
     return Verification(
         digest=digest(db),
@@ -304,7 +303,7 @@ def _vector_problems(db: Connection) -> list[str]:
     problems = []
     for of, shelf in _shelves_with_vectors(db):
         missing = _count_withheld(db, shelf)
-        # A provider is not sent everything, and refuses some.
+        # A provider does not get all passages, and refuses some.
         if missing < 0 or (missing and not may_refuse(vectors.model_of(db, of) or "")):
             problems.append(f"{shelf.vectors}: passages and vectors do not match in number")
         probe = db.execute(f"SELECT embedding FROM {shelf.vectors} LIMIT 1").fetchone()
@@ -313,16 +312,3 @@ def _vector_problems(db: Connection) -> list[str]:
         if probe and (found is None or abs(found[0]) > 1e-3):
             problems.append(f"{shelf.vectors}: a vector does not find itself")
     return problems
-
-
-def _check_fulltext(db: Connection, found: Verification) -> None:
-    """Run FTS5's own check."""
-    for table in TABLES:
-        try:
-            db.execute(f"INSERT INTO {table} ({table}) VALUES ('integrity-check')")
-        except error_types() as error:
-            problem = f"{table}: {error}"
-            if is_busy(error):
-                found.notes.append(f"{problem}: FTS5 did not check it")
-            else:
-                found.problems.append(problem)

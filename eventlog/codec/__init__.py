@@ -1,1 +1,1 @@
-"""Events as lines: checked, encoded, decoded, and brought to the present shape."""
+"""Lines of the log: checks, encodes, decodes and upcasts events."""

@@ -1,4 +1,4 @@
-"""Identity by content: the hash of an event, and the id of a memory without one."""
+"""Content hashes of events, and ids of memories derived from their content."""
 
 import re
 import unicodedata
@@ -15,17 +15,17 @@ _UNIT = re.compile(r"(?<=\d)\s?[^\W\d_]{1,4}(?![^\W_])")
 
 
 def content_hash(event: Event) -> bytes:
-    """sha256 of `canonical`: equal for two lines of one event that was appended twice. Raises BadLine."""
+    """Return the sha256 of `canonical`: equal for two copies of one event. Raises BadLine."""
     return sha256(canonical(event)).digest()
 
 
 def content_hash_of_one(event: Event) -> bytes:
-    """As `content_hash`, by a command that hashes little else."""
+    """Return `content_hash` without loading OpenSSL: faster for a single event."""
     return short_sha256(canonical(event)).digest()
 
 
 def derived_memory_id(chat_id: str | None, content: str) -> str:
-    """Return the id of a memory without one: equal for the same text in the same chat.
+    """Return the id of a memory saved without one: equal for the same text in the same chat.
 
     The first 32 hex digits of sha256(chat_id, NUL, content in NFKC, case-folded, white space collapsed).
     """
@@ -46,16 +46,16 @@ def folded(content: str) -> str:
 
 
 def with_quantities(content: str) -> str:
-    """Return `content` in NFKC, with a sign before what folding would change: 5² is not 52, and mW not MW.
+    """Return `content` in NFKC, with `^` where folding would lose meaning: 5² is not 52, mW not MW.
 
-    Two texts are of one memory where these are equal when `folded`. An id does not depend on it.
+    Two texts are one memory if the results are equal after `folded`. Ids do not depend on it.
     """
-    return "".join(map(_with_quantities, pieces(content)))
+    return "".join(map(_mark_quantities, pieces(content)))
 
 
-def _with_quantities(piece: str) -> str:
+def _mark_quantities(piece: str) -> str:
     raised = {char for char in {*piece} if unicodedata.decomposition(char).startswith(_RAISED)}
     plain = nfkc(piece.translate({ord(char): f"^{char}" for char in raised}))
-    if plain.isupper():  # a text in capitals has them in its units, too
+    if plain.isupper():  # in a text in capitals, units are too
         return plain
     return _UNIT.sub(lambda unit: "".join(f"^{char}" if char.isupper() else char for char in unit[0]), plain)

@@ -4,7 +4,6 @@ docs/storage/jsonl-format.md has a worked example in real bytes.
 """
 
 import re
-from collections.abc import Iterable
 from functools import cache
 from typing import Any, Union
 
@@ -16,29 +15,28 @@ from memlog.eventlog.codec.upcast import Place, upcast
 from memlog.eventlog.escapes import CRC_LENGTH, encoded_buffer, has_its_crc
 from memlog.eventlog.events import TYPES, Change, Event
 from memlog.eventlog.fields import decimal
-from memlog.eventlog.log.quarantine import BadLine, check_text, why_not_json
+from memlog.eventlog.log.quarantine import BadLine, check_text, diagnose_json
 from memlog.eventlog.log.streams import belongs_in, stream_of
 
-# A proof that costs less than another look at each byte clears most lines.
-
 INTEGERS = range(-(2**63), 2**63)
-"""The integers that every reader, SQLite included, keeps unchanged."""
+"""The integers that every reader, SQLite included, represents exactly."""
 
+# A check that is cheaper than a second parse clears most lines of duplicate keys.
 _COLONS = (b" :", b"\t:", b"\r:", b"\n:")
 _ADDED_TO_AN_EVENT = len(b',"v":1,"crc":"00000000"')
-_SPELLED_ONE_WAY = (str, bool, type(None))
+_UNAMBIGUOUS = (str, bool, type(None))
 _encode = msgspec.json.Encoder().encode
 
 
-def is_as_short_as_can_be(line: bytes, event: Event) -> bool:
-    """Whether a line with `at` and crc, decoded as `event`, has no room for a duplicate key.
+def is_shortest_spelling(line: bytes, event: Event) -> bool:
+    """Whether a line with `at` and crc, decoded as `event`, is too short for a duplicate key.
 
-    msgspec writes text and integers in the shortest form; only floats have shorter ones. The six bytes of a
-    missing `v` are too few for another member.
+    msgspec writes text and integers in their shortest form; only floats have a shorter one. The six bytes of
+    a missing `v` are too few for another member.
     """
     if len(line) > len(_encode(event)) + _ADDED_TO_AN_EVENT:
         return False
-    for name, default in _spelled_in_ways(type(event)):
+    for name, default in _ambiguous_members(type(event)):
         value = getattr(event, name)
         if value is not default and not _is_spelled_shortest(value):
             return False
@@ -48,29 +46,26 @@ def is_as_short_as_can_be(line: bytes, event: Event) -> bool:
 def check_members(line: bytes, members: dict[str, Any]) -> None:
     """Raise BadLine for a line with a duplicate key in an object, or an integer beyond 64 bits.
 
-    members: the decoded line, in which the last of two equal keys has won.
+    members: the decoded line, where the last of two equal keys won.
     """
-    if _keys_in(members) != _keys_at_most(line):
+    if _count_keys(members) != _bound_keys(line):
         _check_each_key(line)
 
 
 def _is_spelled_shortest(value: object) -> bool:
-    """Whether a member that may contain a float surely has none, and no integer beyond 64 bits."""
+    """Whether a member of any type holds neither a float nor an integer beyond 64 bits."""
     if not isinstance(value, dict):
         return False
     for item in value.values():
         kind = type(item)
-        if kind not in _SPELLED_ONE_WAY and not (kind is int and item in INTEGERS):
+        if kind not in _UNAMBIGUOUS and not (kind is int and item in INTEGERS):
             return False
     return True
 
 
 @cache
-def _spelled_in_ways(kind: type[Event]) -> tuple[tuple[str, Any], ...]:
-    """Return the members of an event type whose values have shorter spellings in JSON.
-
-    Each with its default.
-    """
+def _ambiguous_members(kind: type[Event]) -> tuple[tuple[str, Any], ...]:
+    """Return the members, with their defaults, whose values may have several spellings in JSON."""
     fields = inspect.type_info(kind)
     assert isinstance(fields, inspect.StructType)
     return tuple((field.name, field.default) for field in fields.fields if not _has_one_spelling(field.type))
@@ -85,13 +80,10 @@ def _has_one_spelling(kind: Any) -> bool:  # noqa: ANN401 - msgspec has no commo
     return isinstance(kind, inspect.StrType | inspect.IntType | inspect.LiteralType | inspect.NoneType)
 
 
-def _keys_in(members: dict[str, Any]) -> int:
-    """Return the number of keys in all nested objects.
+def _count_keys(members: dict[str, Any]) -> int:
+    """Return the number of keys in all nested objects. Raises BadLine for an integer beyond 64 bits.
 
-    Without recursion, since the caller's stack may be deep.
-
-
-    Raises BadLine for an integer beyond 64 bits.
+    Iterative, since the caller's stack may be deep.
     """
     keys = 0
     waiting: list[Any] = [members]
@@ -99,20 +91,16 @@ def _keys_in(members: dict[str, Any]) -> int:
         value = waiting.pop()
         if isinstance(value, dict):
             keys += len(value)
-            waiting += _worth_a_look(value.values())
-        elif isinstance(value, list):
-            waiting += _worth_a_look(value)
+            value = list(value.values())
+        if isinstance(value, list):
+            waiting += [item for item in value if isinstance(item, dict | list | int)]
         elif value not in INTEGERS:
             raise BadLine("invalid", f"{shortened(value)} is an integer outside 64 bits; write it as text")
     return keys
 
 
-def _worth_a_look(values: Iterable[Any]) -> list[Any]:
-    return [value for value in values if isinstance(value, dict | list | int)]
-
-
-def _keys_at_most(line: bytes) -> int | None:
-    """Return the most keys that a line can have, by its colons; None if that is not cheap to tell."""
+def _bound_keys(line: bytes) -> int | None:
+    """Return an upper bound of the keys in a line, by its colons; None if there is no cheap one."""
     if any(colon in line for colon in _COLONS):
         return None
     keys = line.count(b'":')
@@ -123,29 +111,29 @@ def _keys_at_most(line: bytes) -> int | None:
 
 
 def _check_each_key(line: bytes) -> None:
-    """Check every object exactly. Numbers of any length pass: the result is dropped."""
+    """Check every object. Numbers stay text, so their length does not matter."""
     # Imported here: an ordinary line needs only msgspec's JSON.
     import json
 
-    json.loads(line, object_pairs_hook=_check_pairs, parse_int=str, parse_float=str)
+    json.loads(line, object_pairs_hook=_check_unique, parse_int=str, parse_float=str)
 
 
-def _check_pairs(pairs: list[tuple[str, Any]]) -> None:
+def _check_unique(pairs: list[tuple[str, Any]]) -> None:
     seen = set()
     for key, _ in pairs:
         if key in seen:
-            raise BadLine("duplicate_key", f"{shortened(key)} stands twice in one object")
+            raise BadLine("duplicate_key", f"{shortened(key)} occurs twice in one object")
         seen.add(key)
 
 
 def shortened(value: object) -> str:
-    """Return `value` as a message shows it."""
+    """Return the repr of `value`, truncated for a message."""
     text = repr(value)
     return text if len(text) <= 80 else text[:80] + "…"
 
 
 ENVELOPE = ("type", "id", "ts", "at", "v", "crc")
-"""The members of every event; `crc` is in the line alone."""
+"""The members of every event; `crc` exists only in the line."""
 
 _ENVELOPE_FIELDS = len(Event.__struct_fields__)
 _CHANGE_ENVELOPE_FIELDS = len(Change.__struct_fields__)
@@ -153,14 +141,14 @@ _CHANGE_ENVELOPE_FIELDS = len(Change.__struct_fields__)
 _TAGS = {kind: tag for tag, kind in TYPES.items()}
 
 VERSION = 9
-"""Changes whenever other lines are accepted or `canonical` changes; part of the projection id."""
+"""Changes with the set of accepted lines and with `canonical`; part of the projection id."""
 
 _BOM = b"\xef\xbb\xbf"
-"""The byte order mark at the start of some files, which `cat` puts before a line inside another one."""
+"""The byte order mark, which `cat` may leave before a line in the middle of a file."""
 
 ERASING = b"\x18"
-"""The first byte of a line that is being erased, which is not read. memlog's other lines begin with a brace,
-which no flip of one bit turns into this byte."""
+"""The first byte of a half-erased line, which readers skip. Other lines of memlog begin with a brace, which
+no single bit flip turns into this byte."""
 
 _TRAILER = re.compile(rb',"crc":"[0-9a-f]{8}"\}')
 _TRAILER_BYTES = [*(bytes([byte]) for byte in b',"crc":"'), *[b"0123456789abcdef"] * 8, b'"', b"}"]
@@ -173,25 +161,25 @@ _canonical = msgspec.json.Encoder(order="deterministic")
 
 
 def decode(line: bytes, place: Place) -> Event:
-    """Return the event of a line without its newline, in today's shape. Raises BadLine for the quarantine."""
+    """Return the event of a line without newline, in today's shape. Raises BadLine for the quarantine."""
     line = without_bom(line.removesuffix(b"\r"))
-    # First: a changed line of memlog is `bad_crc`, whatever else is wrong with it.
+    # The crc first: an altered line of memlog is `bad_crc`, whatever else is wrong with it.
     has_crc = ends_with_crc(line)
     try:
         check_text(line)
-        event = (_native(line) if has_crc else None) or _foreign(line, place, has_crc=has_crc)
+        event = (_decode_native(line) if has_crc else None) or _decode_foreign(line, place, has_crc=has_crc)
     except BadLine as bad:
-        if not has_crc and _ends_nearly_with_crc(line):
+        if not has_crc and _almost_ends_with_crc(line):
             raise BadLine("bad_crc", bad.detail) from bad
         raise
     if isinstance(event, Change) and not (event.wins is None or timestamps.is_written_form(event.wins)):
         raise BadLine("invalid", f"wins {event.wins!r}")
     if not belongs_in(event, place.stream):
-        raise BadLine("wrong_stream", f"belongs in {_home_of(event)}")
+        raise BadLine("wrong_stream", f"belongs in {_describe_home(event)}")
     return event
 
 
-def _home_of(event: Event) -> str:
+def _describe_home(event: Event) -> str:
     try:
         return stream_of(event)
     except BadLine as bad:
@@ -199,23 +187,23 @@ def _home_of(event: Event) -> str:
 
 
 def is_blank(line: bytes) -> bool:
-    """Whether a line is empty or being erased: legal, and no event."""
+    """Whether a line is empty or half erased: valid, but no event."""
     if line.startswith(b"{"):  # most lines
         return False
     return not line.strip() or not without_bom(line).strip() or line.startswith(ERASING)
 
 
 def without_bom(line: bytes) -> bytes:
-    """Return a line without the byte order marks before it."""
+    """Return a line without leading byte order marks."""
     while line.startswith(_BOM):
         line = line.removeprefix(_BOM)
     return line
 
 
 def canonical(event: Event) -> bytearray:
-    """Return a JSON list of the event's type and members, in the order of its struct, defaults included.
+    """Return a JSON list of the event's type and content members, in the order of its struct, with defaults.
 
-    Without id, ts, at, v and crc. Raises BadLine for an integer outside 64 bits.
+    Raises BadLine for an integer outside 64 bits.
     """
     # The envelope's fields come last.
     envelope = _CHANGE_ENVELOPE_FIELDS if isinstance(event, Change) else _ENVELOPE_FIELDS
@@ -235,36 +223,32 @@ def ends_with_crc(line: bytes) -> bool:
 
 
 def is_whole(line: bytes) -> bool:
-    """Whether this is a complete line of memlog, except for its newline."""
+    """Whether this is a complete line of memlog, apart from its newline."""
     try:
         return ends_with_crc(line)
     except BadLine:
         return False
 
 
-def _ends_nearly_with_crc(line: bytes) -> bool:
-    """Whether at most two changed bytes keep the end of `line` from being a crc.
-
-    A killed writer leaves a shorter end, not a changed one.
-    """
+def _almost_ends_with_crc(line: bytes) -> bool:
+    """Whether `line` ends with a crc but for two altered bytes at most: a killed writer only truncates."""
     end = line[-CRC_LENGTH:]
     if len(end) < CRC_LENGTH:
         return False
-    changed = sum(byte not in allowed for byte, allowed in zip(end, _TRAILER_BYTES, strict=True))
-    return changed <= _FEW_BYTES
+    return sum(byte not in allowed for byte, allowed in zip(end, _TRAILER_BYTES, strict=True)) <= _FEW_BYTES
 
 
 @cache
-def _event() -> "msgspec.json.Decoder[Event]":
-    # Made at first use: an append does not need it.
+def _event_decoder() -> "msgspec.json.Decoder[Event]":
+    # Created at first use: an append does not need it.
     any_event: Any = Union[tuple(TYPES.values())]  # noqa: UP007 - of a tuple
     return msgspec.json.Decoder(any_event)
 
 
-def _native(line: bytes) -> Event | None:
+def _decode_native(line: bytes) -> Event | None:
     """Return the event of a line that memlog wrote; None for a foreign line."""
     try:
-        event = _event().decode(line)
+        event = _event_decoder().decode(line)
     except msgspec.MsgspecError:
         return None
     if event.at is None or event.id is None or event.ts is None:
@@ -273,12 +257,12 @@ def _native(line: bytes) -> Event | None:
         raise BadLine("newer_version", f"version {event.v}")
     if not timestamps.is_written_form(event.ts):
         raise BadLine("invalid", f"ts {event.ts!r}")
-    if not is_as_short_as_can_be(line, event):
+    if not is_shortest_spelling(line, event):
         members_of(line)
     return event
 
 
-def _foreign(line: bytes, place: Place, *, has_crc: bool) -> Event:
+def _decode_foreign(line: bytes, place: Place, *, has_crc: bool) -> Event:
     members = members_of(line)
     check_crc_is_last(members, has_crc=has_crc)
     if members.get("at") is not None and not has_crc:
@@ -294,7 +278,7 @@ def _foreign(line: bytes, place: Place, *, has_crc: bool) -> Event:
 
 
 def envelope_of(event: Event) -> tuple[str, ...]:
-    """Return the members of the event's line that are not its content."""
+    """Return the members of the event's line other than its content."""
     return (*ENVELOPE, "wins", "highest_wins") if isinstance(event, Change) else ENVELOPE
 
 
@@ -313,11 +297,11 @@ def event_of(members: dict[str, Any]) -> Event:
     try:
         return msgspec.convert(members, TYPES[kind])
     except msgspec.ValidationError as error:
-        raise BadLine("invalid", _fault(error, members)) from error
+        raise BadLine("invalid", _describe_fault(error, members)) from error
 
 
-def _fault(error: msgspec.ValidationError, members: dict[str, Any]) -> str:
-    """Return the fault with its value; msgspec's message names the member alone."""
+def _describe_fault(error: msgspec.ValidationError, members: dict[str, Any]) -> str:
+    """Return the fault with the value at fault: msgspec's message names only the member."""
     member = re.search(_MEMBER_AT_FAULT, str(error))
     if member is None or member[1] not in members:
         return str(error)
@@ -325,18 +309,18 @@ def _fault(error: msgspec.ValidationError, members: dict[str, Any]) -> str:
 
 
 def check_crc_is_last(members: dict[str, Any], *, has_crc: bool) -> None:
-    """Raise BadLine for a crc that is not the last member: it can be checked only there."""
+    """Raise BadLine for a crc that is not the last member, where alone it can be checked."""
     if "crc" in members and not has_crc:
         raise BadLine("bad_crc", "crc is not the last member, directly before the closing brace")
 
 
 def members_of(line: bytes) -> dict[str, Any]:
-    """Return the members of a line's object, of any shape. Raises BadLine if it has none."""
+    """Return the members of a line's JSON object. Raises BadLine if it holds no object."""
     try:
         members = _members.decode(line)
     except msgspec.ValidationError as error:
         raise BadLine("invalid", str(error)) from error
     except msgspec.DecodeError as error:
-        raise why_not_json(line, str(error)) from error
+        raise diagnose_json(line, str(error)) from error
     check_members(line, members)
     return members

@@ -41,7 +41,7 @@ from memlog.eventlog.log.streams import stream_of
 from memlog.eventlog.secrets.input_warnings import input_warnings, key_warnings
 
 FindStream = Callable[[str], str]
-"""Returns the stream of the event with an id. Raises MemlogError if there is none, or more than one."""
+"""Returns the stream of the event with an id. Raises MemlogError unless there is exactly one."""
 
 
 class Draft(msgspec.Struct, frozen=True, gc=False):
@@ -51,7 +51,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
     is_dated: whether the caller gave `ts`.
     memory_id: the memory that it saves or changes.
     content: the content hash if the caller gave the id, which may be in use; else b"".
-    warnings: for its writer.
+    warnings: for the caller.
     """
 
     id: str
@@ -73,7 +73,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
 
 
 _NOT_IN_JSON = (bytes, bytearray, memoryview, datetime, date, timedelta, UUID, Decimal)
-"""What msgspec would write as text."""
+"""Types that msgspec would write as text."""
 
 _TIME = "2026-02-24T10:15:00.000Z"
 
@@ -94,16 +94,15 @@ def draft(
     redact: mask keys in every text; see `memlog.eventlog.secrets.detection`.
 
     Raises:
-        BadInput: the event is invalid, of an unknown type or version, or over 16 MiB; or a name contains a
-            key.
+        BadInput: the event is invalid, too long, of an unknown type or version; or a name contains a key.
         MemlogError: from `find_stream`.
     """
     given = without_bom(event) if isinstance(event, bytes) else event
-    return (_masked if redact else _as_given)(given, find_stream)
+    return (_draft_masked if redact else _draft_unmasked)(given, find_stream)
 
 
 def redactions_of(targets: Iterable[tuple[str, str]], reason: str | None) -> Iterator[Redacted]:
-    """Yield as few redactions of (stream, id) as possible: 200,000 lines took 3 s more CPU than 200."""
+    """Yield as few redactions of (stream, id) as possible: 200,000 lines cost 3 s more CPU than 200."""
     ids_of: defaultdict[str, list[str]] = defaultdict(list)
     for stream, target_id in targets:
         ids_of[stream].append(target_id)
@@ -115,35 +114,37 @@ def redactions_of(targets: Iterable[tuple[str, str]], reason: str | None) -> Ite
             yield Redacted(target_ids=ids[first : first + MAX_TARGETS], stream=stream, reason=reason)
 
 
-def _masked(event: "Event | dict[str, Any] | bytes", find_stream: FindStream | None) -> Draft:
+def _draft_masked(event: "Event | dict[str, Any] | bytes", find_stream: FindStream | None) -> Draft:
     # Imported here: most appends mask nothing.
     from memlog.eventlog.secrets.detection import masked_error, masked_event
 
     try:
         # First unmasked: masking must not hide a fault.
-        made = _as_given(event, find_stream)
+        made = _draft_unmasked(event, find_stream)
         source = event if isinstance(event, bytes) else as_json(event)
         clean = masked_event(source)
-        return made if clean is source else _as_given(clean, find_stream)
+        return made if clean is source else _draft_unmasked(clean, find_stream)
     except MemlogError as error:
         raise masked_error(error) from None
 
 
-def _as_given(event: "Event | dict[str, Any] | bytes", find_stream: FindStream | None) -> Draft:
+def _draft_unmasked(event: "Event | dict[str, Any] | bytes", find_stream: FindStream | None) -> Draft:
     source = event if isinstance(event, bytes) else as_json(event)
     try:
-        return _drafted(_checked_input(source, find_stream), source)
+        return _encode_draft(_check_input(source, find_stream), source)
     except BadLine as bad:
         message = bad.reason.replace("_", " ") + (f": {bad.detail}" if bad.detail else "")
-        raise BadInput(message, hint=_choices(bad, source) or HINTS[bad.reason], code=bad.reason) from bad
+        raise BadInput(
+            message, hint=_list_choices(bad, source) or HINTS[bad.reason], code=bad.reason
+        ) from bad
 
 
-def _choices(bad: BadLine, source: bytes) -> str:
-    """Return the values that the member at fault may have; "" where they are not listed."""
+def _list_choices(bad: BadLine, source: bytes) -> str:
+    """Return the allowed values of the member at fault; "" if it has no list of them."""
     member, is_named, _ = bad.detail.partition(" is ")
     if bad.reason != "invalid" or not is_named:
         return ""
-    # Imported here: most events are right.
+    # Imported here: most events are valid.
     from memlog.eventlog.fields import fields_of
 
     try:
@@ -154,8 +155,8 @@ def _choices(bad: BadLine, source: bytes) -> str:
     return f"{member} is one of {', '.join(choices)}" if choices else ""
 
 
-def _checked_input(source: bytes, find_stream: FindStream | None) -> Event:
-    """Return the event of an input line, which may have the `at` and `crc` of another log."""
+def _check_input(source: bytes, find_stream: FindStream | None) -> Event:
+    """Return the event of an input line, which may carry `at` and `crc` of another log."""
     check_length(len(source))
     check_text(source)
     has_crc = ends_with_crc(source.rstrip())
@@ -170,25 +171,25 @@ def _checked_input(source: bytes, find_stream: FindStream | None) -> Event:
             members["wins"] = wins
     for name in ("ts", "at"):
         if members.get(name) is not None:
-            members[name] = _input_time(name, members[name])
+            members[name] = _normalise_time(name, members[name])
     event = event_of(members)
     if isinstance(event, MemorySaved | MemoryUpdated) and event.content and is_blank(event.content):
         raise BadLine("invalid", f"content is {shortened(event.content)}: it is blank")
     if isinstance(event, Redacted) and event.stream is None and find_stream is not None:
-        event.stream = _stream_of_all(event.targets, find_stream)
+        event.stream = _common_stream(event.targets, find_stream)
     canonical(event)
     stream_of(event)
     return event
 
 
-def _stream_of_all(targets: list[str], find_stream: FindStream) -> str:
+def _common_stream(targets: list[str], find_stream: FindStream) -> str:
     first, *others = dict.fromkeys(map(find_stream, targets))
     if others:
         raise BadLine("invalid", f"target_ids are in several streams: {first}, {others[0]}")
     return first
 
 
-def _input_time(name: str, value: object) -> str:
+def _normalise_time(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise BadLine("invalid", f"{name} is {value!r}, not a time such as 2026-02-24T10:15:00Z")
     try:
@@ -197,12 +198,12 @@ def _input_time(name: str, value: object) -> str:
         raise BadLine("invalid", f"{name}: {error}") from error
 
 
-def _drafted(event: Event, source: bytes) -> Draft:
+def _encode_draft(event: Event, source: bytes) -> Draft:
     members = raw_members.decode(source)
     if isinstance(event, Redacted):
         members["stream"] = msgspec.Raw(msgspec.json.encode(event.stream))
     chat_id = getattr(event, "chat_id", None)
-    if chat_id is not None and not bytes(members["chat_id"]).startswith(b'"'):  # it was given as a number
+    if chat_id is not None and not bytes(members["chat_id"]).startswith(b'"'):  # given as a number
         members["chat_id"] = msgspec.Raw(msgspec.json.encode(chat_id))
     event_id = event.id or new_id()
     head = {"type": tag_of(event), "id": event_id, "ts": event.ts or timestamps.now()}
@@ -213,6 +214,12 @@ def _drafted(event: Event, source: bytes) -> Draft:
     tail_bytes = b"," + b" ".join(encoded(tail).splitlines())[1:-1]
     stamps = _STAMPS_OF_CHANGE if isinstance(event, Change) else _STAMPS
     check_length(len(head_bytes) + len(tail_bytes) + stamps)
+    content = b""
+    if event.id is not None:
+        # Imported here: most callers give no id.
+        from memlog.eventlog.codec.content_ids import content_hash_of_one
+
+        content = content_hash_of_one(event)
     return Draft(
         event_id,
         stream_of(event),
@@ -220,8 +227,8 @@ def _drafted(event: Event, source: bytes) -> Draft:
         tail_bytes,
         change_ts=(event.wins or head["ts"]) if isinstance(event, Change) else "",
         is_dated=event.ts is not None,
-        memory_id=_memory_id(event),
-        content=b"" if event.id is None else _content(event),
+        memory_id=_find_memory_id(event),
+        content=content,
         warnings=(*input_warnings(event, members), *key_warnings(event_id, members)),
     )
 
@@ -237,14 +244,7 @@ def new_id() -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-def _content(event: Event) -> bytes:
-    # Imported here: most callers give no id.
-    from memlog.eventlog.codec.content_ids import content_hash_of_one
-
-    return content_hash_of_one(event)
-
-
-def _memory_id(event: Event) -> str | None:
+def _find_memory_id(event: Event) -> str | None:
     if isinstance(event, MemorySaved) and event.memory_id is None:
         from memlog.eventlog.codec.content_ids import derived_memory_id
 
@@ -253,7 +253,7 @@ def _memory_id(event: Event) -> str | None:
 
 
 def as_json(event: "Event | dict[str, Any]") -> bytes:
-    """Return an event as a caller gives it, as JSON. Raises BadInput if it has other values."""
+    """Return the JSON of an event struct or dict. Raises BadInput if JSON cannot hold its values."""
     try:
         members = msgspec.to_builtins(event, builtin_types=_NOT_IN_JSON)
         if isinstance(members, dict) and isinstance(members.get("ts"), datetime):
@@ -268,8 +268,8 @@ def as_json(event: "Event | dict[str, Any]") -> bytes:
 
 
 def _encoded_with_numbers(members: object) -> bytes:
-    """Encode without msgspec, which writes NaN and infinity as null and refuses integers over 64 bits."""
-    # Imported here: it takes 1.4 ms, and most events are text alone.
+    """Encode with `json`: msgspec writes NaN and infinity as null and refuses integers over 64 bits."""
+    # Imported here: it takes 1.4 ms, and most events hold only text.
     import json
 
     return json.dumps(members, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,6 +1,6 @@
-"""Converts lines of another shape to today's on reading; the log stays as it is.
+"""Converts lines of other shapes to today's while reading; the log does not change.
 
-The one foreign shape is that of many agents:
+The one foreign shape, which many agents write:
 `{"id","ts","role","content","type":null|"session_break"|"subagent_result","meta":{"channel","chat_id",…}}`
 """
 
@@ -16,8 +16,7 @@ from memlog.eventlog.log.streams import SegmentName, chat_of_stream
 VERSION = 3
 """Changes with any change of the conversion; part of the projection id."""
 
-
-_OF_CONVERSATIONS = tuple(tag for tag, kind in TYPES.items() if issubclass(kind, ConversationEvent))
+_CONVERSATION_TYPES = tuple(tag for tag, kind in TYPES.items() if issubclass(kind, ConversationEvent))
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):
@@ -29,7 +28,7 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def id(self) -> str:
-        """The id of a line without one: `2026-02-24.jsonl:1042`."""
+        """The id of a line that has none: `2026-02-24.jsonl:1042`."""
         return f"{self.segment.filename}:{self.offset}"
 
 
@@ -44,8 +43,8 @@ def place_of(line_id: str) -> tuple[str, int] | None:
 def upcast(members: dict[str, Any], place: Place) -> dict[str, Any]:
     """Return the members of a foreign line in today's shape.
 
-    Its position gives a missing id, time (the segment's day), channel and chat_id (`meta`, then the folder).
-    Raises ValueError if its `ts` is not a time.
+    Its position supplies a missing id and time (the segment's day); `meta`, then the folder, a missing
+    channel and chat_id. Raises ValueError if its `ts` is not a time.
     """
     line = {name: value for name, value in members.items() if value is not None}
     if line.get("type") in (None, "subagent_result"):
@@ -53,13 +52,13 @@ def upcast(members: dict[str, Any], place: Place) -> dict[str, Any]:
             line["kind"] = line["type"]
         line["type"] = "message"
     line.setdefault("id", place.id)
-    line["ts"] = _time(line.get("ts"), place.segment.day)
-    if line["type"] in _OF_CONVERSATIONS:
+    line["ts"] = _normalise_time(line.get("ts"), place.segment.day)
+    if line["type"] in _CONVERSATION_TYPES:
         _fill_chat(line, place.stream)
     return line
 
 
-def _time(ts: object, day: str) -> str:
+def _normalise_time(ts: object, day: str) -> str:
     if ts is None:
         return f"{day}T00:00:00.000Z"
     if not isinstance(ts, str):

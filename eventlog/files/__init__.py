@@ -1,1 +1,1 @@
-"""The calls of the system: files, folders, locks, forks."""
+"""System calls: files, folders, locks, forks."""

@@ -1,7 +1,7 @@
-"""The system calls on files of the log and of locks, and to publish a generation.
+"""The system calls on files of the log, lock files, and generations as they are published.
 
-One function per call: tests replace them by a disk that fails, records, or forgets what was not synced.
-SQLite accesses its own files.
+One function per call: tests replace them by a disk that fails, records, or forgets unsynced writes. SQLite
+accesses its own files.
 """
 
 import os
@@ -14,7 +14,7 @@ CALLS = tuple(
     "open close read write overwrite position status generation look is_folder is_mounted_read_only sync"
     " sync_data make_folder remove_folder set_mode set_times rename unlink entries lock unlock".split()
 )
-"""The names of the functions, which tests may replace."""
+"""The names of the functions that tests may replace."""
 
 READ = os.O_RDONLY
 APPEND = os.O_RDWR | os.O_APPEND
@@ -40,9 +40,9 @@ def open(path: Path | str, flags: int, *, folder: int | None = None, follow: boo
 
 
 def close(fd: int) -> None:
-    """Close a descriptor, and free its lock, which a forked child may hold too."""
+    """Close a descriptor, and release its lock first: a forked child may hold the descriptor, too."""
     if fd in _locked:
-        _free(fd)
+        _release(fd)
     os.close(fd)
 
 
@@ -75,7 +75,7 @@ def status(fd: int) -> os.stat_result:
 
 
 def generation(fd: int) -> int | None:
-    """Return a number that differs from earlier files with the same inode; None if the file system has none.
+    """Return a number that distinguishes files that reuse an inode; None if the file system has none.
 
     Linux, FS_IOC_GETVERSION of ioctl_getflags(2) and the headers of ext4, xfs and btrfs.
     """
@@ -92,7 +92,7 @@ def generation(fd: int) -> int | None:
 
 
 def look(path: Path | str, *, folder: int | None = None, follow: bool = False) -> os.stat_result:
-    """Return the status of `path`; of a link itself unless `follow`."""
+    """Return the status of `path`; follow a link only if `follow`."""
     return os.stat(path, dir_fd=folder, follow_symlinks=follow)
 
 
@@ -102,7 +102,7 @@ def is_folder(path: Path) -> bool:
 
 
 def is_mounted_read_only(path: Path) -> bool:
-    """Whether the file system of `path` is mounted so that nobody can write."""
+    """Whether the file system of `path` is mounted read-only."""
     return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
 
 
@@ -166,11 +166,12 @@ def lock(fd: int) -> None:
 
 
 def unlock(fd: int) -> None:
-    """Free the lock."""
-    _free(fd)
+    """Release the lock."""
+    _release(fd)
 
 
-def _free(fd: int) -> None:
+def _release(fd: int) -> None:
+    # Not in `unlock`, which tests replace: `close` must always release the lock.
     import fcntl
 
     _locked.discard(fd)
@@ -178,9 +179,9 @@ def _free(fd: int) -> None:
 
 
 def _drop_inherited_locks() -> None:  # pragma: no cover - runs in a forked child
-    """Give up the locks of the parent, which a forked child would hold until it ends.
+    """Drop the parent's locks, which a forked child would hold until it exits.
 
-    To unlock would free the parent's locks, too. The descriptors stay open, so that closing them closes no
+    Unlocking would release the parent's locks, too. The descriptors stay valid, so a later close closes no
     other file.
     """
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)

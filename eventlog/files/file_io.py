@@ -1,4 +1,4 @@
-"""Writes to files of the log: whole lines, whatever the file ends with, and bytes in place."""
+"""Reads and writes files of the log: appends whole lines, and overwrites bytes in place."""
 
 import errno
 import os
@@ -9,21 +9,21 @@ from pathlib import Path
 
 from memlog.eventlog.files import disk
 
-# The mode given at creation only loses bits, so nothing is open to others even for a moment.
+# The umask only removes bits from the mode at creation, so nothing is accessible to others even for a moment.
 
 _FOLDER = 0o700
 _FILE = 0o600
 
 
 def make_folder(path: Path | str, *, folder: int | None = None) -> None:
-    """Make a folder; see `disk.make_folder`."""
+    """Make a folder with the owner's permissions, whatever the umask."""
     disk.make_folder(path, folder=folder)
     if disk.look(path, folder=folder).st_mode & _FOLDER != _FOLDER:
         disk.set_mode(path, _FOLDER, folder=folder)
 
 
 def open_file(path: Path | str, flags: int, *, folder: int | None = None) -> int:
-    """As `disk.open`; a new file gets the owner's permissions."""
+    """Open a file; a new one gets the owner's permissions, whatever the umask. See `disk.open`."""
     fd = disk.open(path, flags, folder=folder)
     try:
         made = disk.status(fd)
@@ -39,17 +39,16 @@ _BLOCK = 1024 * 1024
 _TAIL_BLOCK = 64 * 1024
 _GROWTH = 8
 _FRUITLESS_WRITES = 16
-"""After this many writes in a row without a whole line the disk is broken; each leaves a fragment."""
+"""After this many writes in a row without a whole line the disk counts as broken."""
 
 
 def write_lines(fd: int, lines: list[bytes]) -> list[int]:
     """Append `lines`, each whole, and return their offsets.
 
-    A line that was cut short, or joined to one of a writer without the lock, is written again on its own
-    line. The fragment stays for the quarantine, since nothing is ever truncated.
+    A truncated line, or one joined to the line of a writer without the lock, is written again on its own
+    line. The fragment goes to the quarantine, since nothing is ever truncated.
 
-    Raises:
-        OSError: the disk does not take all of them; those written stay.
+    Raises OSError if the disk does not take all lines; those written stay.
     """
     offsets: list[int] = []
     fruitless = 0
@@ -103,10 +102,7 @@ def read_all(fd: int) -> bytes:
 
 
 def lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
-    """Yield the lines between `start`, where one begins, and `end`, last first.
-
-    The first one yielded has no newline.
-    """
+    """Yield the lines from `end` back to `start`, where a line begins; the first one has no newline."""
     rest, size = b"", _TAIL_BLOCK
     while end > start:
         begin = max(start, end - size)
@@ -117,10 +113,7 @@ def lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
 
 
 def open_regular(path: Path | str, flags: int, *, folder: int | None = None) -> int:
-    """Return a descriptor of a regular file, which is its owner's alone if it is new.
-
-    Raises FileExistsError if something else has its name, OSError.
-    """
+    """Return a descriptor of a regular file; see `open_file`. Raises OSError: FileExistsError for others."""
     try:
         fd = (disk.open if flags == disk.READ else open_file)(path, flags, folder=folder)
     except OSError as error:
@@ -137,7 +130,7 @@ def open_regular(path: Path | str, flags: int, *, folder: int | None = None) -> 
 
 
 def check_regular(fd: int) -> None:
-    """Raise FileExistsError unless a regular file is open: a pipe or device would block, or swallow bytes."""
+    """Raise FileExistsError for anything but a regular file: a pipe or device would block or lose bytes."""
     if not stat.S_ISREG(disk.status(fd).st_mode):
         raise FileExistsError(errno.EEXIST, "something other than a regular file has its name")
 
@@ -148,10 +141,10 @@ def identity(status: os.stat_result) -> tuple[int, int]:
 
 
 def missing_or(error: OSError) -> OSError:
-    """Return FileNotFoundError if `error` says that what belongs at the path is gone, otherwise `error`.
+    """Return FileNotFoundError if `error` means that the expected file is missing, otherwise `error`.
 
-    It is gone if a link or a file has the name of a folder, if something else has the name of a regular file,
-    or if no file can have this name.
+    It is if a link or a file replaces a folder, if something else replaces the file, or if no file can have
+    the name.
     """
     if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EEXIST, errno.ENAMETOOLONG):
         return FileNotFoundError(errno.ENOENT, error.strerror, error.filename)
@@ -159,7 +152,7 @@ def missing_or(error: OSError) -> OSError:
 
 
 def status_at(path: Path | str, *, folder: int | None = None) -> os.stat_result | None:
-    """Return the status of `path`, of a link itself; None if nothing is there. Raises OSError."""
+    """Return the status of `path` without following a link; None if it does not exist. Raises OSError."""
     try:
         return disk.look(path, folder=folder)
     except OSError as error:
@@ -169,7 +162,7 @@ def status_at(path: Path | str, *, folder: int | None = None) -> os.stat_result 
 
 
 def is_regular(path: Path) -> bool:
-    """Whether a regular file is there. Raises OSError."""
+    """Whether `path` is a regular file. Raises OSError."""
     status = status_at(path)
     return status is not None and stat.S_ISREG(status.st_mode)
 
@@ -181,16 +174,13 @@ def is_at(path: Path | str, status: os.stat_result, *, folder: int | None = None
 
 
 def file_version(status: os.stat_result | None) -> tuple[int, ...]:
-    """Return a value that changes with the bytes of a file.
-
-    Its mtime does not count, since a scrub restores it.
-    """
+    """Return a value that changes with a file's bytes; without the mtime, which a scrub restores."""
     return () if status is None else (*identity(status), status.st_size, status.st_ctime_ns)
 
 
 @contextmanager
 def drafted(path: Path, draft: Path) -> Iterator[int]:
-    """Yield a descriptor of a new file, which replaces `path` at the end. Syncs nothing."""
+    """Yield a descriptor of a new file that replaces `path` at the end. Syncs nothing."""
     with suppress(FileNotFoundError):
         disk.unlink(draft)
     with closing(open_file(draft, disk.WRITE | disk.NEW)) as fd:
@@ -199,14 +189,14 @@ def drafted(path: Path, draft: Path) -> Iterator[int]:
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write all of `data`, however little the disk takes at once."""
+    """Write all of `data`, repeating short writes."""
     left = memoryview(data)
     while left:
         left = left[disk.write(fd, left) :]
 
 
 def overwrite_all(fd: int, data: bytes, offset: int) -> None:
-    """Overwrite bytes from `offset` with all of `data`."""
+    """Overwrite the bytes from `offset` with all of `data`."""
     left = memoryview(data)
     while left:
         done = disk.overwrite(fd, left, offset)
@@ -217,8 +207,8 @@ def overwrite_all(fd: int, data: bytes, offset: int) -> None:
 def keeping_time(fd: int, keeps: bool) -> Iterator[None]:
     """Restore the old mtime of a changed file at the end of the context, if `keeps`.
 
-    A file sync takes the later mtime for the newer version: this copy of another writer's file, with erased
-    lines, must not replace the original, which may have grown.
+    A file sync prefers the later mtime: this copy of another writer's file, with erased lines, must not
+    replace the original, which may have grown.
     """
     before = disk.status(fd)
     yield

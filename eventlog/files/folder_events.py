@@ -1,7 +1,7 @@
-"""Waits for the file system's events about changes in folders.
+"""Waits for the file system's notifications of changes in folders.
 
-The events are hints: some come late, the first ones of a new folder may be missing, and the kernel silently
-drops those beyond its queue (16,384 on Linux). Callers must also look from time to time without an event.
+They are hints: some come late, the first ones of a new folder may be missing, and the kernel silently drops
+those beyond its queue (16,384 on Linux). Callers must also poll from time to time.
 """
 
 import stat
@@ -17,7 +17,7 @@ GROUP_MS = 60
 """Milliseconds of quiet before changes are reported, and the longest delay."""
 
 _TICK_MS = 100
-_BEFORE_ANOTHER_TRY = 60.0
+_RETRY_SECONDS = 60.0
 
 _Identity = tuple[int, int]
 _Changes = Generator[set[str], None, None]
@@ -26,8 +26,8 @@ _Changes = Generator[set[str], None, None]
 class ChangeHints:
     """Waits until something changes in folders. Close it after use.
 
-    is_deep: include folders below them, new ones too. Folders are watched, never files.
-    stop: another thread sets it to end the waiting.
+    is_deep: include subfolders, new ones too. It watches folders, never files.
+    stop: another thread sets it to end the wait.
     step_ms, group_ms: see STEP_MS and GROUP_MS.
     """
 
@@ -43,16 +43,16 @@ class ChangeHints:
 
     @property
     def works(self) -> bool:
-        """Whether the system reports changes: it may have no watches left."""
+        """Whether the system reports changes: it may have run out of watches."""
         return self._changes is not None
 
     def wait(self, folders: Iterable[Path], seconds: float) -> set[str]:
         """Return the changed paths; an empty set if no change is reported for `seconds`.
 
         folders: watched from now on; may be missing, and differ between calls. If they differ from the last
-            call's, or one was created again, all count as changed: nobody watched them meanwhile.
+            call's, or one was recreated, all count as changed: they were not watched meanwhile.
         """
-        existing = _existing(folders)
+        existing = _identify_folders(folders)
         if existing != self._watched or (not self.works and existing and time.monotonic() >= self._next_try):
             self._watch(existing)
             return {str(folder) for folder in existing}
@@ -73,8 +73,8 @@ class ChangeHints:
                 if changed or time.monotonic() >= deadline:
                     return changed
         except RuntimeError:
-            # From watchfiles, for example if no watch is left for a new folder.
-            self._give_up()
+            # From watchfiles, for example without a watch left for a new folder.
+            self._postpone_watching()
         return set()
 
     def _watch(self, folders: dict[Path, _Identity]) -> None:
@@ -87,21 +87,20 @@ class ChangeHints:
             # The watch is active once the first answer has come.
             next(changes, None)
         except FileNotFoundError:
-            # A folder was removed meanwhile: the next call checks again.
+            # A folder was removed meanwhile: the next call retries.
             self.close()
             self._stop.wait(_TICK_MS / 1000)
         except (OSError, RuntimeError):
-            self._give_up()
+            self._postpone_watching()
 
-    def _give_up(self) -> None:
-        """Stop watching until it is time for another try."""
+    def _postpone_watching(self) -> None:
         self._changes = None
-        self._next_try = time.monotonic() + _BEFORE_ANOTHER_TRY
+        self._next_try = time.monotonic() + _RETRY_SECONDS
 
 
 def _changes(folders: list[Path], stop: Event, step_ms: int, group_ms: int, *, is_deep: bool) -> _Changes:
     """Yield the changed paths at each change, and an empty set ten times a second."""
-    # Imported here: appending watches nothing.
+    # Imported here: an append watches nothing.
     from watchfiles import watch
 
     for changes in watch(
@@ -118,7 +117,7 @@ def _changes(folders: list[Path], stop: Event, step_ms: int, group_ms: int, *, i
         yield {path for _, path in changes}
 
 
-def _existing(folders: Iterable[Path]) -> dict[Path, _Identity]:
+def _identify_folders(folders: Iterable[Path]) -> dict[Path, _Identity]:
     existing = {}
     for folder in folders:
         try:

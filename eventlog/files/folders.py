@@ -1,4 +1,4 @@
-"""Makes and opens the folders of a store, name by name: nothing below the log is reached through a link."""
+"""Creates and opens the folders of a store, name by name: no path below the log follows a link."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -24,14 +24,11 @@ from memlog.eventlog.log.streams import shown
 
 
 def check_store(folder: Path) -> None:
-    """Raise NotFound if `folder` has no log, no settings file, and no record of what was written to a log.
-
-    Only writes create a store: for reads, a mistyped path is an error.
-    """
+    """Raise NotFound unless `folder` has a log, settings or writers: only writes create a store."""
     try:
         is_store = any(status_at(folder / name) is not None for name in (LOG, SETTINGS, WRITERS))
     except OSError:
-        return  # something is there; reading it reports the error
+        return  # the path exists; reading it reports the error
     if not is_store:
         raise NotFound(
             f"there is no store at {shown(folder)}",
@@ -42,23 +39,19 @@ def check_store(folder: Path) -> None:
 
 
 def unwritable_folder(store: Path) -> Path | None:
-    """Return the folder that prevents read models from being written; None if nothing does.
-
-    It is the store's folder, or theirs.
-    """
+    """Return the folder that prevents writing read models, the store's or theirs; None if none does."""
     if disk.is_folder(store) and not os.access(store, os.W_OK):
         return store
     return store / MODEL if is_kept_read_only(store / MODEL) else None
 
 
 def is_kept_read_only(folder: Path) -> bool:
-    """Whether a folder is deliberately read-only.
+    """Whether a folder is deliberately read-only: on a read-only mount, or owned by this user.
 
-    It is on a read-only mount, such as one of a container, or this user owns it and has set its mode. What
-    another user has made read-only is moved out of the way (`as_store_owner`).
+    One that another user has made read-only is moved out of the way (`as_store_owner`).
     """
     try:
-        # First whether it is there: what another thread makes behind a failed look is not kept from anybody.
+        # Existence first: a folder that another thread creates after a failed check is not read-only.
         if not disk.is_folder(folder) or os.access(folder, os.W_OK):
             return False
         is_own = disk.look(folder, follow=True).st_uid == os.geteuid()
@@ -71,15 +64,13 @@ def is_kept_read_only(folder: Path) -> bool:
 def entered(log: Path, stream: str, *, make: bool = False) -> Iterator[list[int]]:
     """Yield descriptors of the log's folder and of each folder below it, down to that of `stream`.
 
-    make: create missing folders, and make their names durable.
-
-    Raises OSError for a missing folder, a link, or no folder.
+    make: create missing folders, and make their names durable. Raises OSError for a missing folder or a link.
     """
     names: list[Path | str] = [log, *stream.split("/")]
     folders: list[int] = []
     try:
         for name in names:
-            folders.append(_opened(name, folders[-1] if folders else None, make=make))
+            folders.append(_open_folder(name, folders[-1] if folders else None, make=make))
         yield folders
     finally:
         _close_all(folders)
@@ -105,7 +96,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _close_all(folders: list[int]) -> None:
-    """Close each, even if closing another fails; ExitStack takes 2 of the 70 microseconds of an append."""
+    """Close each, even if another close fails; ExitStack would take 2 of the 70 microseconds of an append."""
     if folders:
         try:
             disk.close(folders[-1])
@@ -113,7 +104,7 @@ def _close_all(folders: list[int]) -> None:
             _close_all(folders[:-1])
 
 
-def _opened(path: Path | str, parent: int | None, *, make: bool) -> int:
+def _open_folder(path: Path | str, parent: int | None, *, make: bool) -> int:
     """Return a descriptor of the log's folder, which may be a link, or of a folder in `parent`."""
     is_log = parent is None
     try:
@@ -131,12 +122,12 @@ def _opened(path: Path | str, parent: int | None, *, make: bool) -> int:
     return disk.open(path, disk.FOLDER, folder=parent, follow=is_log)
 
 
-# Their first line has their own inode. A copied file (cp, rsync, git, a restored backup) has another inode,
-# and is ignored.
+# Copy files: their first line holds their own inode. A copied file (cp, rsync, git, a restored backup) has
+# another inode, and is ignored.
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Identifies a file among its copies and earlier files with its inode; see `disk.generation`."""
+    """Distinguishes a file from its copies and from earlier files with its inode; see `disk.generation`."""
 
     inode: int
     generation: int | None
@@ -159,7 +150,7 @@ def lines_in(path: Path, most: int | None = None) -> bytes:
 
 
 def replace(path: Path, lines: Iterable[msgspec.Struct]) -> bytes:
-    """Replace a file by one with these lines, without a sync. Returns its bytes. Raises OSError."""
+    """Replace a file by these lines, without a sync; return its bytes. Raises OSError."""
     with drafted(path, path.with_name(f"{path.name}.draft")) as fd:
         data = b"".join(map(line_of, [Origin.of(fd), *lines]))
         overwrite_all(fd, data, 0)
@@ -167,7 +158,7 @@ def replace(path: Path, lines: Iterable[msgspec.Struct]) -> bytes:
 
 
 def append(path: Path, lines: Iterable[msgspec.Struct], *, is_torn: bool) -> bytes:
-    """Append lines, after ending a torn last line. Returns the new bytes. Raises OSError."""
+    """Append lines, after ending a torn last one; return the new bytes. Raises OSError."""
     added = b"\n" * is_torn + b"".join(map(line_of, lines))
     with closing(disk.open(path, disk.APPEND)) as fd:
         write_all(fd, added)

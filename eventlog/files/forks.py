@@ -1,6 +1,6 @@
-"""What a fork would split in two: locks of threads that the child does not have, connections, processes.
+"""Protects what a fork cannot share: locks of threads that the child lacks, connections, processes.
 
-Each object that has some is told before a fork, and after it in both processes.
+Each object that holds some is notified before a fork, and after it in both processes.
 """
 
 import os
@@ -9,86 +9,80 @@ import time
 import weakref
 
 WAIT = 1.0
-"""Seconds that a fork waits for other threads to end what they do with all such objects."""
+"""Seconds that a fork waits for other threads to finish with all such objects."""
 
 _known: dict[int, "weakref.ref[SplitByFork]"] = {}
 _fork = threading.local()
-"""The fork that this thread makes; `told`: who was told of it. The child goes on with this thread."""
+"""The fork of this thread, with which the child continues; `told`: the notified objects."""
 
 
 class SplitByFork:
-    """An object that is told of forks, as long as it exists."""
+    """An object that is notified of forks during its lifetime."""
 
     def __init__(self) -> None:
         number = id(self)
         _known[number] = weakref.ref(self, lambda _: _known.pop(number, None))
 
     def before_fork(self, until: float) -> None:
-        """Release what a child must not have.
-
-        until: when to stop waiting, by `time.monotonic()`.
-        """
+        """Release what a child must not inherit. until: when to stop waiting, by `time.monotonic()`."""
 
     def after_fork_in_parent(self) -> None:
-        """Go on."""
+        """Resume."""
 
     def after_fork_in_child(self) -> None:
-        """Replace what threads of the parent held, and leave alone what is the parent's."""
+        """Replace what threads of the parent held; leave alone what belongs to the parent."""
 
 
 class ForkMutex:
-    """A lock of threads for which a fork waits, so that the child finds nothing half done."""
+    """A mutex for which a fork waits, so that the child finds consistent state."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self._is_held = False
 
     def take(self, until: float) -> bool:
-        """Take it for a fork; return whether nobody uses what it guards, this thread included."""
-        is_mine = self.lock._is_owned()  # type: ignore[attr-defined] # threading.Condition asks so, too
+        """Acquire it for a fork; return whether no thread, this one included, uses what it guards."""
+        is_mine = self.lock._is_owned()  # type: ignore[attr-defined] # as threading.Condition does
         if is_mine or not self.lock.acquire(timeout=max(0.0, until - time.monotonic())):
             return False
         self._is_held = True
         return True
 
     def renew(self) -> None:
-        """Forget, in a forked child, which thread of the parent holds it."""
+        """Reset it in a forked child, whose parent's threads may hold it."""
         self.lock, self._is_held = threading.RLock(), False
 
     def give_back(self) -> None:
-        """Free it after the fork, in the parent."""
+        """Release it after the fork, in the parent."""
         if self._is_held:
             self._is_held = False
             self.lock.release()
 
 
 def keep_alive(what: object) -> None:
-    """Keep an object permanently, even when Python ends.
-
-    Releasing it would wait for threads of the parent, or change a file of the parent's.
-    """
+    """Keep an object past the end of Python: releasing it would wait for the parent, or change its files."""
     import ctypes
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(what))
 
 
-def _before() -> None:
+def _notify_before() -> None:
     until = time.monotonic() + WAIT
     _fork.told = [each for ref in list(_known.values()) if (each := ref()) is not None]
     for each in _fork.told:
         each.before_fork(until)
 
 
-def _in_parent() -> None:
+def _notify_parent() -> None:
     for each in _fork.told:
         each.after_fork_in_parent()
     _fork.told = []
 
 
-def _in_child() -> None:
+def _notify_child() -> None:
     for each in _fork.told:
         each.after_fork_in_child()
     _fork.told = []
 
 
-os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
+os.register_at_fork(before=_notify_before, after_in_parent=_notify_parent, after_in_child=_notify_child)

@@ -1,4 +1,4 @@
-"""Advisory file locks (flock) with a deadline; the kernel frees them at kill -9."""
+"""Advisory file locks (flock) with a deadline; the kernel releases them at kill -9."""
 
 import errno
 import os
@@ -18,14 +18,14 @@ from memlog.eventlog.log.layout import DISPOSABLE, LOG
 from memlog.eventlog.log.streams import shown
 
 TIMEOUT = LOCK_TIMEOUT.default
-"""Seconds to wait for a lock if the caller has no limit of its own."""
+"""Seconds to wait for a lock by default."""
 
 _FIRST_PAUSE = 0.0002
 _LONGEST_PAUSE = 0.010
 _BETWEEN_LOOKS = 0.25
 _PROC = "/proc"
 _held_by_thread: set[tuple[int, Path]] = set()
-"""The threads that hold lock files by `locked`."""
+"""The threads that hold lock files, and their paths; see `locked`."""
 os.register_at_fork(after_in_child=_held_by_thread.clear)
 
 
@@ -40,15 +40,14 @@ def acquire(
     """Lock an open file exclusively, waiting up to `timeout` seconds.
 
     what: names it in the error. if_stopped: seconds to wait for a stopped process (SIGSTOP, Ctrl-Z).
-    is_held_here: whether a thread of this process holds it, which is waited for as long as it takes.
+    is_held_here: whether a thread of this process holds it; then there is no deadline.
 
-    Raises:
-        Busy: the file stayed locked; the message names the holder if the system knows it.
+    Raises Busy if the file stays locked; the message names the holder if the system knows it.
     """
     started = time.monotonic()
     next_look = started + (timeout if if_stopped is None else if_stopped)
     pause = _FIRST_PAUSE
-    while not _try(fd):
+    while not _try_lock(fd):
         now = time.monotonic()
         if is_held_here():
             started = now
@@ -71,14 +70,17 @@ def locked(
     if_stopped: float | None = None,
     is_held_here: Callable[[], bool] = lambda: False,
 ) -> Iterator[None]:
-    """Hold the lock file at `path` within the context; made if missing, never removed; see `acquire`.
+    """Hold the lock file at `path` within the context; created if missing, never removed; see `acquire`.
 
     Raises Busy at once if this thread holds it: a callback or a signal handler would wait for itself.
     """
     mine = threading.get_ident(), path.absolute()
     with closing(file_io.open_file(path, disk.WRITE | disk.CREATE)) as fd:
-        if mine in _held_by_thread and not _try(fd):
-            raise Busy(f"{what} is in use by this thread", hint="not in a callback or a signal handler")
+        if mine in _held_by_thread and not _try_lock(fd):
+            raise Busy(
+                f"{what} is in use by this thread",
+                hint="not in a callback or a signal handler",
+            )
         acquire(fd, what, timeout, if_stopped=if_stopped, is_held_here=is_held_here)
         try:
             _held_by_thread.add(mine)
@@ -91,7 +93,7 @@ def locked(
 def locked_if_there(
     path: Path, what: str, timeout: float, *, if_stopped: float | None = None
 ) -> Iterator[bool]:
-    """As `locked`, for a file that is read-only or missing; yields whether it exists."""
+    """Hold the lock file at `path` if it exists, even read-only; yield whether it does; see `locked`."""
     try:
         fd = disk.open(path, disk.READ)
     except FileNotFoundError:
@@ -109,10 +111,10 @@ def is_held(path: Path) -> bool:
     except FileNotFoundError:
         return False
     with closing(fd):
-        return not _try(fd)
+        return not _try_lock(fd)
 
 
-def _try(fd: int) -> bool:
+def _try_lock(fd: int) -> bool:
     try:
         disk.lock(fd)
     except OSError as error:
@@ -123,10 +125,7 @@ def _try(fd: int) -> bool:
 
 
 def holder(fd: int) -> str:
-    """Return the holder of a lock on an open file, for people.
-
-    It is `process 123`, or `another process` if unknown.
-    """
+    """Return the holder of a lock for a message: `process 123`, or `another process` if unknown."""
     holders = _holders(fd)
     if not holders:
         return "another process"
@@ -144,7 +143,7 @@ def _state(pid: str) -> str:
 
 
 def _holders(fd: int) -> set[str]:
-    """Return the processes that hold a flock on this file, by Linux's /proc/locks."""
+    """Return the processes that hold a flock on this file, from Linux's /proc/locks."""
     inode = f":{disk.status(fd).st_ino}"
     listing = _proc_file("locks").splitlines()
     fields = [line.split() for line in listing if " FLOCK " in line and "->" not in line]
@@ -159,25 +158,23 @@ def _proc_file(*path: str) -> str:
         return ""
 
 
-# So root goes on as the owner, or is refused; nothing is given to another owner.
+# Files that root creates in another user's store would be unreadable for the owner. So root continues as the
+# owner, or is refused.
 
 Answer = TypeVar("Answer")
 _ROOT = 0
 
 
 def check_owner(store: Path) -> None:
-    """Raise LogError if this process is root's and the store is another user's."""
+    """Raise LogError if this process runs as root and the store belongs to another user."""
     if os.geteuid() == _ROOT and (owner := _owner_of(store)) is not None and owner.st_uid != _ROOT:
-        raise _refused(store, owner, "what root makes there its owner cannot read")
+        raise _owner_error(store, owner, "its owner cannot read files that root creates")
 
 
 def become_owner(store: Path) -> None:
-    """Go on as the owner of a store if this process is root's, for as long as it lives.
+    """Drop root's privileges for good: continue as the owner of the store, or of its nearest existing parent.
 
-    The owner of a store that is still missing is that of the nearest folder above.
-
-    Raises:
-        LogError: the system refuses it, or the owner cannot read memlog or this Python.
+    Raises LogError if the system refuses, or the owner cannot read memlog or this Python.
     """
     if os.geteuid() != _ROOT:
         return
@@ -195,11 +192,13 @@ def become_owner(store: Path) -> None:
         ]
         os.seteuid(_ROOT)
         if unread:
-            raise _refused(store, owner, f"its owner cannot read {shown(Path(unread[0]))}, which this needs")
+            raise _owner_error(
+                store, owner, f"its owner cannot read {shown(Path(unread[0]))}, which this needs"
+            )
         os.setgid(group)
         os.setuid(owner.st_uid)
     except OSError as error:
-        raise _refused(store, owner, f"root cannot become its owner: {error.strerror}") from error
+        raise _owner_error(store, owner, f"root cannot become its owner: {error.strerror}") from error
 
 
 def _owner_of(path: Path) -> os.stat_result | None:
@@ -209,7 +208,7 @@ def _owner_of(path: Path) -> os.stat_result | None:
 
 
 def _account(owner: os.stat_result) -> tuple[str | None, int]:
-    """Return the name and the first group of a user; the group of the folder for one without a name."""
+    """Return the name and the primary group of a user; without an account, None and the folder's group."""
     # Imported here: only root needs it.
     import pwd
 
@@ -220,7 +219,7 @@ def _account(owner: os.stat_result) -> tuple[str | None, int]:
     return account.pw_name, account.pw_gid
 
 
-def _refused(store: Path, owner: os.stat_result, why: str) -> LogError:
+def _owner_error(store: Path, owner: os.stat_result, why: str) -> LogError:
     name = _account(owner)[0]
     user = f"#{owner.st_uid}" if name is None else name
     return LogError(
@@ -232,16 +231,13 @@ def _refused(store: Path, owner: os.stat_result, why: str) -> LogError:
 
 
 def refusals(store: Path) -> Iterator[PermissionError]:
-    """Yield an error for each file and folder of a store that this user may not read and write.
-
-    Nothing of a store that cannot be written at all.
-    """
+    """Yield an error for each path in a writable store that this user may not both read and write."""
     if os.access(store, os.W_OK):
         for name in (LOG, *DISPOSABLE):
-            yield from _refused_below(store / name)
+            yield from _find_refusals(store / name)
 
 
-def _refused_below(path: Path) -> Iterator[PermissionError]:
+def _find_refusals(path: Path) -> Iterator[PermissionError]:
     status = status_at(path)
     is_folder = status is not None and stat.S_ISDIR(status.st_mode)
     if status is None or stat.S_ISLNK(status.st_mode):
@@ -252,13 +248,13 @@ def _refused_below(path: Path) -> Iterator[PermissionError]:
         with disk.entries(path) as entries:
             names = sorted(entry.name for entry in entries)
         for name in names:
-            yield from _refused_below(path / name)
+            yield from _find_refusals(path / name)
 
 
 def as_store_owner(store: Path, work: Callable[[], Answer], notify: Callable[[str], None]) -> Answer:
-    """Do `work`, again after each disposable file that another user has made unreadable was removed.
+    """Do `work`; retry after removing each disposable file that another user has made unreadable.
 
-    notify: called with what was removed.
+    notify: called with a note on each removal.
     """
     for _ in DISPOSABLE:
         try:
@@ -272,9 +268,9 @@ def as_store_owner(store: Path, work: Callable[[], Answer], notify: Callable[[st
 
 
 def remove_unusable(store: Path, refused: OSError) -> str | None:
-    """Remove a disposable file, or rename its folder, which root alone can empty.
+    """Remove a disposable file, or rename its folder, which only root can empty; return a note.
 
-    Returns a note on what was done; None if it is not disposable, or the system refuses this, too.
+    Returns None if the file is not disposable, or the system refuses this, too.
     """
     path = Path(str(refused.filename))
     top = path.relative_to(store).parts[:1] if path.is_relative_to(store) else ()

@@ -1,1 +1,1 @@
-"""What shows or makes a change of finished segments: seals, verification, erasure."""
+"""Seals, verification and erasure of finished segments."""

@@ -1,8 +1,8 @@
 """The writer of a copy of a store. Each has its own segments, so that no two copies write to one file.
 
-`<store>/writers/` has two files for each machine: the writer's name, and the segments that it has made. Both
-are valid in this copy alone (`copy_files`): in another one (cp, rsync, git, a restored backup) the next
-append mints a new writer, which is always safe. Losing the folder is safe, too.
+`<store>/writers/` has two files for each machine: the writer's name, and the segments that it has created.
+Both are valid only in this copy: in another one (cp, rsync, git, a restored backup) the next append mints a
+new writer, which is always safe. Losing the folder is safe, too.
 
 A restore may also write older bytes into existing files and keep their inodes. So the second file has the
 size of each segment, and the change time of the first file, which no program can set.
@@ -28,23 +28,23 @@ _FIRST = b"abcdefghijklmnopqrstuvwxyz"
 _OTHERS = b"234567" + _FIRST
 _LENGTH = 6
 _MACHINE_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id", "/proc/sys/kernel/random/boot_id")
-"""The last one is of the kernel: containers have no id of their own, and a new host name each run."""
+"""The last one is the kernel's: containers have no id of their own, and a new host name at each run."""
 _NO_ID = (b"", b"uninitialized")
-"""What images have in the place of an id; the second one until systemd has started once."""
+"""Placeholders in images; the second one stays until systemd has started once."""
 _LONGEST_ID = 4096
 _MOST_RETIRED = 4096
 _SETTLING_NS = 3600 * 10**9
-"""How long after its creation the file of a writer's name may change: file syncs set attributes of new files.
-A later restore is noticed; a program that touches files costs at most one name an hour."""
+"""How long after its creation the name file may change: file syncs set attributes of new files. A later
+restore is detected; a program that touches files costs at most one name an hour."""
 _BEGINNING = 512
-"""Bytes of the record of segments; its first two lines have no 150."""
+"""Bytes to read of the segments file; its first two lines have fewer than 150."""
 _SPARE_LINES = 1024
-"""The record is rewritten when it has this many lines more than twice its streams, with the last segment of
-each: seals know the sizes of the others."""
+"""The segments file is rewritten once it has this many lines more than twice its streams, with only the last
+segment of each: seals know the sizes of the others."""
 
 
 class _Identity(msgspec.Struct, frozen=True):
-    """retired: former names of this copy."""
+    """The name of a writer; retired: former names of this copy."""
 
     writer: str
     retired: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ class _Changed(msgspec.Struct, frozen=True):
 
 
 class Written(SegmentRecord, frozen=True):
-    """A segment that the writer has made, and the bytes that it was known to have."""
+    """A segment that the writer has created, and its last recorded size in bytes."""
 
     inode: int
     generation: int | None
@@ -63,27 +63,25 @@ class Written(SegmentRecord, frozen=True):
 
     def is_of(self, fd: int) -> bool:
         """Whether the open file is that segment, and no shorter."""
-        is_original = Origin(self.inode, self.generation) == Origin.of(fd)
-        return is_original and disk.status(fd).st_size >= self.bytes
+        return Origin(self.inode, self.generation) == Origin.of(fd) and disk.status(fd).st_size >= self.bytes
 
 
 class Writer:
     """The writer of the store at `store` on this machine.
 
-    lock_timeout: seconds to wait for another process that mints it.
+    lock_timeout: seconds to wait for another process that mints its name.
     """
 
     def __init__(self, store: Path, *, lock_timeout: float = locks.TIMEOUT) -> None:
         self._lock_timeout = lock_timeout
         self._folder = store / WRITERS
-        self._path = self._folder / _machine()
+        self._path = self._folder / _machine_id()
         self._segments = _OwnSegments(self._path.with_suffix(".segments"))
         self._known: tuple[_Identity, int, int] | None = None
 
     def name(self) -> str:
-        """Return the writer's name; minted if this machine has none in this copy. Raises Busy and OSError."""
-        identity = self._proven() or self._minted(None)
-        return identity.writer
+        """Return the writer's name, minted if this machine has none in this copy. Raises Busy and OSError."""
+        return (self._proven() or self._mint(None)).writer
 
     def own_names(self) -> tuple[str, ...]:
         """Return the writer's name, then its retired names; () before the first append."""
@@ -92,16 +90,16 @@ class Writer:
 
     def retire(self, name: str) -> None:
         """Replace the writer `name` by a new one. Raises as `name`."""
-        self._minted(name)
+        self._mint(name)
 
     def has_made(self, stream: str, segment: str) -> bool:
-        """Whether the writer has made a segment of this name, which other copies may have. Raises OSError."""
+        """Whether the writer has created this segment name; other copies may, too. Raises OSError."""
         return self._segments.find(stream, segment) is not None
 
     def has_written(self, stream: str, segment: str, fd: int) -> bool:
-        """Whether the open, locked segment is the file that the writer made, and no shorter than recorded.
+        """Whether the open, locked segment is the file that the writer created, and no shorter than recorded.
 
-        Records a new empty one. Raises Busy and OSError.
+        It records a new empty one. Raises Busy and OSError.
         """
         known = self._segments.find(stream, segment)
         if known is None and disk.status(fd).st_size == 0:
@@ -118,23 +116,20 @@ class Writer:
         self._record(Written(stream, segment, here.inode, here.generation, size), lock_timeout)
 
     def remember_growth(self, stream: str, segment: str, size: int, *, lock_timeout: float) -> None:
-        """Record that a segment with a recorded size had `size` bytes.
+        """Record a new size of a recorded segment, unless its name was retired: its loss may be accepted.
 
-        Unless its name was given up: then a loss may have been accepted. Raises Busy and OSError.
+        Raises Busy and OSError.
         """
         known = self._segments.find(stream, segment)
         if known is not None and writer_of(segment) == self.name():
             self._record(replace(known, bytes=size), lock_timeout)
 
     def written(self) -> dict[tuple[str, str], Written]:
-        """Return what this copy is known to have written, by stream and segment, under all its names.
-
-        Most sealed segments are left out. Raises OSError.
-        """
+        """Return what this copy wrote under all its names, except most sealed segments. Raises OSError."""
         return self._segments.all()
 
     def accept(self, sizes: dict[tuple[str, str], int]) -> None:
-        """Take these sizes of segments for all that was written. Raises Busy and OSError."""
+        """Set the recorded sizes of segments to these. Raises Busy and OSError."""
         if sizes.keys() & self.written().keys():
             with self._locked(self._lock_timeout):
                 self._segments.accept(sizes)
@@ -144,7 +139,7 @@ class Writer:
             self._segments.add(written)
 
     def _proven(self) -> _Identity | None:
-        """Return the identity, if its file is the original and no copy."""
+        """Return the identity if its file is the original, not a copy."""
         try:
             status = disk.look(self._path)
             if self._known is not None and self._known[1:] == (status.st_ino, status.st_ctime_ns):
@@ -161,7 +156,7 @@ class Writer:
         self._known = identity, status.st_ino, status.st_ctime_ns
         return identity
 
-    def _minted(self, retired: str | None) -> _Identity:
+    def _mint(self, retired: str | None) -> _Identity:
         self._known = None
         make_path(self._folder)
         with self._locked(self._lock_timeout):
@@ -174,9 +169,9 @@ class Writer:
             return identity
 
     def _write(self, retired: tuple[str, ...]) -> _Identity:
-        identity = _Identity(_new_name(), retired)
+        identity = _Identity(name_from(os.urandom(_LENGTH)), retired)
         folders.replace(self._path, [identity])
-        # Known only now: renaming a file changes its time.
+        # Only now: renaming a file sets its change time.
         self._segments.begin(disk.look(self._path).st_ctime_ns, self._segments.all().values())
         return identity
 
@@ -188,15 +183,16 @@ class Writer:
 
 
 class _OwnSegments:
-    """The record of segments at `path`, whose last line about a segment counts. Reads the lines that another
-    process has added. Its second line has the change time of the file of the writer's name.
+    """The segments file at `path`, whose last line about a segment counts; reads what other processes add.
+
+    Its second line has the change time of the file with the writer's name.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._forget()
+        self._reset()
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._inode = self._size = self._lines = 0
         self._is_torn = False
         self._changed: _Changed | None = None
@@ -204,69 +200,68 @@ class _OwnSegments:
         self._of_writer: dict[tuple[str, str | None], Written] = {}
 
     def begin(self, changed_ns: int, written: Iterable[Written]) -> None:
-        """Replace the file by one with these lines. Raises OSError."""
+        """Replace the contents of the file. Raises OSError."""
         folders.replace(self._path, [_Changed(changed_ns), *written])
-        self._forget()
-        self._read_on()
+        self._reset()
+        self._read_new_lines()
 
     def changed_ns(self) -> int | None:
         """Return the recorded change time; None if the file is missing or a copy. Raises OSError."""
-        # Only the beginning: there may be many lines about segments.
         _, _, lines = lines_in(self._path, _BEGINNING).partition(b"\n")
         changed = decoded(lines.partition(b"\n")[0], _Changed)
         return None if changed is None else changed.changed_ns
 
     def all(self) -> dict[tuple[str, str], Written]:
         """Return the last line about each segment. Raises OSError."""
-        self._read_on()
+        self._read_new_lines()
         return self._of_segment
 
     def find(self, stream: str, segment: str) -> Written | None:
         """Return the last line about a segment. Raises OSError."""
         if (stream, segment) not in self._of_segment:
-            self._read_on()
+            self._read_new_lines()
         return self._of_segment.get((stream, segment))
 
     def accept(self, sizes: dict[tuple[str, str], int]) -> None:
-        """Replace the sizes of segments; the caller has locked the file. Raises OSError."""
+        """Replace sizes of segments; the caller holds the lock. Raises OSError."""
         accepted = [replace(each, bytes=sizes.get(name, each.bytes)) for name, each in self.all().items()]
-        # Without its time the name is not proven, and the next append takes another.
+        # Without the change time the name is not proven, and the next append mints another.
         self.begin(0 if self._changed is None else self._changed.changed_ns, accepted)
 
     def add(self, written: Written) -> None:
-        """Record the size of a segment; the caller has locked the file. Raises OSError."""
-        self._read_on()
+        """Record the size of a segment; the caller holds the lock. Raises OSError."""
+        self._read_new_lines()
         if self._changed is not None and self._lines > 2 * len(self._of_writer) + _SPARE_LINES:
             self.begin(self._changed.changed_ns, self._of_writer.values())
         added = folders.append(self._path, [written], is_torn=self._is_torn)
         if self._is_torn:
-            self._read_on()
+            self._read_new_lines()
         else:
             self._size += len(added)
-            self._learn(written)
+            self._index(written)
 
-    def _read_on(self) -> None:
+    def _read_new_lines(self) -> None:
         status = status_at(self._path)
         if status is None:
-            self._forget()
+            self._reset()
             return
         if (status.st_ino, status.st_size) == (self._inode, self._size):
             return
         data = lines_in(self._path)
         end = data.rfind(b"\n") + 1
         if status.st_ino != self._inode or end < self._size:
-            self._forget()
+            self._reset()
         for line in data[self._size : end].split(b"\n"):
             if (written := decoded(line, Written)) is not None:
-                self._learn(written)
+                self._index(written)
             elif self._changed is None:
                 self._changed = decoded(line, _Changed)
         self._inode, self._size, self._is_torn = status.st_ino, end, end < len(data)
 
-    def _learn(self, written: Written) -> None:
+    def _index(self, written: Written) -> None:
         self._lines += 1
         known = self._of_segment.get(written.name)
-        # Of two processes, the one that wrote less may record later.
+        # Of two processes, the one that wrote first may record last.
         if known is not None and known.inode == written.inode and known.bytes > written.bytes:
             return
         self._of_segment[written.name] = written
@@ -280,18 +275,14 @@ def _age(written: Written) -> tuple[int, str]:
     return (0, written.segment) if name is None else (name.number, name.day)
 
 
-def _new_name() -> str:
-    return name_from(os.urandom(_LENGTH))
-
-
 def name_from(drawn: bytes) -> str:
-    """Return the writer's name made of six bytes; it begins with a letter, unlike the number of a segment."""
+    """Return a writer's name made of six bytes; it begins with a letter, unlike a segment's number."""
     first, others = drawn[0], drawn[1:_LENGTH]
     return chr(_FIRST[first % len(_FIRST)]) + "".join(chr(_OTHERS[byte % len(_OTHERS)]) for byte in others)
 
 
-def _machine() -> str:
-    """Identify the machine among those that share a store, by 32 bits of its id, or of its host name."""
+def _machine_id() -> str:
+    """Return 32 bits of the machine's id, or of its host name, which tell apart the machines of a store."""
     for path in _MACHINE_IDS:
         with suppress(OSError), closing(disk.open(path, disk.READ, follow=True)) as fd:
             machine_id = disk.read(fd, _LONGEST_ID, 0).strip()

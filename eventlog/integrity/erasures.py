@@ -1,4 +1,4 @@
-"""Finds the erased lines of a segment, and those still to be erased, in which two versions may differ."""
+"""Finds the erased lines of a segment, and those still to be erased, where two copies may differ."""
 
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Sequence
@@ -23,7 +23,7 @@ class Erasures(msgspec.Struct):
     """The erased lines of a segment and those to be erased, without their bytes.
 
     blank: erased. begun: partly erased. due: redacted and still readable.
-    is_whole: no other line is damaged. is_proven: memlog wrote every other line, and its crc is right.
+    is_whole: no other line is damaged. is_proven: memlog wrote every other line, and its crc matches.
     """
 
     blank: list[Line] = []
@@ -59,12 +59,9 @@ def erasures_in(segment: Segment, fd: int, end: int, redacted: Container[Key]) -
 
 
 def erased_lines(fd: int, start: int, end: int) -> list[Line]:
-    """Return the erased lines between two offsets, without their bytes.
-
-    Other lines do not end with a space.
-    """
+    """Return the erased lines between two offsets, without their bytes: only they end with a space."""
     for offset in range(start, end, _BLOCK):
-        # With the byte before: a line may end at the beginning of a block.
+        # With the byte before the block, since a line may end there.
         first = max(start, offset - 1)
         block = disk.read(fd, min(end, offset + _BLOCK) - first, first)
         if b" \n" in block or (first + len(block) == end and block.endswith(b" ")):
@@ -87,14 +84,14 @@ def is_begun(fd: int, line: Line) -> bool:
 
 
 def is_erased(fd: int, line: Line) -> bool:
-    """Whether a line has only spaces."""
+    """Whether a line consists of spaces."""
     if line.data is not None:
         return line.length > 0 and not line.data.strip(b" ")
     return not any(block.strip(b" ") for block in blocks(fd, line.offset, line.offset + line.length))
 
 
 def spans_of(lines: Iterable[Line]) -> tuple[Span, ...]:
-    """Return the spans of `lines`, adjacent lines joined."""
+    """Return the spans of `lines`; adjacent lines form one span."""
     spans: list[Span] = []
     for line in sorted(lines, key=lambda line: line.offset):
         start = line.offset

@@ -2,7 +2,7 @@
 
 Each segment takes three steps, each synced before the next: the first byte of every line becomes `ERASING` (a
 single byte is written or not), then the rest of the line becomes spaces, then that byte. After a kill or a
-power cut a line is whole, begins with that byte, or is blank. Readers skip lines that begin with it, and the
+power cut, a line is whole, begins with that byte, or is blank. Readers skip lines that begin with it, and the
 next run finishes them.
 """
 
@@ -20,10 +20,9 @@ from memlog.eventlog.files.file_io import closing, is_at, keeping_time, open_reg
 from memlog.eventlog.files.folders import entered
 from memlog.eventlog.integrity.erasures import is_due
 from memlog.eventlog.integrity.seal_file import SealFiles, held_in, read_seals
-from memlog.eventlog.integrity.seal_format import Seal
 from memlog.eventlog.integrity.seal_losses import differing
 from memlog.eventlog.log.quarantine import MAX_LINE
-from memlog.eventlog.log.reader import Key, Line, read_lines, reading
+from memlog.eventlog.log.reader import Key, Line, open_segment, read_lines
 from memlog.eventlog.log.streams import Segment
 
 _BLOCK = 1024 * 1024
@@ -33,7 +32,7 @@ SealState = Literal[
     "none",  # the segment has no seal
     "renewed",  # sealed again; the old seal's hash is blank
     "arriving",  # its writer's bytes have not all arrived: the seal stays blank until then
-    "unlike",  # the segment differed from its seal before the erasure: the seal stays, and shows that
+    "unlike",  # the segment differed from its seal before the erasure; the seal stays as evidence
 ]
 
 
@@ -47,15 +46,13 @@ class Erased(msgspec.Struct, frozen=True):
 
 
 def due_lines(segments: Iterable[Segment], redacted: set[Key]) -> Iterator[tuple[Segment, list[Line]]]:
-    """Yield the lines to erase, without their bytes, for each segment that has some. Raises OSError.
+    """Yield each segment with its lines to erase, without their bytes, if it has any. Raises OSError.
 
     redacted: the targets of the redactions in their streams.
     """
     streams = {stream for stream, _ in redacted}
-    for segment in segments:
-        if segment.stream not in streams:
-            continue
-        with reading(segment) as fd:
+    for segment in (each for each in segments if each.stream in streams):
+        with open_segment(segment) as fd:
             lines = read_lines(fd, tail_is_a_line=not segment.is_newest)
             due = [replace(line, data=None) for line in lines if is_due(fd, segment, line, redacted)]
         if due:
@@ -73,14 +70,14 @@ def erase(
 ) -> Erased:
     """Overwrite `lines` of a segment with spaces under its lock, if they are still due.
 
-    around: makes the context for the write, from the descriptor of the segment.
+    around: returns the context of the write, given the descriptor of the segment.
 
-    Raises Busy, LogError if the segment was replaced, and OSError; the next run finishes it.
+    Raises Busy, LogError if the segment was replaced, and OSError; the next run finishes the erasure.
     """
     is_foreign = segment.name.writer not in ("", seals.writer)
     with _locked(segment, lock_timeout) as fd:
-        due = [line for line in lines if is_due(fd, segment, _again(fd, line), redacted)]
-        state = _before(seals, segment, fd, due, lock_timeout, is_foreign=is_foreign) if due else "none"
+        due = [line for line in lines if is_due(fd, segment, _reload(fd, line), redacted)]
+        state = _blank_seals(seals, segment, fd, due, lock_timeout, is_foreign=is_foreign) if due else "none"
         with around(fd), keeping_time(fd, is_foreign):
             _overwrite(fd, due)
     if state == "renewed":
@@ -89,10 +86,9 @@ def erase(
 
 
 def unfinished(segments: Iterable[Segment]) -> list[Segment]:
-    """Return the erased segments whose seals are out of date.
+    """Return the erased segments whose seals are out of date. Raises OSError.
 
-    The erasure was killed before it sealed them again, or another writer's seal arrived afterwards.
-    Raises OSError.
+    An erasure was killed before sealing them again, or another writer's seal arrived afterwards.
     """
     segments = list(segments)
     if not segments:
@@ -103,12 +99,12 @@ def unfinished(segments: Iterable[Segment]) -> list[Segment]:
     return [segment for segment in segments if segment.key in due]
 
 
-def _before(
+def _blank_seals(
     seals: SealFiles, segment: Segment, fd: int, due: list[Line], lock_timeout: float, *, is_foreign: bool
 ) -> SealState:
-    """Blank the seals of a segment that matches one of them, or has only grown.
+    """Blank the seals of a segment that matches one, with or without the lines `due`, or has only grown.
 
-    It may match with the lines `due` or without. A segment that somebody changed must not get a new hash.
+    A new hash would hide that somebody has altered any other.
     """
     seals.refresh()
     seal = seals.valid(*segment.key)
@@ -117,21 +113,16 @@ def _before(
     if is_foreign and disk.status(fd).st_size < seal.bytes:
         seals.blank(*segment.key, lock_timeout=lock_timeout)
         return "arriving"
-    last = seals.last(*segment.key)
-    if not (seal.is_blank or any(_is_sealed(fd, old, due) for old in last)):
+    held = ((old, held_in(fd, old.bytes, gone)) for old in seals.last(*segment.key) for gone in ([], due))
+    if not (seal.is_blank or any(old.sha256 == now.sha256 for old, now in held)):
         return "unlike"
     seals.blank(*segment.key, lock_timeout=lock_timeout)
     return "renewed"
 
 
-def _is_sealed(fd: int, seal: Seal, due: list[Line]) -> bool:
-    """Whether the open segment begins with the sealed bytes, with the lines `due` or without."""
-    return any(seal.sha256 == held_in(fd, seal.bytes, erased).sha256 for erased in ([], due))
-
-
 @contextmanager
 def _locked(segment: Segment, timeout: float) -> Iterator[int]:
-    """Yield a descriptor of a locked segment for overwriting."""
+    """Yield a descriptor of the locked segment that can overwrite."""
     filename = segment.name.filename
     with (
         entered(segment.log, segment.stream) as folders,
@@ -160,6 +151,6 @@ def _overwrite(fd: int, lines: list[Line]) -> None:
     disk.sync_data(fd)
 
 
-def _again(fd: int, line: Line) -> Line:
-    """Return `line` with its current bytes; without bytes if it is too long to be an event."""
+def _reload(fd: int, line: Line) -> Line:
+    """Return `line` with its current bytes, unless it is too long to be an event."""
     return line if line.length > MAX_LINE else replace(line, data=disk.read(fd, line.length, line.offset))

@@ -20,11 +20,10 @@ from memlog.eventlog.log.watermarks import OpenLoss, Watermarks
 
 
 def seal_all(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal]:
-    """Seal every segment without a seal, the current ones too; the next append to a stream starts a segment.
+    """Seal every unsealed segment except other writers', and return the new seals once they are durable.
 
-    Returns the new seals, once they are durable. Segments of other writers stay as they are.
-
-    Raises Busy, and LogError if a segment cannot be read, or the seals cannot be written.
+    It includes the current ones: the next append to a stream starts a segment. Raises Busy, and LogError if a
+    segment cannot be read or the seals cannot be written.
     """
     log, made = store / LOG, []
     log_format.check_writable(log)
@@ -32,12 +31,12 @@ def seal_all(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal]:
     if not written:
         return []
     rotation = Rotation(store, lock_timeout=lock_timeout)
-    # A plain name is no writer's: any copy may seal it.
+    # A plain name belongs to no writer: any copy may seal it.
     own = ("", rotation.writer.name())
     for stream, writer in (key for key in written if key[1] in own):
         deadline = time.monotonic() + lock_timeout
         with (
-            _told_as_log_error(stream),
+            _os_errors_as_log_errors(stream),
             entered(log, stream) as folders,
             rotation.last(stream, writer, folders, deadline) as segment,
         ):
@@ -46,14 +45,13 @@ def seal_all(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal]:
 
 
 def accept_losses(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal | OpenLoss]:
-    """Accept that missing bytes are lost.
+    """Accept that missing bytes are lost; return the new seals, and the accepted losses of unsealed segments.
 
-    Seals the current bytes of damaged sealed segments; those of unsealed ones count as all that was read.
-
-    Returns the new seals and the accepted losses of unsealed segments. Raises as `seal_all`.
+    It seals the current bytes of damaged sealed segments; those of unsealed ones become their watermarks.
+    Raises as `seal_all`.
     """
     log = store / LOG
-    with _told_as_log_error(log.name):
+    with _os_errors_as_log_errors(log.name):
         log_format.check_writable(log)
         return [
             *_accept_sealed(log, lock_timeout),
@@ -62,13 +60,9 @@ def accept_losses(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[S
 
 
 def _accept_sealed(log: Path, lock_timeout: float) -> list[Seal]:
-    """Seal the current bytes of damaged sealed segments. Returns the new seals, once they are durable."""
-    nothing = Held(0, 0, FIRST)
-    drafts = [
-        draft(*damaged.seal.name, held, max(0, damaged.seal.bytes - held.bytes))
-        for damaged in unlike(log)
-        for held in (damaged.held or nothing,)
-    ]
+    """Seal the current bytes of damaged sealed segments; return the new seals once they are durable."""
+    damaged = [(each.seal, each.held or Held(0, 0, FIRST)) for each in unlike(log)]
+    drafts = [draft(*seal.name, held, max(0, seal.bytes - held.bytes)) for seal, held in damaged]
     if not drafts:
         return []
     writer = Writer(log.parent, lock_timeout=lock_timeout)
@@ -80,12 +74,12 @@ def _accept_sealed(log: Path, lock_timeout: float) -> list[Seal]:
 
 
 def all_losses(store: Path) -> list[Loss | OpenLoss]:
-    """Return the losses that nobody has accepted. Raises OSError."""
+    """Return the unaccepted losses. Raises OSError."""
     return [*losses(store / LOG), *Watermarks(store).losses()]
 
 
 @contextmanager
-def _told_as_log_error(what: str) -> Iterator[None]:
+def _os_errors_as_log_errors(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

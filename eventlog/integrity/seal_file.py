@@ -1,4 +1,4 @@
-"""The seals files of a log: reads them, and seals finished segments, and erased ones again."""
+"""The seals files of a log: reads them, seals finished segments, and reseals erased ones."""
 
 import os
 import re
@@ -44,12 +44,12 @@ from memlog.eventlog.log.layout import SEALS, seals_file, seals_files
 from memlog.eventlog.log.reader import Line, opened, read_blanked
 
 _LINE = rb'^(?:(\{"stream":"[^"\\\n]+","segment":"[^"\\\n]+"),"bytes":|[^\n])'
-"""The start of a non-empty line, with stream and segment unless they have escapes. Indexing 36,500 lines by
-it takes 0.03 s of CPU; decoding them takes 0.1 s."""
+"""The start of a non-empty line, with stream and segment unless they have escapes. It indexes 36,500 lines in
+0.03 s of CPU; decoding takes 0.1 s."""
 
 
 class SealPlace(msgspec.Struct, frozen=True):
-    """A seal, and offset and bytes of its line, which may be damaged; `data` has no newline."""
+    """A seal with the offset and the bytes, without newline, of its line, which may be damaged."""
 
     offset: int
     data: bytes
@@ -57,7 +57,7 @@ class SealPlace(msgspec.Struct, frozen=True):
 
 
 class SealIndex:
-    """The lines of a seals file by segment."""
+    """The lines of a seals file, by segment."""
 
     def __init__(self, data: bytes = b"") -> None:
         self._data = bytearray()
@@ -70,7 +70,7 @@ class SealIndex:
         return len(self._data)
 
     def extend(self, data: bytes) -> None:
-        """Index `data`, which follows the indexed bytes and begins a line."""
+        """Index `data`, which continues the indexed bytes at the start of a line."""
         start = len(self._data)
         self._data += data
         for line in re.compile(_LINE, re.MULTILINE).finditer(data):
@@ -111,10 +111,7 @@ class SealIndex:
 
 
 def _key_of(line: bytes) -> bytes:
-    """Return the key of a line that `encoded` did not write, or with NUL bytes before it.
-
-    It is b"" without a seal.
-    """
+    """Return the key of a line not written by `encoded`, or with leading NUL bytes; b"" without a seal."""
     seal = decoded(line.strip(b"\0"), Seal)
     return b"" if seal is None else _key(seal.stream, seal.segment)
 
@@ -133,7 +130,7 @@ def measured(log: Path, stream: str, segment: str) -> Held:
 
 
 def made_durable(log: Path, stream: str, segment: str) -> Held:
-    """As `measured`, after making the segment and its name durable."""
+    """Make a segment and its name durable; return its size and hash. Raises OSError."""
     with entered(log, stream) as folders, closing(disk.open(segment, disk.READ, folder=folders[-1])) as fd:
         disk.sync_data(fd)
         for folder in reversed(folders):
@@ -143,7 +140,7 @@ def made_durable(log: Path, stream: str, segment: str) -> Held:
 
 
 def held_by(log: Path, stream: str, segment: str) -> Held | None:
-    """As `measured`; None if the segment is missing or a link."""
+    """Return the size and hash of a segment; None if it is missing or a link. Raises OSError."""
     if size_of(log, stream, segment) is None:
         return None
     with suppress(FileNotFoundError):
@@ -152,7 +149,7 @@ def held_by(log: Path, stream: str, segment: str) -> Held | None:
 
 
 def has_grown(log: Path, old: Seal) -> bool:
-    """Whether a segment has all of its sealed bytes, and more."""
+    """Whether a segment has all of its sealed bytes and more."""
     with suppress(FileNotFoundError), opened(log, *old.name) as fd:
         return disk.status(fd).st_size > old.bytes and old.is_of(held_in(fd, old.bytes))
     return False
@@ -160,7 +157,7 @@ def has_grown(log: Path, old: Seal) -> bool:
 
 def size_of(log: Path, stream: str, segment: str) -> int | None:
     """Return the size of a segment in bytes; None if it is missing or not a regular file."""
-    # A text: making a path takes longer than the system call.
+    # A string: building a Path takes longer than the system call.
     status = status_at(f"{log}/{stream}/{segment}")
     return status.st_size if status is not None and stat.S_ISREG(status.st_mode) else None
 
@@ -168,11 +165,7 @@ def size_of(log: Path, stream: str, segment: str) -> int | None:
 def held_in(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) -> Held:
     """Return the size and hash of an open file, or of its first `end` bytes.
 
-    The lines `blanked` count as erased.
-
-    blanked: sorted.
-
-    Raises FileExistsError if it is not a regular file, OSError if it cannot be read.
+    The lines `blanked` (sorted) count as erased. Raises OSError: FileExistsError if the file is not regular.
     """
     check_regular(fd)
     digest, size, lines, last = sha256(), 0, 0, b"\n"
@@ -187,7 +180,7 @@ def held_in(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) -> He
 
 
 def read_seals(log: Path) -> Seals:
-    """Return the seals in all files of `log`, each a chain of its own, with their damage. Raises OSError."""
+    """Return the seals in all files of `log`, one chain per file, with their damage. Raises OSError."""
     seals = Seals([], {})
     for name in seals_files(log):
         in_file = _read(log, name)
@@ -208,9 +201,7 @@ def _read(log: Path, name: str) -> Seals:
 
 
 class SealFiles:
-    """All seals files of a log. Seals in the file of `writer` (`own`) alone; in the others it only blanks
-    hashes of erased bytes.
-    """
+    """All seals files of a log; it seals only in that of `writer` (`own`), and blanks hashes in all."""
 
     def __init__(self, log: Path, writer: str = "") -> None:
         self.log = log
@@ -245,14 +236,12 @@ class SealFiles:
         lock_timeout: float = locks.TIMEOUT,
         also_grown: bool = False,
     ) -> list[Seal]:
-        """Seal those of a stream's `segments` that have no seal. Returns the new seals, once durable.
+        """Seal the unsealed ones of a stream's `segments`; return the new seals once they are durable.
 
-        The caller holds the lock of the newest. Segments are made durable before their seal: otherwise a
-        power cut would turn unacknowledged bytes into a loss.
+        The caller holds the lock of the newest. Segments become durable before their seal: otherwise a power
+        cut would turn unacknowledged bytes into a loss. Raises Busy, and OSError: then none may be stored.
 
         also_grown: seal again what a writer without the lock has extended.
-
-        Raises Busy, and OSError: then no seal is known to be stored.
         """
         self.refresh()
         before = {segment: self.valid(stream, segment) for segment in segments}
@@ -270,9 +259,9 @@ class SealFiles:
             return self.own.add(fd, [draft(stream, segment, held[segment]) for segment in new])
 
     def blank(self, stream: str, segment: str, *, lock_timeout: float = locks.TIMEOUT) -> None:
-        """Blank the hashes of a segment's seals before its bytes are erased.
+        """Blank the hashes of a segment's seals before an erasure, which is unfinished until `reseal`.
 
-        Blank hashes mark an unfinished erasure until `reseal`. Raises Busy and OSError.
+        Raises Busy and OSError.
         """
         self.refresh()
         # The matching ones last: a kill in between leaves one of them, or no hash at all.
@@ -282,10 +271,8 @@ class SealFiles:
     def reseal(self, stream: str, segment: str, *, lock_timeout: float = locks.TIMEOUT) -> Seal | None:
         """Seal a segment again after an erasure, and blank the hashes of its other seals.
 
-        May be run again after a crash at any moment. Raises as `seal`.
-
-
-        Returns the valid seal; None if the segment had none, or is still arriving.
+        Returns the valid seal; None if the segment had none, or is still arriving. Idempotent after a crash
+        at any moment. Raises as `seal`.
         """
         self.refresh()
         # Damaged lines count: they hold a hash, too.
@@ -317,8 +304,10 @@ class SealFiles:
 
 
 class SealFile:
-    """One seals file, and its index as of the last `refresh` or `locked`. It is read once, and again only
-    after another process has changed it, so the cost of sealing does not grow with the number of seals.
+    """One seals file, and its index as of the last `refresh` or `locked`.
+
+    It reads the file again only after another process has changed it, so the cost of sealing does not grow
+    with the number of seals.
     """
 
     def __init__(self, log: Path, name: str) -> None:
@@ -333,10 +322,7 @@ class SealFile:
 
     @contextmanager
     def locked(self, timeout: float) -> Iterator[int]:
-        """Yield a descriptor that appends to the locked file, made if missing.
-
-        Raises Busy.
-        """
+        """Yield a descriptor that appends to the locked file, created if missing. Raises Busy."""
         while True:
             with closing(open_regular(self._path, disk.APPEND | disk.CREATE)) as fd:
                 locks.acquire(fd, f"{self._log.name}/{self._path.name}", timeout)
@@ -350,7 +336,7 @@ class SealFile:
                 return
 
     def add(self, fd: int, drafts: list[Seal]) -> list[Seal]:
-        """Append `drafts` to the locked file, chained to its last seal, and sync. Returns them as written."""
+        """Append `drafts` to the locked file, chained to its last seal, and sync; return the seals."""
         last = self.index.last()
         prev = FIRST if last is None else link(last.data)
         at = timestamps.now() if last is None else max(timestamps.now(), last.seal.at)
@@ -361,17 +347,12 @@ class SealFile:
             prev = link(lines[-1][:-1])
         if lines:
             self._write(fd, lines)
-        # Even without drafts: another process may have been killed between its write and its sync.
+        # Even without drafts: another process may have died between its write and its sync.
         disk.sync_data(fd)
         return made
 
     def blank_hashes(self, places: list[SealPlace], *, keeps_time: bool) -> None:
-        """Overwrite hashes of the locked file with spaces.
-
-        keeps_time: see `keeping_time`.
-
-        Raises OSError.
-        """
+        """Overwrite hashes of the locked file with spaces. keeps_time: see `keeping_time`. Raises OSError."""
         with closing(open_regular(self._path, disk.WRITE)) as fd, keeping_time(fd, keeps_time):
             for place in places:
                 data = blanked(place.data)
@@ -392,12 +373,12 @@ class SealFile:
         self._indexed = None
         write_lines(fd, lines)
         data, status = b"".join(lines), disk.status(fd)
-        # Otherwise a torn line lies between: the file is read again.
+        # Otherwise a torn line lies in between, and the next access reads the file again.
         if status.st_size == known + len(data):
             self.index.extend(data)
             self._indexed = file_version(status)
 
 
 def draft(stream: str, segment: str, held: Held, lost: int | None = None) -> Seal:
-    """Return a seal without its place in a chain, for `SealFile.add`."""
+    """Return a seal that `SealFile.add` has yet to chain."""
     return Seal(stream, segment, held.bytes, held.lines, held.sha256, FIRST, "", lost)

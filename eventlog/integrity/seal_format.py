@@ -15,13 +15,13 @@ from memlog.eventlog.escapes import CRC_LENGTH, decoded, has_its_crc, with_crc
 from memlog.eventlog.log.layout import SegmentRecord
 
 BLANK = " " * 64
-"""Replaces a hash whose bytes were erased."""
+"""Replaces the hash of erased bytes."""
 
 FIRST = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 """The `prev` of a file's first line: the sha256 of nothing."""
 
-# Texts, which `re` compiles at first use: `append` seals once a day. A quote in a name is escaped, so no name
-# can contain one of them.
+# Plain strings, which `re` compiles at first use: `append` seals once a day. A quote in a name is escaped, so
+# no name matches.
 _HASH = rb',"sha256":"([0-9a-f ]{64})"'
 
 _CRC = rb',"crc":"([0-9a-f]{8})"\}$'
@@ -29,10 +29,10 @@ _CRC = rb',"crc":"([0-9a-f]{8})"\}$'
 _WHOLE_CRC = rb',"crc":"[0-9a-f]{8}".'
 
 Damage = Literal[
-    "torn",  # the beginning of a seal: a writer was killed; no damage
+    "torn",  # the start of a seal: a writer was killed; no damage
     "bad_crc",
-    "no_seal",  # neither a seal nor the beginning of one
-    "broken_chain",  # a line before it was changed, removed or inserted
+    "no_seal",  # neither a seal nor the start of one
+    "broken_chain",  # an earlier line was changed, removed or inserted
     "second_seal",  # a second seal that no erasure, growth or loss explains
     "no_file",  # a link, a folder or a device has the name of a seals file
 ]
@@ -55,8 +55,8 @@ class Seal(SegmentRecord, frozen=True, omit_defaults=True):
     """Size and hash of a segment when it was sealed.
 
     lines: includes a last line without newline. sha256: of all bytes; `BLANK` after an erasure.
-    prev: `link` of the line before. at: when it was sealed.
-    lost: bytes that a person accepted as lost since the seal before.
+    prev: `link` of the previous line. at: when it was sealed.
+    lost: bytes accepted as lost since the previous seal.
     """
 
     bytes: _Count
@@ -68,16 +68,16 @@ class Seal(SegmentRecord, frozen=True, omit_defaults=True):
 
     @property
     def is_blank(self) -> bool:
-        """Whether an erasure has blanked its hash and is not finished."""
+        """Whether an unfinished erasure has blanked its hash."""
         return self.sha256 == BLANK
 
     def is_of(self, held: Held) -> bool:
-        """Whether `held` is what it seals."""
+        """Whether it seals `held`."""
         return (self.bytes, self.lines, self.sha256) == (held.bytes, held.lines, held.sha256)
 
 
 class _Brief(SegmentRecord, frozen=True, gc=False):
-    """The members of a seal that tell the sealed length."""
+    """The members of a seal that determine the sealed length."""
 
     bytes: _Count
     lost: _Count | None = None
@@ -89,7 +89,7 @@ _T = TypeVar("_T", Seal, _Brief)
 class SealLine(msgspec.Struct, frozen=True):
     """A non-blank line of a seals file.
 
-    data: its bytes without the newline. seal: its seal, even if damaged; None if it holds none.
+    data: its bytes without the newline. seal: its seal, even if damaged; None without one.
     """
 
     file: str
@@ -101,12 +101,12 @@ class SealLine(msgspec.Struct, frozen=True):
 
     @property
     def counts(self) -> bool:
-        """Whether its seal is intact, whatever the chain before it."""
+        """Whether its seal is intact, regardless of the chain."""
         return self.seal is not None and self.damage != "bad_crc"
 
     @property
     def position(self) -> str:
-        """For people: `seals.k7f3qz.jsonl:12`."""
+        """The position for messages: `seals.k7f3qz.jsonl:12`."""
         return f"{self.file}:{self.number}"
 
 
@@ -146,7 +146,7 @@ def lengths_in(files: Iterable[bytes]) -> dict[tuple[str, str], int]:
         for name, brief in {brief.name: brief for brief in briefs if brief is not None}.items():
             last[name].append(brief)
     return {
-        name: briefs[0].bytes if len(briefs) == 1 else max(brief.bytes for brief in _not_lost(briefs))
+        name: briefs[0].bytes if len(briefs) == 1 else max(brief.bytes for brief in _exclude_lost(briefs))
         for name, briefs in last.items()
     }
 
@@ -154,9 +154,9 @@ def lengths_in(files: Iterable[bytes]) -> dict[tuple[str, str], int]:
 def holding(seals: Sequence[Seal]) -> Seal:
     """Return the valid one of a segment's last seals in several files: the longest without an accepted loss.
 
-    It does not depend on a clock, so all copies of a log agree.
+    It is independent of clocks, so all copies of a log agree.
     """
-    return max(_not_lost(seals), key=lambda seal: (seal.bytes, not seal.is_blank, seal.at, seal.sha256))
+    return max(_exclude_lost(seals), key=lambda seal: (seal.bytes, not seal.is_blank, seal.at, seal.sha256))
 
 
 def encoded(seal: Seal) -> bytes:
@@ -165,25 +165,25 @@ def encoded(seal: Seal) -> bytes:
 
 
 def link(line: bytes) -> str:
-    """Return the next line's `prev`: sha256 of `line` without the members that blanking a hash changes."""
+    """Return the next line's `prev`: sha256 of `line` without the members that an erasure changes."""
     return sha256(re.sub(_HASH, b"", re.sub(_CRC, b"}", line))).hexdigest()
 
 
 def blanked(line: bytes) -> bytes:
-    """Return `line` with a blank hash and the same length."""
+    """Return `line` with a blank hash, in the same length."""
     return with_crc(re.sub(_HASH, b',"sha256":"%s"' % BLANK.encode(), line[:-CRC_LENGTH]))
 
 
-def _not_lost(seals: Sequence[_T]) -> list[_T]:
-    """Return the seals without those of bytes that another file accepts as lost."""
+def _exclude_lost(seals: Sequence[_T]) -> list[_T]:
+    """Return the seals except those whose bytes another file accepts as lost."""
     lost = [range(seal.bytes + 1, seal.bytes + seal.lost + 1) for seal in seals if seal.lost]
     return [seal for seal in seals if not any(seal.bytes in sizes for sizes in lost)]
 
 
 def _lines(data: bytes, file: str) -> Iterator[SealLine]:
-    """Yield the lines, with a last one without newline: its crc shows whether it is whole.
+    """Yield the lines, without the NUL bytes that a power cut leaves around them.
 
-    NUL bytes around a line, which a power cut leaves, are not part of it.
+    The last one may lack its newline: its crc shows whether it is whole.
     """
     offset, prev = 0, FIRST
     known: dict[tuple[str, str], Seal] = {}
@@ -192,14 +192,16 @@ def _lines(data: bytes, file: str) -> Iterator[SealLine]:
         if text and not text.isspace():
             seal = decoded(text, Seal)
             nuls = len(whole) - len(whole.lstrip(b"\0"))
-            yield SealLine(file, number, offset + nuls, text, seal, _damage(text, seal, prev, known))
+            yield SealLine(file, number, offset + nuls, text, seal, _damage_of(text, seal, prev, known))
             if seal is not None:
                 prev = link(text)
                 known[seal.name] = seal
         offset += len(whole) + 1
 
 
-def _damage(line: bytes, seal: Seal | None, prev: str, known: dict[tuple[str, str], Seal]) -> Damage | None:
+def _damage_of(
+    line: bytes, seal: Seal | None, prev: str, known: dict[tuple[str, str], Seal]
+) -> Damage | None:
     if seal is None:
         return "torn" if _is_torn(line) else "no_seal"
     if not has_its_crc(line):
@@ -212,6 +214,6 @@ def _damage(line: bytes, seal: Seal | None, prev: str, known: dict[tuple[str, st
 
 
 def _is_torn(line: bytes) -> bool:
-    """Whether `line` can be the beginning of a seal: only the closing brace follows its crc."""
+    """Whether `line` can be the start of a seal: only the closing brace follows its crc."""
     begins = line.startswith(b'{"stream":"'[: len(line)])
     return begins and not line.endswith(b"}") and re.search(_WHOLE_CRC, line) is None

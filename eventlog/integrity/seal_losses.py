@@ -25,7 +25,7 @@ _GROWN_ELSEWHERE = (
 class Loss(SegmentRecord, frozen=True):
     """A sealed segment that is missing or shorter than its seal.
 
-    sealed, bytes: its size by the seal, and now; `bytes` is None if it is missing.
+    sealed, bytes: its sealed and its current size; `bytes` is None if it is missing.
     """
 
     sealed: int
@@ -33,24 +33,24 @@ class Loss(SegmentRecord, frozen=True):
 
     @property
     def why(self) -> str:
-        """A sentence for people."""
+        """The loss as a sentence."""
         now = "is gone" if self.bytes is None else f"has {self.bytes}"
         return f"{self.segment}, sealed with {self.sealed} bytes, {now}"
 
 
 State = Literal[
-    "changed",  # no reason below explains it
+    "changed",  # for none of the reasons below
     "arriving",  # a file sync has not brought all of another writer's segment
-    "erased here",  # one of its seals does not know an erasure in the segment
+    "erased here",  # one of its seals predates an erasure in the segment
     "erased elsewhere",  # a seal knows an erasure that the segment lacks
-    "unerased",  # without the redacted lines it would match a seal
+    "unerased",  # with its redacted lines erased, it would match a seal
 ]
 
 
 class Unlike(msgspec.Struct, frozen=True):
     """A sealed segment whose bytes differ from its seal.
 
-    held: its bytes now; None if it is missing. remedy: advice for a changed one.
+    held: its current bytes; None if it is missing. remedy: advice for a changed one.
     """
 
     seal: Seal
@@ -60,7 +60,7 @@ class Unlike(msgspec.Struct, frozen=True):
 
     @property
     def why(self) -> str:
-        """What changed, for people."""
+        """The change as a phrase."""
         sealed = self.seal.bytes
         if self.held is None:
             return f"sealed with {sealed} bytes, is gone"
@@ -70,7 +70,7 @@ class Unlike(msgspec.Struct, frozen=True):
 
     @property
     def note(self) -> str:
-        """For people, about a segment that nobody changed."""
+        """A sentence about a segment that nobody altered."""
         if self.state == "arriving":
             size = 0 if self.held is None else self.held.bytes
             return f"{size} of {self.seal.bytes} bytes have arrived"
@@ -80,7 +80,7 @@ class Unlike(msgspec.Struct, frozen=True):
 
 
 class Ownership:
-    """Tells which segments this copy's writer makes and which other writers send."""
+    """Distinguishes the segments of this copy's writer from those of other writers."""
 
     def __init__(self, log: Path) -> None:
         # Imported here: most logs have lost nothing.
@@ -91,18 +91,15 @@ class Ownership:
         self._has_copies = bool({*seals_files(log)} - {*map(seals_file, self._own)})
 
     def is_foreign(self, segment: str) -> bool:
-        """Whether another writer makes a segment, so that it comes by a file sync."""
+        """Whether a segment belongs to another writer, so that a file sync brings it."""
         return writer_of(segment) not in (None, *self._own)
 
     def is_shared(self, segment: str) -> bool:
-        """Whether a file sync may bring an erasure of a segment.
-
-        It is another writer's, or plain in a log that has seals of another copy.
-        """
+        """Whether a file sync may bring an erasure: to a foreign segment, or a plain one of a copied log."""
         return self._has_copies if writer_of(segment) == "" else self.is_foreign(segment)
 
     def is_sealed_here(self, segment: str) -> bool:
-        """Whether a seal run seals a segment: not those of other or retired writers."""
+        """Whether `seal` seals a segment: not those of other or retired writers."""
         return writer_of(segment) in self._sealed_here
 
 
@@ -114,13 +111,12 @@ def losses(
 ) -> list[Loss]:
     """Return the sealed segments that are missing or shorter than their seals, all or `only` these.
 
-    Those of other writers are left out: they are `arriving`. Raises OSError.
-
-    sealed: the `sealed_bytes` of the log, if they are known.
+    Those of other writers are `arriving` instead. sealed: the `sealed_bytes` of the log, if known.
+    Raises OSError.
     """
-    short = [*_short(log, sealed_bytes(log) if sealed is None else sealed, only)]
+    short = [*_find_short(log, sealed_bytes(log) if sealed is None else sealed, only)]
     if not short:
-        return []  # who owns a segment takes reading three files, and most logs have lost nothing
+        return []  # most logs have no loss, and `Ownership` reads three files
     owner = Ownership(log)
     return [loss for loss in short if not owner.is_foreign(loss.segment)]
 
@@ -128,10 +124,10 @@ def losses(
 def arriving(log: Path) -> list[Loss]:
     """Return the sealed segments of other writers that are missing or incomplete. Raises OSError."""
     owner = Ownership(log)
-    return [loss for loss in _short(log, sealed_bytes(log)) if owner.is_foreign(loss.segment)]
+    return [loss for loss in _find_short(log, sealed_bytes(log)) if owner.is_foreign(loss.segment)]
 
 
-def _short(
+def _find_short(
     log: Path, sealed: Mapping[tuple[str, str], int], only: Iterable[tuple[str, str]] | None = None
 ) -> Iterator[Loss]:
     names = list(sealed if only is None else filter(sealed.__contains__, only))
@@ -143,7 +139,7 @@ def _short(
 
 
 def unlike(log: Path) -> list[Unlike]:
-    """Return the sealed segments that differ from their seals for another reason than file sync or erasure.
+    """Return the sealed segments that differ from their seals for reasons other than file sync and erasure.
 
     Reads every byte of the log. Raises OSError.
     """
@@ -151,33 +147,28 @@ def unlike(log: Path) -> list[Unlike]:
 
 
 def grown(log: Path) -> list[Unlike]:
-    """As `unlike`, for the segments longer than their seals; reads no others. Raises OSError."""
+    """Return the segments that are longer than their seals; reads only these. Raises OSError."""
     longer = {name for name, sealed in sealed_bytes(log).items() if (size_of(log, *name) or 0) > sealed}
     return differing(log, longer) if longer else []
 
 
 def differing(log: Path, only: Container[tuple[str, str]] | None = None) -> list[Unlike]:
-    """As `unlike`, with segments arriving or half erased.
-
-    only: those to look at.
-
-    Raises OSError.
-    """
+    """Return the segments, all or `only` these, that differ from their seals in any way. Raises OSError."""
     differences, owner, seals = [], Ownership(log), read_seals(log)
     erased = {line.seal.name for line in seals.lines if line.seal is not None and line.seal.is_blank}
     for name, last in seals.last.items():
         if only is not None and name not in only:
             continue
         seal, held = holding(last), held_by(log, *name)
-        if not _are_like(last, held):
-            state = _state(log, owner, last, held, is_erasure_known=name in erased)
-            differences.append(Unlike(seal, held, state, _remedy(log, owner, seal, held)))
-        elif held is not None and _differ(last, held) and (half := _half_erased(log, owner, last, held)):
+        if not _matches(last, held):
+            state = _classify(log, owner, last, held, is_erasure_known=name in erased)
+            differences.append(Unlike(seal, held, state, _choose_remedy(log, owner, seal, held)))
+        elif held and _has_other_hash(last, held) and (half := _half_erased(log, owner, last, held)):
             differences.append(Unlike(seal, held, half))
     return differences
 
 
-def _state(
+def _classify(
     log: Path, owner: Ownership, last: Sequence[Seal], held: Held | None, *, is_erasure_known: bool
 ) -> State:
     seal = holding(last)
@@ -189,35 +180,30 @@ def _state(
     if held.bytes > seal.bytes:
         return "changed"
     if is_erasure_known:
-        # An erasure in a segment of this copy's writer renews the seal.
+        # An erasure of this copy's segments renews the seal.
         return "erased elsewhere" if owner.is_shared(seal.segment) else "changed"
     return half_erased or "changed"
 
 
-def _remedy(log: Path, owner: Ownership, seal: Seal, held: Held | None) -> str:
+def _choose_remedy(log: Path, owner: Ownership, seal: Seal, held: Held | None) -> str:
     if held is None or not has_grown(log, seal):
         return LOSS_REMEDY
     return _GROWN if owner.is_sealed_here(seal.segment) else _GROWN_ELSEWHERE
 
 
-def _differ(seals: Sequence[Seal], held: Held) -> bool:
-    """Whether a seal of the same length has another hash than `held`."""
-    if any(seal.lost is not None for seal in seals):
-        return False
-    return any(
-        seal.bytes == held.bytes and not seal.is_blank and seal.sha256 != held.sha256 for seal in seals
-    )
+def _has_other_hash(seals: Sequence[Seal], held: Held) -> bool:
+    """Whether a seal of the same length has another hash than `held`, and no loss was accepted."""
+    others = (seal for seal in seals if seal.bytes == held.bytes and not seal.is_blank)
+    return all(seal.lost is None for seal in seals) and any(seal.sha256 != held.sha256 for seal in others)
 
 
 def _half_erased(log: Path, owner: Ownership, last: Sequence[Seal], held: Held) -> State | None:
-    """Return the state of a segment that is half erased; None for others.
+    """Return the state of a segment with text that a seal knows as erased, or the reverse; None for others.
 
-    It has text that a seal knows as erased, or an erasure that a seal does not know.
-
-    In a segment of this copy's writer, redactions and crcs must prove an erasure, since another copy made it;
-    another writer's may arrive before the redactions.
+    In a segment of this copy's writer, redactions and crcs must prove the erasure, since another copy made
+    it; another writer's may arrive before the redactions.
     """
-    # Imported here: few logs have an erasure that arrived with only a part of the files.
+    # Imported here: few logs have a half-erased segment.
     from memlog.eventlog.integrity.erasures import erasures_in
     from memlog.eventlog.log.reader import redacted_keys
 
@@ -233,13 +219,11 @@ def _half_erased(log: Path, owner: Ownership, last: Sequence[Seal], held: Held) 
         return "erased here" if erasures.blank and (is_proven or owner.is_shared(filename)) else None
 
 
-def _are_like(seals: Sequence[Seal], held: Held | None) -> bool:
+def _matches(seals: Sequence[Seal], held: Held | None) -> bool:
     """Whether `held` matches one of the seals and is no shorter than the valid one.
 
-    A blank valid seal compares the length alone.
-
-
-    Any file may match: two copies may know different states of an erasure.
+    Any file's seal may match: two copies may know different states of an erasure. A blank valid seal
+    compares only the length.
     """
     valid = holding(seals)
     if held is None:

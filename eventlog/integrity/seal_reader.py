@@ -1,4 +1,4 @@
-"""Reads seals files as bytes, which is all that an append needs, and the lengths of sealed segments."""
+"""Reads the bytes of seals files, which suffice for an append, and the lengths of sealed segments."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -16,8 +16,7 @@ def sealed_bytes(log: Path) -> Mapping[tuple[str, str], int]:
 
 @lru_cache(maxsize=1)
 def _lengths(log: Path, files: tuple[tuple[str, tuple[int, ...]], ...]) -> Mapping[tuple[str, str], int]:
-    """Return the lengths of sealed segments, cached until a file changes: a catch-up needs them by stream."""
-    # Imported here: an append decodes no seal.
+    # Cached until a file changes: a catch-up asks once per stream. Imported here: an append decodes no seal.
     from memlog.eventlog.integrity.seal_format import lengths_in
 
     return lengths_in(bytes_of(log, name) for name, _ in files)

@@ -1,4 +1,4 @@
-"""Checks the log without the read model: all lines, seals and sealed bytes. Changes nothing."""
+"""Checks the log without the read model: all lines, seals and sealed bytes. Read-only."""
 
 from collections import Counter
 from collections.abc import Container
@@ -9,7 +9,7 @@ from memlog.eventlog.integrity.seal_file import read_seals
 from memlog.eventlog.integrity.seal_format import Seals
 from memlog.eventlog.integrity.seal_losses import LOSS_REMEDY, Ownership, differing
 from memlog.eventlog.log.quarantine import DAMAGE, BadLine
-from memlog.eventlog.log.reader import Bounds, Key, in_log_order, redacted_keys, why_left_out
+from memlog.eventlog.log.reader import Bounds, Key, exclusion_reason, in_log_order, redacted_keys
 from memlog.eventlog.log.streams import Segment, by_writer, segments_of
 from memlog.eventlog.log.tail import is_conflict_copy, remedy, why_not_read
 from memlog.eventlog.log.watermarks import OpenLoss, ReturnedText, Watermarks
@@ -31,7 +31,7 @@ class Lines:
 
     @property
     def damaged(self) -> int:
-        """The number of lines that changed after memlog wrote them."""
+        """The number of lines altered after memlog wrote them."""
         return sum(self.quarantined[reason] for reason in DAMAGE)
 
 
@@ -39,8 +39,8 @@ class Lines:
 class LogCheck:
     """The result of a check.
 
-    seals: the number of sealed segments. torn_seals: fragments that killed writers left.
-    accepted_losses: the number of seals with which a person accepted a loss.
+    seals: the number of sealed segments. torn_seals: fragments left by killed writers.
+    accepted_losses: the number of seals that accept a loss.
     problems: damaged lines and unread files.
     notes: unfinished erasures, erased text that came back, segments of other writers still arriving.
     tampered: damaged seals, segments that differ from them, losses, conflict copies.
@@ -57,8 +57,8 @@ class LogCheck:
 
 def check_log(log: Path) -> LogCheck:
     """Read all of `log`, and compare sealed segments with their seals. Raises OSError."""
-    # In this order: a segment is sealed before it has a successor, so seals that are read later include
-    # every segment with a successor in this listing.
+    # In this order: a segment is sealed before it gets a successor, so seals read later include every segment
+    # with a successor in this listing.
     segments, strangers = segments_of(log)
     lines = count_lines(log)
     seals = read_seals(log)
@@ -86,7 +86,7 @@ def check_log(log: Path) -> LogCheck:
 
 
 def count_lines(log: Path, bounds: Bounds | None = None) -> Lines:
-    """Count the lines of `log`, up to `bounds`. The first line with an id is its event. Raises OSError."""
+    """Count the lines of `log`, up to `bounds`; the first line with an id is its event. Raises OSError."""
     segments = segments_of(log)[0]
     counts = Lines()
     known: dict[Key, bytes] = {}
@@ -94,7 +94,7 @@ def count_lines(log: Path, bounds: Bounds | None = None) -> Lines:
     for entry in in_log_order(segments, bounds=bounds):
         if entry.at:
             counts.by_memlog.add(entry.segment.key)
-        match why_left_out(entry, known, redacted):
+        match exclusion_reason(entry, known, redacted):
             case None:
                 counts.events += 1
             case "redacted":
@@ -128,7 +128,7 @@ def _add_seals(check: LogCheck, seals: Seals) -> None:
 
 
 def _unsealed(segments: list[Segment], seals: Seals) -> list[tuple[str, str]]:
-    """Return the segments without a seal whose writer has made a later one."""
+    """Return the unsealed segments that have a successor."""
     finished = (segment.key for made in by_writer(segments).values() for segment in made[:-1])
     return [name for name in finished if name not in seals.last]
 
@@ -136,11 +136,11 @@ def _unsealed(segments: list[Segment], seals: Seals) -> list[tuple[str, str]]:
 def _add_sealed_segments(
     check: LogCheck, log: Path, unsealed: list[tuple[str, str]], losses: Container[tuple[str, str]]
 ) -> set[tuple[str, str]]:
-    """Add missing seals, and segments that differ from their seals. Returns these segments."""
+    """Add missing seals, and segments that differ from their seals; return the latter."""
     unlike, owner = differing(log), Ownership(log)
     arriving = [name for name in unsealed if owner.is_foreign(name[1])]
     for name in unsealed:
-        # memlog seals what it wrote before it makes the successor; foreign segments need no seal.
+        # memlog seals its segments before it creates the successor; foreign ones need no seal.
         if name in check.lines.by_memlog and name not in arriving:
             check.tampered.append(f"{'/'.join(name)}: its seal is missing")
     for segment in unlike:

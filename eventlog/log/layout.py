@@ -1,4 +1,4 @@
-"""The paths in a store, relative to its folder, which no other module spells; and records about segments."""
+"""All paths in a store, relative to its folder, and the base of records about segments."""
 
 from pathlib import Path
 
@@ -14,37 +14,37 @@ STORE_KEY = "store.key"  # of hashes in the log; see memlog.eventlog.secrets.out
 
 PROJECTOR_LOCK = "projector.lock"  # held while the read model is written
 SCRUB_LOCK = "scrub.lock"  # held while bytes of the log are overwritten
-EXTRACT_LOCK = "extract.lock"  # held while messages are distilled
+EXTRACT_LOCK = "extract.lock"  # held while memories are extracted from messages
 JOBS_LOCK = "jobs.lock"  # held while a job runs
-IMPORT_LOCK = "import.lock"  # held while something is imported
-WATCH_LOCK = "watch.lock"  # held as long as a process watches the store
+IMPORT_LOCK = "import.lock"  # held during an import
+WATCH_LOCK = "watch.lock"  # held while a process watches the store
 
 MODEL = "model"
 CURRENT = "model/CURRENT"  # names the live generation
-BUILD_LOCK = "model/build.lock"  # held while a generation is built: other files in model/ are then leftovers
+BUILD_LOCK = "model/build.lock"  # held during a build: other files in model/ are then leftovers
 CORE_VIEW = "model/core_memory.json"
 CORE_VIEW_WRITTEN = "model/.core_memory.json"
 CORE_VIEW_PENDING = "model/.core_memory.pending.json"
 
 CACHE = "cache"
-EMBEDDINGS = "cache/embeddings.db"  # once there is a vector
-PROVIDERS = "cache/providers.json"  # which failed; see memlog.service.engine.http_client
+EMBEDDINGS = "cache/embeddings.db"  # created with the first vector
+PROVIDERS = "cache/providers.json"  # recent failures; see memlog.service.engine.http_client
 SOURCE_RECORDS = "cache/documents"
 
 GITIGNORE = ".gitignore"
 GITATTRIBUTES = ".gitattributes"
 
 LOCKS = (PROJECTOR_LOCK, SCRUB_LOCK, WATCH_LOCK, EXTRACT_LOCK, JOBS_LOCK, IMPORT_LOCK)
-"""Lock files: a process holds each for a while; the files stay."""
+"""Lock files; they stay after the lock is released."""
 
 PRIVATE = (LOG, MODEL, CACHE, WRITERS, STORE_KEY, *LOCKS)
-"""Paths that only the owner may read, with all below them."""
+"""Paths that only the owner may read, including their contents."""
 
 DISPOSABLE = (MODEL, CACHE, WRITERS, WATERMARKS, STORE_KEY, *LOCKS)
-"""Files and folders that memlog makes again when they are missing."""
+"""Files and folders that memlog recreates if they are missing."""
 
 TOP = (*PRIVATE, SETTINGS, WATERMARKS, GITIGNORE, GITATTRIBUTES)
-"""All that memlog creates in a store's folder."""
+"""Everything that memlog creates in a store's folder."""
 
 # Below log/:
 CONVERSATIONS = "conversations"
@@ -52,12 +52,12 @@ FORMAT = "FORMAT"  # names the format of the log; see memlog.eventlog.log.log_fo
 SEALS = "seals.jsonl"  # of an older memlog; see seals_file
 
 WRITER = "[a-z][a-z2-7]{5}"
-"""A pattern for the name of a writer, which is part of its file names."""
+"""A pattern for writers' names, which are part of their file names."""
 _WRITER_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz234567")
 
 
 class SegmentRecord(msgspec.Struct, frozen=True):
-    """Something recorded about a segment, such as its seal."""
+    """A record about a segment, such as its seal."""
 
     stream: str
     segment: str
@@ -69,8 +69,8 @@ class SegmentRecord(msgspec.Struct, frozen=True):
 
 
 def is_writer(name: str) -> bool:
-    """Whether `name` can be a writer's."""
-    # Every append asks: compiling the pattern would take longer than the rest.
+    """Whether `name` is a valid writer's name."""
+    # Every append calls this: compiling the pattern would dominate its time.
     return len(name) == 6 and not name[0].isdigit() and _WRITER_CHARACTERS.issuperset(name)
 
 

@@ -1,4 +1,4 @@
-"""`log/FORMAT` has the format number of the log, so that an older memlog does not write to a newer log."""
+"""The format number in `log/FORMAT`, which keeps an older memlog from writing to a newer log."""
 
 from pathlib import Path
 
@@ -17,19 +17,19 @@ _LONGEST = 4096
 
 
 def check_writable(log: Path) -> bool:
-    """Whether FORMAT exists, after a check that this memlog may write to `log`.
+    """Check that this memlog may write to `log`; return whether FORMAT exists.
 
-    Raises LogError if the log has a newer format or FORMAT is damaged, OSError if it cannot be read.
+    Raises LogError if the format is newer or FORMAT is damaged, OSError if it cannot be read.
     """
     try:
         with closing(open_regular(log / FORMAT, disk.READ)) as fd:
-            number = _number(disk.read(fd, _LONGEST, 0))
+            number = _parse_number(disk.read(fd, _LONGEST, 0))
     except (FileNotFoundError, NotADirectoryError):
         return False
     except FileExistsError as error:
-        raise _damaged(log) from error
+        raise _damage_error(log) from error
     if number is None:
-        raise _damaged(log)
+        raise _damage_error(log)
     if number > NUMBER:
         raise LogError(
             f"{log.name}/{FORMAT}: the log has format {number}; this memlog writes format {NUMBER}",
@@ -41,7 +41,7 @@ def check_writable(log: Path) -> bool:
 
 
 def claim(log: Path, *, lock_timeout: float = locks.TIMEOUT) -> bool:
-    """Write FORMAT unless it exists; return whether it was missing. Raises Busy, and as `check_writable`."""
+    """Write FORMAT unless it exists; return whether it was missing. Raises Busy, LogError and OSError."""
     if check_writable(log):
         return False
     make_path(log)
@@ -50,23 +50,23 @@ def claim(log: Path, *, lock_timeout: float = locks.TIMEOUT) -> bool:
         # Another process may have been faster.
         if check_writable(log):
             return False
-        # Hidden: no reader takes the draft that a kill leaves for a part of the log.
+        # Hidden: readers ignore a draft that a kill leaves behind.
         with drafted(log / FORMAT, log / f".{FORMAT}.draft") as fd:
             overwrite_all(fd, LINE, 0)
-            # Otherwise a power cut could leave an empty file, a damaged FORMAT.
+            # Before the rename: a power cut must not leave an empty FORMAT.
             disk.sync_data(fd)
         return True
 
 
-def _number(text: bytes) -> int | None:
+def _parse_number(text: bytes) -> int | None:
     digits = text.removeprefix(_HEAD).rstrip()
-    is_named = text.startswith(_HEAD) and digits.isdigit() and not digits.startswith(b"0")
-    return int(digits) if is_named and len(digits) <= _MOST_DIGITS else None
+    is_valid = text.startswith(_HEAD) and digits.isdigit() and not digits.startswith(b"0")
+    return int(digits) if is_valid and len(digits) <= _MOST_DIGITS else None
 
 
-def _damaged(log: Path) -> LogError:
+def _damage_error(log: Path) -> LogError:
     return LogError(
-        f"{log.name}/{FORMAT} does not name a format of the log",
+        f"{log.name}/{FORMAT} does not name a log format",
         hint=f"restore it from a copy of the log; or, if no newer memlog has written here, remove it:"
         f" the next append writes `{LINE.decode().strip()}`",
         code="damaged_format",

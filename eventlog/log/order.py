@@ -1,4 +1,4 @@
-"""The order of events: precedence, and a clock that never steps back."""
+"""The order of events: precedence of changes, and a monotonic clock per segment."""
 
 import os
 from collections import defaultdict
@@ -16,15 +16,14 @@ from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.streams import SegmentName
 
 CAP = 5 * 60 * 1000
-"""Milliseconds by which the `ts` of a change may be ahead of the clock that appends it: the difference that
-Kerberos allows between the clocks of two machines (RFC 4120, 8.2)."""
+"""Milliseconds by which the `ts` of a change may be ahead of the appending clock: the clock skew that
+Kerberos allows (RFC 4120, 8.2)."""
 
 
 def precedence(event: Event, segment: SegmentName) -> str:
     """Return the precedence of an event with a `ts`, as a time.
 
-    Without `wins` it is its `ts`, at most `CAP` after `at`, or after the end of the segment's day in a
-    foreign line.
+    It is `wins`, or else `ts`, capped at `CAP` after `at` (in a foreign line: after the segment's day).
     """
     if isinstance(event, Change) and event.wins is not None:
         return event.wins
@@ -36,15 +35,14 @@ def next_precedence(ts: str, now: str, highest: str, *, is_dated: bool) -> str:
     """Return the `wins` of a change appended `now`.
 
     highest: the stream's highest precedence; "" without changes.
-    is_dated: the caller gave `ts`, which decides; otherwise the change wins against all earlier ones,
-        whatever the clock shows.
+    is_dated: the caller gave `ts`, which decides; otherwise the change wins against all earlier ones.
     """
     own = earlier_of(ts, now)
     return own if is_dated or own > highest else timestamps.shifted(highest, 1)
 
 
 def earlier_of(ts: str, at: str) -> str:
-    """Return `ts`, but no later than `CAP` after `at`."""
+    """Return `ts`, capped at `CAP` after `at`."""
     return ts if ts <= at else min(ts, timestamps.shifted(at, CAP))
 
 
@@ -56,7 +54,7 @@ def end_of(day: str) -> str:
 class _Tail(msgspec.Struct, frozen=True):
     """The stamps of the lines before `end`.
 
-    at: the last one of memlog. highest: the highest precedence of a change.
+    at: memlog's last. highest: the highest precedence of a change.
     is_stamped: memlog's last change has `wins`, which covers all changes before it.
     """
 
@@ -81,18 +79,18 @@ class Clock:
         self._changes: dict[tuple[int, int], _Tail] = {}
 
     def next_at(self, fd: int, status: os.stat_result) -> str:
-        """Now, but never lower than the last `at` of the segment: clocks go back."""
+        """Return the current time, or the segment's last `at` if the clock has gone back."""
         return max(timestamps.now(), self._read(self._at, fd, status, None).at)
 
     def has_shrunk(self, status: os.stat_result) -> bool:
-        """Whether a segment is shorter than this process knows it."""
+        """Whether a segment is shorter than when this process last saw it."""
         known = self._at.get(identity(status))
         return known is not None and status.st_size < known.end
 
     def wrote(self, status: os.stat_result, end: int, at: str, highest: str) -> None:
-        """Record an append: the segment, which had this status, ends at `end` with lines of this `at`.
+        """Record an append of lines with this `at` to the segment of this status, which now ends at `end`.
 
-        highest: the stream's highest precedence with them; "" if they are no changes.
+        highest: the stream's highest precedence including them; "" if none is a change.
         """
         key = identity(status)
         self._at[key] = _Tail(end, at)
@@ -107,7 +105,7 @@ class Clock:
         plain = written.pop("", [])
         highest = max((self._highest_of_writer(folder, newest) for newest in written.values()), default="")
         for name in plain:
-            # Lines of a plain segment have no `wins`, and cannot exceed this.
+            # Lines of a plain segment have no `wins`, so this bounds them.
             if earlier_of(timestamps.LAST, end_of(name.day)) > highest:
                 highest = max(highest, self._tail(folder, name).highest)
         return highest
@@ -132,42 +130,39 @@ class Clock:
     def _read(
         self, known: dict[tuple[int, int], _Tail], fd: int, status: os.stat_result, day: str | None
     ) -> _Tail:
-        """day: the segment's, to look for changes; None for the last `at` alone."""
+        """Return the updated tail. day: the segment's, to look for changes; None for the last `at` only."""
         key = identity(status)
         before = known.get(key, _Tail())
         if status.st_size < before.end:  # an older copy was restored
             before = _Tail()
         if status.st_size > before.end:
-            before = _read_on(fd, before, status.st_size, day)
+            before = _scan_backwards(fd, before, status.st_size, day)
             known[key] = before
         return before
 
 
 def last_at_in(fd: int) -> str:
-    """Return the last `at` of memlog in an open segment; "" without one."""
-    return _read_on(fd, _Tail(), disk.status(fd).st_size, None).at
+    """Return memlog's last `at` in an open segment; "" without one."""
+    return _scan_backwards(fd, _Tail(), disk.status(fd).st_size, None).at
 
 
-def _read_on(fd: int, before: _Tail, size: int, day: str | None) -> _Tail:
+def _scan_backwards(fd: int, before: _Tail, size: int, day: str | None) -> _Tail:
     lines = lines_from_end(fd, before.end, size)
-    pending = next(lines)  # another writer may not have finished it
+    pending = next(lines)  # another writer may still be writing it
     end, highest = size - len(pending), ""
-    for stamps in filter(None, map(_stamps, chain([pending], lines))):
+    for stamps in filter(None, map(_parse_stamps, chain([pending], lines))):
         if day is None:
             if stamps.at:
                 return _Tail(end, max(before.at, stamps.at))
             continue
-        highest = max(highest, stamps.highest_wins or stamps.wins or _precedence(stamps, day))
+        highest = max(highest, stamps.highest_wins or stamps.wins or _precedence_of(stamps, day))
         if stamps.wins:
             return _Tail(end, "", max(before.highest, highest), is_stamped=True)
     return _Tail(end, before.at, max(before.highest, highest), before.is_stamped)
 
 
-def _stamps(line: bytes) -> _Stamps | None:
-    """Return the stamps of a line; `ts` alone if it is foreign, None if it is damaged.
-
-    The year of a damaged line may be 9999.
-    """
+def _parse_stamps(line: bytes) -> _Stamps | None:
+    """Return the stamps of a line: only `ts` if it is foreign, None if damaged (its year may be 9999)."""
     line = line.strip(b"\0")  # a power cut may leave NUL bytes
     try:
         stamps = msgspec.json.decode(line, type=_Stamps)
@@ -180,7 +175,7 @@ def _stamps(line: bytes) -> _Stamps | None:
     return stamps if has_wins else _Stamps(stamps.ts, stamps.at)
 
 
-def _precedence(stamps: _Stamps, day: str) -> str:
+def _precedence_of(stamps: _Stamps, day: str) -> str:
     try:
         ts = timestamps.normalised(stamps.ts or f"{day}T00:00:00.000Z", naive_is_utc=True)
     except ValueError:

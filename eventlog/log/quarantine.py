@@ -1,4 +1,4 @@
-"""The faults of lines that cannot be read, and how to recognise them."""
+"""The faults of unreadable lines, and their detection."""
 
 import re
 from collections import deque
@@ -8,14 +8,14 @@ from memlog.eventlog.errors import BadInput, LineFault
 from memlog.eventlog.events import TYPES
 
 MAX_LINE = 16 * 1024 * 1024
-"""The longest line in bytes, without its newline; longer ones are quarantined unread."""
+"""The longest line in bytes, without its newline; longer ones are quarantined without being read."""
 
 MAX_DEPTH = 64
-"""The deepest nesting of objects and lists. A parser's own limit depends on the caller's stack, so a rebuild
-could quarantine what a catch-up did not."""
+"""The deepest nesting of objects and lists. A parser's own limit depends on the caller's stack: a rebuild
+could quarantine lines that a catch-up accepted."""
 
 DAMAGE: tuple[LineFault, ...] = ("bad_crc", "missing_crc", "conflict_marker")
-"""The faults that mean that a segment changed after it was written."""
+"""The faults that show that a segment was altered after it was written."""
 
 HINTS: dict[LineFault, str] = {
     "bad_crc": "the line changed after it was written: restore it from a backup; in input omit `at`, `crc`",
@@ -41,7 +41,7 @@ TOO_LONG = BadInput("too long", hint=HINTS["too_long"], code="too_long")
 
 
 class BadLine(Exception):
-    """A line that cannot be projected. `detail` is for people and differs between library versions."""
+    """A line that cannot be projected. `detail` is for humans; its wording depends on library versions."""
 
     def __init__(self, reason: LineFault, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -49,7 +49,7 @@ class BadLine(Exception):
         self.detail = detail
 
 
-# Texts, which `re` compiles at first use: a good line needs none.
+# Plain strings, which `re` compiles at first use: valid lines need none.
 _ESCAPE = rb"(?s)\\u([0-9a-fA-F]{4})|\\."
 # https://git-scm.com/docs/git-merge#_how_conflicts_are_presented
 _CONFLICT_MARKER = rb"(?s)(?:<{7}|>{7}|\|{7}) .*|={7}\r?"
@@ -64,7 +64,7 @@ def check_length(length: int) -> None:
 
 
 def check_text(line: bytes) -> None:
-    """Raise BadLine for bytes that are not UTF-8, and for nesting too deep for a parser."""
+    """Raise BadLine for invalid UTF-8, or nesting beyond MAX_DEPTH."""
     try:
         # All bytes: msgspec does not look into members that it skips.
         line.decode()
@@ -78,13 +78,13 @@ def check_text(line: bytes) -> None:
         raise BadLine("too_deep", f"more than {MAX_DEPTH} nested objects and lists")
 
 
-def why_not_json(line: bytes, parser_says: str) -> BadLine:
-    """Return the fault of a line that a JSON parser refused."""
+def diagnose_json(line: bytes, parser_says: str) -> BadLine:
+    """Return the fault of a line that a JSON parser rejected."""
     if re.fullmatch(_CONFLICT_MARKER, line):
         return BadLine("conflict_marker", "git could not merge two versions of the file")
     if _is_torn(line):
         return BadLine("torn", "the line ends inside an object")
-    surrogate = _lone_surrogate(line)
+    surrogate = _find_lone_surrogate(line)
     return BadLine("not_json", parser_says) if surrogate is None else BadLine("lone_surrogate", surrogate)
 
 
@@ -113,8 +113,8 @@ def _depths(line: bytes) -> Iterator[int]:
         yield depth
 
 
-def _lone_surrogate(line: bytes) -> str | None:
-    """Return the first escape of half a surrogate pair without the other half."""
+def _find_lone_surrogate(line: bytes) -> str | None:
+    """Return the first escape of an unpaired surrogate; None without one."""
     high: re.Match[bytes] | None = None
     for escape in re.finditer(_ESCAPE, line):
         code = int(escape[1], 16) if escape[1] else 0

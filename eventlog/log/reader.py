@@ -1,6 +1,6 @@
 """Reads the log without a read model: every line with its event or its fault.
 
-The reader reports bad and repeated lines; its caller decides what to do with them.
+It reports bad and repeated lines, and leaves the decision about them to its caller.
 """
 
 import stat
@@ -43,10 +43,8 @@ _TAIL = 4 * 1024
 class Line(msgspec.Struct, frozen=True, gc=False):
     """One line of a segment.
 
-    data: its bytes without the newline; None for a line over 16 MiB, which is not loaded.
-    length: in bytes, without the newline.
-    number: 1 for the segment's first line.
-    end: the offset of the next line.
+    data: without the newline; None for a line over 16 MiB, which is not loaded.
+    length: in bytes, without the newline. number: counted from 1. end: the offset of the next line.
     nuls_before, nuls_behind: NUL bytes around it, not part of it.
     """
 
@@ -66,9 +64,9 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
 @contextmanager
 def opened(log: Path, stream: str, filename: str) -> Iterator[int]:
-    """Yield a descriptor that reads a segment, through no link below `log`.
+    """Yield a descriptor for reading a segment, without following links below `log`.
 
-    Raises FileNotFoundError if it is gone, or something else has its name or that of its folder; OSError.
+    Raises FileNotFoundError if it is missing, a link, or not a regular file; OSError.
     """
     try:
         with entered(log, stream) as folders:
@@ -85,9 +83,8 @@ def read_lines(
 ) -> Iterator[Line]:
     r"""Yield the lines from `start`, where a line begins, to `end` (None: the end of the file).
 
-    Only b"\n" ends a line. Bytes after the last newline are a line if `tail_is_a_line`, or if memlog wrote
-    them and they are whole; otherwise a writer may not have finished. NUL bytes around a line are not part of
-    it.
+    Only b"\n" ends a line. Bytes after the last newline are a line if `tail_is_a_line`, or if their crc
+    proves them whole; otherwise a writer may still be writing. NUL bytes around a line are not part of it.
     """
     offset = start
     has_nuls = False
@@ -98,7 +95,7 @@ def read_lines(
         has_nuls = has_nuls or b"\0" in block
         first, *others = block.split(b"\n")
         pending_length += len(first)
-        # A line too long to be an event is measured, not kept.
+        # An overlong line is measured, not kept.
         pending = [*pending, first] if pending_length <= MAX_LINE else []
         for next_first in others:
             data = b"".join(pending) if pending_length <= MAX_LINE else None
@@ -113,11 +110,7 @@ def read_lines(
 
 
 def _without_nuls(line: Line) -> Line:
-    """Return `line` without the NUL bytes around it.
-
-    A file system leaves them for data that was not written before a power cut. A line of NUL bytes alone is
-    blank.
-    """
+    """Return `line` without the NUL bytes around it, which a power cut leaves for data not yet on disk."""
     if line.data is None:
         return line
     rest = line.data.lstrip(b"\0")
@@ -133,7 +126,7 @@ def line_at(log: Path, stream: str, filename: str, offset: int, length: int) -> 
 
 
 def read_blanked(fd: int, length: int, offset: int, blanked: Sequence[Line]) -> bytes:
-    """As `disk.read`, with spaces in place of the lines `blanked`, which are sorted."""
+    """Return what `disk.read` returns, with spaces in place of the lines `blanked` (sorted)."""
     data = disk.read(fd, length, offset)
     if not blanked:
         return data
@@ -150,7 +143,7 @@ def read_blanked(fd: int, length: int, offset: int, blanked: Sequence[Line]) -> 
 class Fingerprint(msgspec.Struct, frozen=True):
     """Hashes of a segment's first `offset` bytes.
 
-    tail: sha256 of the 4 KiB before `offset`: a cheap test whether a grown file is still the same.
+    tail: sha256 of the 4 KiB before `offset`: a cheap test that a grown file is still the same.
     chain: chained sha256 of all whole blocks of 64 KiB, so that extending it hashes only new bytes.
     rest: sha256 of the bytes between the last whole block and `offset`.
     """
@@ -174,10 +167,7 @@ class Fingerprint(msgspec.Struct, frozen=True):
         return sha256(disk.read(fd, self.offset - start, start)).digest() == self.rest
 
     def extended(self, fd: int, offset: int, blanked: Sequence[Line] = ()) -> "Fingerprint":
-        """Return the fingerprint of a longer prefix of the file.
-
-        The lines `blanked` (sorted) count as erased.
-        """
+        """Return the fingerprint of a longer prefix; the lines `blanked` (sorted) count as erased."""
         chain = self.chain
         whole_before, whole = self.offset // _CHAIN_BLOCK, offset // _CHAIN_BLOCK
         for block in range(whole_before, whole):
@@ -187,10 +177,7 @@ class Fingerprint(msgspec.Struct, frozen=True):
 
 
 def fingerprint(fd: int, offset: int, blanked: Sequence[Line] = ()) -> Fingerprint:
-    """Return the fingerprint of a file's first `offset` bytes.
-
-    The lines `blanked` (sorted) count as erased.
-    """
+    """Return the fingerprint of a file's first `offset` bytes; `blanked` (sorted) lines count as erased."""
     return UNREAD.extended(fd, offset, blanked)
 
 
@@ -207,7 +194,7 @@ Key = tuple[str, str]
 """A stream, and the id of one of its events, or the position of a line without an id."""
 
 Bounds = Mapping[tuple[str, str], int]
-"""How far to read each (stream, segment), in bytes; others are not read."""
+"""How many bytes to read of each (stream, segment); others are not read."""
 
 
 class LogEntry(msgspec.Struct, frozen=True, gc=False):
@@ -231,7 +218,7 @@ class LogEntry(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def ts(self) -> str:
-        """When it happened; "" without an event."""
+        """The event's time; "" without an event."""
         return "" if isinstance(self.event, BadLine) else self.event.ts or ""
 
     @property
@@ -247,23 +234,24 @@ class LogEntry(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def position(self) -> str:
-        """For people: `memory/2026-02-24.jsonl:12 (byte 4711)`."""
+        """The position for messages: `memory/2026-02-24.jsonl:12 (byte 4711)`."""
         return f"{'/'.join(self.segment.key)}:{self.line.number} (byte {self.line.offset})"
 
 
-def segments_about(
+def select_segments(
     log: Path, *, stream: str | None = None, chat: tuple[str, str] | None = None
 ) -> list[Segment]:
     """Return the segments of a stream, of a chat (channel, chat_id), or of the log, sorted."""
     return [
         segment
         for segment in segments_of(log)[0]
-        if (stream is None or segment.stream == stream) and (chat is None or is_about(segment.stream, chat))
+        if (stream is None or segment.stream == stream)
+        and (chat is None or belongs_to_chat(segment.stream, chat))
     ]
 
 
-def reading(segment: Segment) -> AbstractContextManager[int]:
-    """As `segment.opened`."""
+def open_segment(segment: Segment) -> AbstractContextManager[int]:
+    """Open a segment for reading; see `opened`."""
     return opened(segment.log, *segment.key)
 
 
@@ -276,15 +264,15 @@ def entry_of(segment: Segment, line: Line) -> LogEntry | None:
         event = decode(line.data, Place(segment.stream, segment.name, line.offset))
         return LogEntry(segment, line, event, content_hash(event))
     except BadLine as bad:
-        # A copy: the original keeps the frames of its traceback alive as long as the entry. The garbage
-        # collector took half of the time of a replay of 19,200 bad lines to walk through them.
+        # A copy: the original keeps its traceback's frames alive. Walking through them, the garbage collector
+        # took half of the time of a replay of 19,200 bad lines.
         return LogEntry(segment, line, BadLine(bad.reason, bad.detail), b"")
 
 
 def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[LogEntry, Redacted]]:
     """Yield the redactions among `lines`, with their entries."""
     for line in lines:
-        # Most lines need no decoding: a redaction has its type in plain text or with escapes.
+        # Most lines need no decoding: the type of a redaction is plain text, or has escapes.
         if line.data is None or not (b"redacted" in line.data or b"\\u" in line.data):
             continue
         entry = entry_of(segment, line)
@@ -326,7 +314,7 @@ def in_log_order(
 ) -> Iterator[LogEntry]:
     """Yield every line of `segments`, one segment after the other, up to `bounds`.
 
-    tails: see `lines_of`. leave_out: offsets of lines to skip.
+    tails: see `lines_of`. leave_out: offsets of the lines to skip.
     """
     for segment in segments:
         for line in lines_of(segment, bounds, tails=tails):
@@ -337,8 +325,7 @@ def in_log_order(
 def accepted(segments: Sequence[Segment], leave_out: Callable[[LogEntry, str], None]) -> Iterator[LogEntry]:
     """Yield the events of `segments` in log order, each once.
 
-    leave_out: called with every other line and the reason: `redacted`, `duplicate` or `conflict` (an earlier
-        line of its stream has its id), or its fault.
+    leave_out: called with every other line and the reason; see `exclusion_reason`.
 
     Reads the log three times instead of holding it in memory.
     """
@@ -346,7 +333,7 @@ def accepted(segments: Sequence[Segment], leave_out: Callable[[LogEntry, str], N
     known: dict[Key, bytes] = {}
     places = []
     for entry in in_log_order(segments):
-        why = why_left_out(entry, known, redacted)
+        why = exclusion_reason(entry, known, redacted)
         if why is not None:
             leave_out(entry, why)
         else:
@@ -379,11 +366,11 @@ def last_entries(
 def last_at(segments: Iterable[Segment]) -> str | None:
     """Return when memlog last appended to one of `segments`; None if never.
 
-    Reads the ends of the last day's segments: a segment's day is the day of appending.
+    Reads only the ends of the newest segments: a segment's day is the day of appending.
     """
     newest = [written[-1] for written in by_writer(segments).values()]
     for day in sorted({segment.name.day for segment in newest}, reverse=True):
-        at = max(_last_at(segment) for segment in newest if segment.name.day == day)
+        at = max(_last_at_of(segment) for segment in newest if segment.name.day == day)
         if at:
             return at
     return None
@@ -398,11 +385,8 @@ def todays_members(entry: LogEntry) -> dict[str, Any]:
     if isinstance(event, BadLine) or data is None:
         raise TypeError("a bad line has no members")
     names = envelope_of(event)
-    envelope = {
-        name: getattr(event, name, None)
-        for name in ("id", "ts", "at", "wins", "highest_wins", "v")
-        if name in names
-    }
+    ordered = ("id", "ts", "at", "wins", "highest_wins", "v")
+    envelope = {name: getattr(event, name) for name in ordered if name in names}
     known: dict[str, Any] = msgspec.to_builtins(event)
     unknown = raw_members.decode(without_bom(data)).items()
     return (
@@ -413,7 +397,7 @@ def todays_members(entry: LogEntry) -> dict[str, Any]:
     )
 
 
-def is_about(stream: str, chat: tuple[str, str]) -> bool:
+def belongs_to_chat(stream: str, chat: tuple[str, str]) -> bool:
     """Whether a stream belongs to the chat (channel, chat_id)."""
     return stream == conversation_stream(*chat) or chat_of_stream(stream) == chat
 
@@ -421,19 +405,20 @@ def is_about(stream: str, chat: tuple[str, str]) -> bool:
 def lines_of(segment: Segment, bounds: Bounds | None = None, *, tails: bool = False) -> Iterator[Line]:
     """Yield the lines of a segment, up to its bound.
 
-    tails: include bytes after the last newline of a newest segment, though a writer may not have finished.
+    tails: include bytes after the last newline of a newest segment, which a writer may still be writing.
     """
     end = None if bounds is None else bounds.get(segment.key, 0)
     # A bound is the end of a line that was read, with or without newline.
     tail_is_a_line = tails or end is not None or not segment.is_newest
-    with reading(segment) as fd:
+    with open_segment(segment) as fd:
         yield from read_lines(fd, end=end, tail_is_a_line=tail_is_a_line)
 
 
-def why_left_out(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
-    """Return why a line does not count as a new event; None if it does.
+def exclusion_reason(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
+    """Return why a line is not a new event; None if it is: then it is added to `known`.
 
-    Adds new events to `known`."""
+    It is `redacted`, `duplicate`, `conflict` (an earlier line of the stream has its id), or its fault.
+    """
     if is_redacted(entry, redacted):
         return "redacted"
     if isinstance(entry.event, BadLine):
@@ -454,16 +439,16 @@ def _last_of_writer(segments: list[Segment], count: int, redacted: Container[Key
     return last
 
 
-def _last_at(segment: Segment) -> str:
+def _last_at_of(segment: Segment) -> str:
     # Imported here: few commands ask.
     from memlog.eventlog.log.order import last_at_in
 
-    with reading(segment) as fd:
+    with open_segment(segment) as fd:
         return last_at_in(fd)
 
 
 def _last_of_segment(segment: Segment, count: int, redacted: Container[Key]) -> list[LogEntry]:
-    """Decode the last lines alone: a segment may be long."""
+    """Return the last entries, decoding only the last lines: a segment may be long."""
     most = count
     while True:
         lines = (line for line in lines_of(segment) if line.data is None or not is_blank(line.data))
@@ -476,18 +461,14 @@ def _last_of_segment(segment: Segment, count: int, redacted: Container[Key]) -> 
 
 
 FileState = tuple[str, int, int, int, int, int]
-"""The path, its mode, inode, size in bytes, mtime and ctime in nanoseconds; a program can set the mtime."""
+"""Path, mode, inode, size in bytes, mtime and ctime in nanoseconds (a program can set the mtime)."""
 
 
 def state_of(log: Path) -> list[FileState]:
-    """Return the state of each file and folder that a reader of `log` may look at; [] without a log.
+    """Return the state of each file and folder that a reader of `log` may open; [] without a log.
 
-    Raises OSError.
-
-
-    An equal state means that nothing was added, changed or removed; it may differ without a change, since the
-    system lists a folder in any order. DirEntry.stat keeps the interpreter's lock: a thread with hundreds of
-    segments does not wait hundreds of times for other threads.
+    Equal states mean no change; unequal ones may differ only in order. DirEntry.stat keeps the GIL, so a
+    thread with hundreds of segments does not wait hundreds of times for it. Raises OSError.
     """
     states: list[FileState] = []
     conversations = str(log / CONVERSATIONS)
@@ -501,7 +482,7 @@ def state_of(log: Path) -> list[FileState]:
 def changed_streams(log: Path, before: Iterable[FileState], now: Iterable[FileState]) -> set[str] | None:
     """Return the streams whose folder or files differ between two states of `log`.
 
-    None if anything else differs: seals, the format, or a file where a stream's folder belongs.
+    None if anything else differs: seals, the format, or a file in the place of a stream's folder.
     """
     streams = set()
     for path, mode, *_ in set(before) ^ set(now):
@@ -529,7 +510,7 @@ def _add_entries(folder: str, states: list[FileState]) -> list[str]:
                 times = status.st_mtime_ns, status.st_ctime_ns
                 states.append((entry.path, status.st_mode, status.st_ino, status.st_size, *times))
     except (FileNotFoundError, NotADirectoryError):
-        return []  # removed since it was listed; the next state differs
+        return []  # removed since the listing; the next state differs
     except PermissionError:
         if not states:
             raise

@@ -1,4 +1,4 @@
-"""Chooses the segment to append to, and starts the next one when it is full, sealed or of an earlier day.
+"""Chooses the segment to append to; starts the next one when it is full, sealed or of an earlier day.
 
 docs/storage/jsonl-format.md, "How memlog appends", has the steps and their reasons.
 """
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 
 class SealWatch:
-    """Answers whether a writer has sealed a segment of its own.
+    """Tells whether a writer has sealed one of its segments.
 
-    Every append asks, so this compares the status of the writer's seals file, and reads it after a change.
+    Every append asks, so this only compares the status of the seals file, and reads the file after a change.
     """
 
     def __init__(self, log: Path) -> None:
@@ -45,8 +45,8 @@ class SealWatch:
         self._files: SealFiles | None = None
 
     def files(self, writer: str) -> "SealFiles":
-        """Return the seals that `writer` adds to; indexed once for thousands of segments."""
-        # Imported here: most appends seal nothing, and find no seal of their segment.
+        """Return the seals files with that of `writer`; indexed once for thousands of segments."""
+        # Imported here: most appends neither seal nor find a seal.
         from memlog.eventlog.integrity.seal_file import SealFiles
 
         if self._files is None or self._files.writer != writer:
@@ -54,7 +54,7 @@ class SealWatch:
         return self._files
 
     def is_sealed(self, stream: str, segment: str, writer: str) -> bool:
-        """Whether a writer's segment is sealed; true as long as the caller locks it. Raises OSError."""
+        """Whether a writer's segment, locked by the caller, is sealed. Raises OSError."""
         # Joining paths takes 2 of the 100 microseconds of an append.
         version = file_version(status_at(f"{self._log}/{seals_file(writer)}"))
         if not version:
@@ -78,14 +78,29 @@ class SealWatch:
         return own.index.valid(stream, segment) is not None
 
 
-# What seals is imported where it is called: most appends seal nothing.
+# Strategy: every writer appends to segments of its own, so two copies of a store never write to one file,
+# and merging them is copying files. The current segment is the writer's last by number: the clock may go
+# back.
+#
+# `current` locks the file first and then verifies that the path still names it and that it has no successor,
+# since another process may have rotated between listing and locking. A segment that is full, sealed or of an
+# earlier day is closed under its own lock: seal it, create the successor, start again. The seal comes first,
+# so that a kill in between leaves a sealed last segment, which the next append succeeds, and never an
+# unsealed segment with a successor, which `verify` would report.
+#
+# A restored or copied file may lack lines that another copy has under the same name. So if the file is not
+# the one that the writer made, is shorter than recorded, or was deleted, the writer gives up its name and
+# continues under a new one, which is always safe.
+#
+# The common case opens one file without listing the folder twice: the name of the last append is cached, and
+# the one listing happens under the lock. Sizes are recorded once a second, since each record is a write.
 
 SEGMENT_BYTES = 64 * 1024 * 1024
-"""A segment of this size gets no more lines."""
+"""The size from which a segment gets no more lines."""
 
-_SHORTLY = 0.1  # seconds to wait for a lock that an append can do without
-_SECONDS_UNREMEMBERED = 1.0
-"""A restore may hide from the next process what was appended this long after the last record of the size."""
+_SHORT_TIMEOUT = 0.1  # seconds to wait for a lock that an append can do without
+_SECONDS_BETWEEN_RECORDS = 1.0
+"""A restore can hide from the next process what was appended this long after the last recorded size."""
 
 
 class LockedSegment(msgspec.Struct, frozen=True):
@@ -105,7 +120,7 @@ class LockedSegment(msgspec.Struct, frozen=True):
 class Rotation:
     """Opens and locks the current segment of each stream of the store at `store`, for this copy's writer.
 
-    May be used from several threads and processes at once.
+    Safe for concurrent use by threads and processes.
 
     clock: knows how long segments were. syncs: whether names of segments must be durable before their bytes.
     """
@@ -127,10 +142,7 @@ class Rotation:
 
     @contextmanager
     def current(self, stream: str) -> Iterator[LockedSegment]:
-        """Yield the writer's current segment of a stream, locked, with room for lines.
-
-        Raises Busy and OSError.
-        """
+        """Yield the writer's current segment of a stream, locked, with room. Raises Busy and OSError."""
         writer = self.writer.name()
         deadline = time.monotonic() + self._lock_timeout
         with entered(self.log, stream, make=True) as folders:
@@ -142,34 +154,31 @@ class Rotation:
                             self._sync_names(folders, segment.status)
                             yield segment
                             return
-                        # Sealed first: a kill before the next segment exists leaves nothing unsealed.
                         self.seal(segment, deadline)
                         following = segment.name.successor(timestamps.today())
-                        following = self._unused(stream, following, folders[-1])
-                        disk.close(_open(following, disk.APPEND | disk.NEW, folders[-1]))
+                        # Invariant: the successor is the writer's last segment, so no append goes back.
+                        assert following.age > segment.name.age
+                        self._check_unused(stream, following, folders[-1])
+                        disk.close(_open_own(following, disk.APPEND | disk.NEW, folders[-1]))
                 except _NameTakenError:
                     self.record_sizes()
-                    # Another copy may hold the lines that this file lacks: new lines go to another writer's.
                     self.writer.retire(writer)
                     writer = self.writer.name()
                     deadline = time.monotonic() + self._lock_timeout
 
     @contextmanager
     def last(self, stream: str, writer: str, folders: list[int], deadline: float) -> Iterator[LockedSegment]:
-        """Yield the last segment of a stream and writer, locked; made if there is none.
-
-        Raises as `current`.
-        """
+        """Yield the last segment of a stream and writer, locked; created if missing. Raises Busy, OSError."""
         while True:
-            # Listing a folder takes longer the more segments it has: once, under the lock, is enough.
             name, flags = self._current.pop((stream, writer), None), disk.APPEND
             if name is None:
                 name = current_segments(segment_names(folders[-1])).get(writer)
                 flags = disk.APPEND | disk.CREATE
             if name is None:
-                name = self._unused(stream, SegmentName(timestamps.today(), 0, writer), folders[-1])
+                name = SegmentName(timestamps.today(), 0, writer)
+                self._check_unused(stream, name, folders[-1])
             try:
-                fd = _open(name, flags, folders[-1])
+                fd = _open_own(name, flags, folders[-1])
             except FileNotFoundError:
                 if flags & disk.CREATE:
                     raise
@@ -185,7 +194,7 @@ class Rotation:
             finally:
                 disk.close(fd)
             if time.monotonic() > deadline:
-                raise Busy(f"{stream} changed again and again", hint="try again")
+                raise Busy(f"{stream}: its current segment keeps changing", hint="try again")
 
     def seal(self, segment: LockedSegment, deadline: float, *, also_grown: bool = False) -> "list[Seal]":
         """Seal a locked segment and the older ones of its writer; see `SealFiles.seal`."""
@@ -198,62 +207,64 @@ class Rotation:
         )
 
     def remember(self, segment: LockedSegment, size: int) -> None:
-        """Record a segment's size for other processes; it costs a write, so at most once a second."""
-        now, key, name = time.monotonic(), _key(segment), (segment.stream, segment.name.filename)
-        if now < self._remembered.get(key, -math.inf) + _SECONDS_UNREMEMBERED:
+        """Record a segment's size for other processes, at most once a second."""
+        now, key, name = time.monotonic(), _file_key(segment), (segment.stream, segment.name.filename)
+        if now < self._remembered.get(key, -math.inf) + _SECONDS_BETWEEN_RECORDS:
             self._unrecorded[name] = size
             _unclosed.add(self)
             return
-        # The lines are written already: without the record, only a later loss may go unnoticed.
+        # A failure is no error of the append: without the record, only a later loss may go unnoticed.
         try:
-            self.writer.remember(*name, segment.fd, size, lock_timeout=_SHORTLY)
+            self.writer.remember(*name, segment.fd, size, lock_timeout=_SHORT_TIMEOUT)
             self._unrecorded.pop(name, None)
         except (OSError, Busy):
             self._unrecorded[name] = size
         self._remembered[key] = now
 
-    def record_sizes(self) -> None:
-        """Record what `remember` left for later."""
-        _record(self.writer, self._unrecorded, self._lock_timeout)
+    def record_sizes(self, lock_timeout: float | None = None) -> None:
+        """Record the sizes that `remember` postponed."""
+        timeout = self._lock_timeout if lock_timeout is None else lock_timeout
+        for name, size in list(self._unrecorded.items()):
+            with suppress(OSError, Busy):
+                self.writer.remember_growth(*name, size, lock_timeout=timeout)
+                self._unrecorded.pop(name, None)
 
     def _check_own(self, segment: LockedSegment) -> None:
-        """Raise _NameTakenError if another file has replaced the writer's, or it is shorter than it was."""
+        """Raise _NameTakenError if the writer did not make this file, or it has become shorter."""
         is_empty = segment.status.st_size == 0
         is_own = not self._clock.has_shrunk(segment.status)
-        # An empty file may have the inode of a deleted one.
-        if is_own and (is_empty or _key(segment) not in self._remembered):
+        # An empty file may reuse the inode of a deleted one.
+        if is_own and (is_empty or _file_key(segment) not in self._remembered):
             is_own = self.writer.has_written(segment.stream, segment.name.filename, segment.fd)
         if not is_own:
             raise _NameTakenError(errno.EEXIST, "another file has its name", segment.name.filename)
         if is_empty:
-            self._remembered[_key(segment)] = -math.inf
+            self._remembered[_file_key(segment)] = -math.inf
 
     def _has_room(self, segment: LockedSegment) -> bool:
         now, name = timestamps.now(), segment.name
-        # A clock that goes back some seconds at midnight starts no segment.
+        # A clock that steps back at midnight, by at most CAP, starts no segment.
         is_of_today = now[:10] == name.day or now[:10] < name.day <= timestamps.shifted(now, CAP)[:10]
         has_room = is_of_today and segment.status.st_size < SEGMENT_BYTES
         return has_room and not self._seals.is_sealed(segment.stream, name.filename, name.writer)
 
-    def _unused(self, stream: str, name: SegmentName, folder: int) -> SegmentName:
-        """Return the name of a segment to be made. Raises _NameTakenError if a deleted segment had it."""
-        has_made = self.writer.has_made(stream, name.filename)
-        # In this order: another process may be making it.
-        if has_made and name not in segment_names(folder):
+    def _check_unused(self, stream: str, name: SegmentName, folder: int) -> None:
+        """Raise _NameTakenError if a deleted segment had the name of a segment to be created."""
+        # In this order: another process may be creating it.
+        if self.writer.has_made(stream, name.filename) and name not in segment_names(folder):
             raise _NameTakenError(errno.ENOENT, "a deleted segment had its name", name.filename)
-        return name
 
     def _sync_names(self, folders: list[int], status: os.stat_result) -> None:
-        """Make a segment's name durable before this process's first bytes in it, whoever made it."""
+        """Make a segment's name durable before this process's first bytes in it, whoever created it."""
         segment = identity(status)
-        # An empty file is new, even if it has the inode of a deleted one.
+        # An empty file is new, even if its inode is known.
         is_known = segment in self._synced and status.st_size > 0
         if not self._syncs or is_known:
             return
         for folder in reversed(folders):
             disk.sync(folder)
         sync_folder(self._store)
-        # The store's own name, too. If the folder above cannot be read, memlog did not make the store.
+        # The store's own name, too. If its parent cannot be read, memlog did not create the store.
         with suppress(PermissionError):
             sync_folder(self._store.parent)
         self._synced.add(segment)
@@ -264,31 +275,20 @@ _unclosed: "weakref.WeakSet[Rotation]" = weakref.WeakSet()
 
 @atexit.register
 def _record_unclosed() -> None:
-    """Record the sizes of stores that nobody has closed."""
     for rotation in list(_unclosed):
-        _record(rotation.writer, rotation._unrecorded, _SHORTLY)
-
-
-def _record(writer: Writer, sizes: dict[tuple[str, str], int], lock_timeout: float) -> None:
-    for name, size in list(sizes.items()):
-        with suppress(OSError, Busy):
-            writer.remember_growth(*name, size, lock_timeout=lock_timeout)
-            sizes.pop(name, None)
+        rotation.record_sizes(_SHORT_TIMEOUT)
 
 
 class _NameTakenError(OSError):
-    """Something else has the name of a writer's segment."""
+    """The name of a writer's segment belongs to another file, or did."""
 
 
-def _key(segment: LockedSegment) -> tuple[str, str, int]:
+def _file_key(segment: LockedSegment) -> tuple[str, str, int]:
     return segment.stream, segment.name.filename, segment.status.st_ino
 
 
-def _open(name: SegmentName, flags: int, folder: int) -> int:
-    """Return a descriptor of a writer's segment.
-
-    Raises _NameTakenError if no regular file has its name, OSError.
-    """
+def _open_own(name: SegmentName, flags: int, folder: int) -> int:
+    """Return a descriptor of a writer's segment. Raises OSError, _NameTakenError for an irregular file."""
     try:
         return open_regular(name.filename, flags, folder=folder)
     except FileExistsError as error:

@@ -1,7 +1,7 @@
 """Names of the log's folders and files, and the stream of each event.
 
-No input can leave `log/`: a conversation's folder name consists of a–z, 0–9, `-`, `.`, `%` and `~` around one
-`_`, and that `_` makes it neither `.` nor `..`.
+No input can escape from `log/`: a conversation's folder name consists of a–z, 0–9, `-`, `.`, `%` and `~`
+around one `_`, so it is neither `.` nor `..`.
 """
 
 import os
@@ -35,12 +35,12 @@ _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-.")
 
 
 def encoded_name(name: str) -> str:
-    """Return `name` with every byte of its UTF-8 but a–z, 0–9, `-`, `.` written as `%xx`."""
+    """Return `name` with every byte of its UTF-8 except a–z, 0–9, `-`, `.` as `%xx`."""
     return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in name.encode())
 
 
 def project_folder(name: str) -> str:
-    """Return the folder name of a project's store, which cannot lead out of the folder of all projects.
+    """Return the folder name of a project's store, which cannot escape from the folder of all projects.
 
     Raises BadInput if `name` has only dots, is too long, or is not UTF-8.
     """
@@ -68,8 +68,8 @@ def conversation_stream(channel: str, chat_id: str) -> str:
 def chat_of_stream(stream: str) -> tuple[str, str] | None:
     """Return the channel and chat_id of a conversation's stream; None for other streams and shortened names.
 
-    The folder is split at its first `_` and both halves are decoded, so a hand-made folder (`telegram_a_b`)
-    and memlog's own (`telegram_a%5fb`) name the same chat.
+    It splits the folder at its first `_` and decodes both halves, so a hand-made folder (`telegram_a_b`) and
+    memlog's own (`telegram_a%5fb`) name the same chat.
     """
     from urllib.parse import unquote_to_bytes
 
@@ -128,8 +128,7 @@ def writer_of(filename: str) -> str | None:
 class SegmentName(msgspec.Struct, frozen=True, order=True):
     """The name of a segment. Sorts as segments of a stream are listed.
 
-    number: counts a writer's segments in a stream across days; the greatest is the current one. For plain
-        names, which have no writer, it counts the segments of one day.
+    number: counts a writer's segments in a stream across days, plain ones within a day.
     writer: six characters; "" for a plain name, which memlog reads and never appends to.
     """
 
@@ -158,7 +157,7 @@ class SegmentName(msgspec.Struct, frozen=True, order=True):
 
     @property
     def age(self) -> tuple[int, str]:
-        """Sort one writer's segments by age: a clock may go back, the number does not."""
+        """Sort key of one writer's segments by age: a clock may go back, the number does not."""
         return (self.number, self.day) if self.writer else (0, f"{self.day} {self.number:018d}")
 
     def successor(self, today: str) -> "SegmentName":
@@ -167,7 +166,7 @@ class SegmentName(msgspec.Struct, frozen=True, order=True):
 
 
 def current_segments(names: Iterable[SegmentName]) -> dict[str, SegmentName]:
-    """Return each writer's last segment, the only one that it appends to."""
+    """Return the last segment of each writer, to which alone it appends."""
     last: dict[str, SegmentName] = {}
     for name in names:
         known = last.get(name.writer)
@@ -179,9 +178,8 @@ def current_segments(names: Iterable[SegmentName]) -> dict[str, SegmentName]:
 class Segment(msgspec.Struct, frozen=True):
     """One JSONL file of a stream.
 
-    is_newest: its writer or a file sync may still add lines, so its tail may be incomplete. True for a
-        writer's segments and the last plain one until they are sealed. Depends on the files alone, never on
-        the machine that reads.
+    is_newest: it may still grow, so its tail may be incomplete. True for a writer's segments and the last
+        plain one until they are sealed; it depends only on the files, never on the machine that reads.
     """
 
     log: Path
@@ -200,7 +198,7 @@ class Segment(msgspec.Struct, frozen=True):
         return self.log / self.stream / self.name.filename
 
     def status(self) -> os.stat_result:
-        """Return the status of its file. Raises FileNotFoundError as `segment.opened`, OSError."""
+        """Return the status of its file. Raises FileNotFoundError, OSError."""
         try:
             # Called for thousands of segments: joining paths takes as long as the system call.
             return disk.look(f"{self.log}/{self.stream}/{self.name.filename}")
@@ -209,7 +207,7 @@ class Segment(msgspec.Struct, frozen=True):
 
 
 def by_writer(segments: Iterable[Segment]) -> dict[tuple[str, str], list[Segment]]:
-    """Group segments by (stream, writer), oldest first."""
+    """Return the segments by (stream, writer), oldest first."""
     written: defaultdict[tuple[str, str], list[Segment]] = defaultdict(list)
     for segment in segments:
         written[segment.stream, segment.name.writer].append(segment)
@@ -230,11 +228,11 @@ def segments_of(
 ) -> tuple[list[Segment], list[Path]]:
     """Return all segments below `log`, sorted, and the paths that do not belong to the log.
 
-    Links, devices and files with other names are never read: the second list has them, without hidden ones.
+    The latter are links, devices and files with other names, except hidden ones; they are never read.
 
     only: the streams to list; None for all.
-    unread: gets the error of each stream, or of `conversations`, that may not be read; None to raise it.
-    sealed: the sealed segments, if the caller has read which they are.
+    unread: receives the error of each stream, or of `conversations`, without read permission; None raises it.
+    sealed: the sealed segments, if the caller knows them.
     """
     segments: list[Segment] = []
     if only is None:
@@ -256,18 +254,15 @@ def segments_of(
             continue
         last_plain = current_segments(names).get("")
         for name in names:
-            gets_lines = name.writer != "" or name == last_plain
-            is_newest = gets_lines and (stream, name.filename) not in sealed
+            may_grow = name.writer != "" or name == last_plain
+            is_newest = may_grow and (stream, name.filename) not in sealed
             segments.append(Segment(log, stream, name, is_newest))
         strangers += others
     return segments, sorted(strangers)
 
 
 def segment_at(log: Path, stream: str, filename: str) -> Segment:
-    """Return the segment in a file.
-
-    A foreign program may have sealed a file that is none: it counts as plain.
-    """
+    """Return the segment in a file; a foreign name, which another program sealed, counts as plain."""
     return Segment(log, stream, SegmentName.parse(filename) or SegmentName("0001-01-01"), is_newest=True)
 
 
@@ -277,7 +272,7 @@ def may_be_stream(folder: str) -> bool:
 
 
 def shown(name: Path | str) -> str:
-    """Return `name`, or a text that contains one, with bytes that are not UTF-8 escaped."""
+    """Return `name`, or a text that contains one, with bytes outside UTF-8 escaped."""
     return str(name).encode(errors="backslashreplace").decode()
 
 
@@ -315,7 +310,7 @@ def _stream_folders(
 
 
 def existing_streams(log: Path, streams: Iterable[str]) -> list[tuple[str, Path]]:
-    """Return the folders of `streams`, without those that are reached through a link."""
+    """Return the existing folders of `streams`, except those behind a link."""
     folders = ((stream, log / stream) for stream in sorted(streams))
     return [
         (stream, folder)
@@ -342,7 +337,7 @@ def _subfolders(parent: Path) -> tuple[list[Path], list[Path]]:
 
 
 def is_utf8(name: str) -> bool:
-    """Whether the name of a file is UTF-8."""
+    """Whether a file name is valid UTF-8."""
     try:
         name.encode()
     except UnicodeEncodeError:

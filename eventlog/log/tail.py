@@ -1,4 +1,4 @@
-"""Follows the log: yields what any process appends."""
+"""Follows the log: yields the events that any process appends."""
 
 import re
 import time
@@ -13,30 +13,30 @@ from memlog.eventlog.files.folder_events import ChangeHints
 from memlog.eventlog.integrity.copy_identity import name_from
 from memlog.eventlog.integrity.seal_file import held_by, size_of
 from memlog.eventlog.log.layout import CONVERSATIONS, FORMAT
-from memlog.eventlog.log.reader import LogEntry, entry_of, read_lines, reading
+from memlog.eventlog.log.reader import LogEntry, entry_of, open_segment, read_lines
 from memlog.eventlog.log.streams import Segment, SegmentName, shown
 
 SWEEP_SECONDS = 2.0
-"""The longest delay of a change that the file system did not report."""
+"""The longest delay until an unreported change is noticed."""
 
-_AFTERWARDS = 0.15  # seconds to a second look, for changes in a new folder before it is watched
+_AFTERWARDS = 0.15  # seconds to a second look: a new folder may change before it is watched
 _WITHOUT_FOLDER = 0.25
 _SHORTEST_PAUSE = 0.1
 _SHARE = 20
-"""Without reports of the file system, looking takes 1/20 of the time."""
+"""Without notifications, polling takes at most 1/20 of the time."""
 
 
 class Follower:
-    """Yields the entries appended after it was made.
+    """Yields the entries appended after its creation.
 
-    segments: lists the segments to follow; called at each look, so that new ones are seen.
-    notify: receives notes for people, such as that a segment was cut short.
+    segments: lists the segments to follow; called at each look, to find new ones.
+    notify: receives messages, for example that a segment was truncated.
     """
 
     def __init__(self, segments: Callable[[], list[Segment]], notify: Callable[[str], None]) -> None:
         self._segments = segments
         self._notify = notify
-        self._reached = {segment.path: _end(segment) for segment in segments()}
+        self._reached = {segment.path: _next_line_start(segment) for segment in segments()}
         self._lines: dict[Path, int] = {}
 
     def is_new(self, entry: LogEntry) -> bool:
@@ -46,21 +46,21 @@ class Follower:
     def new(self) -> Iterator[LogEntry]:
         """Yield the entries appended since the last look; a line counts once it has its newline."""
         for segment in self._segments():
-            # It was removed after the listing; the next listing lacks it.
+            # Removed after the listing; the next listing lacks it.
             with suppress(FileNotFoundError):
                 yield from self._new_in(segment)
 
     def _new_in(self, segment: Segment) -> Iterator[LogEntry]:
         start, size = self._reached.get(segment.path, 0), segment.status().st_size
         if size < start:
-            self._notify(f"{'/'.join(segment.key)} was cut short: reading on from its end")
-            self._reached[segment.path] = _end(segment)
+            self._notify(f"{'/'.join(segment.key)} was truncated: continuing from its end")
+            self._reached[segment.path] = _next_line_start(segment)
             self._lines.pop(segment.path, None)
         elif size > start:
             yield from self._read_on(segment, start)
 
     def _read_on(self, segment: Segment, start: int) -> Iterator[LogEntry]:
-        with reading(segment) as fd:
+        with open_segment(segment) as fd:
             number = self._lines.get(segment.path, -1) + 1
             if number == 0:
                 number = sum(block.count(b"\n") for block in blocks(fd, end=start)) + 1
@@ -72,13 +72,10 @@ class Follower:
                     yield entry
 
 
-def looks(folder: Path, stop: Event | None = None) -> Iterator[None]:
+def watch_changes(folder: Path, stop: Event | None = None) -> Iterator[None]:
     """Yield when it is time to look: after a change below `folder`, soon after that again, and after a pause.
 
-    The folder may be removed and created again.
-
-
-    stop: another thread sets it to end the iteration.
+    The folder may be removed and created again. stop: another thread sets it to end the iteration.
     """
     stop = stop or Event()
     with closing(ChangeHints(is_deep=True, stop=stop)) as hints:
@@ -88,11 +85,11 @@ def looks(folder: Path, stop: Event | None = None) -> Iterator[None]:
             yield
             took = time.monotonic() - started
             has_changed = bool(hints.wait([folder], pause))
-            pause = _AFTERWARDS if has_changed else _pause(hints, folder, took)
+            pause = _AFTERWARDS if has_changed else _choose_pause(hints, folder, took)
 
 
-def _pause(hints: ChangeHints, folder: Path, took: float) -> float:
-    """Return seconds to wait after a quiet look that took `took` seconds."""
+def _choose_pause(hints: ChangeHints, folder: Path, took: float) -> float:
+    """Return the seconds to wait after a look that found no change and took `took` seconds."""
     if hints.works:
         return SWEEP_SECONDS
     if not disk.is_folder(folder):
@@ -100,12 +97,9 @@ def _pause(hints: ChangeHints, folder: Path, took: float) -> float:
     return min(SWEEP_SECONDS, max(_SHORTEST_PAUSE, _SHARE * took))
 
 
-def _end(segment: Segment) -> int:
-    """Return where a segment's next line begins.
-
-    A writer may not have finished what follows the last newline.
-    """
-    with reading(segment) as fd:
+def _next_line_start(segment: Segment) -> int:
+    """Return where a segment's next line begins: bytes after the last newline may be unfinished."""
+    with open_segment(segment) as fd:
         size = disk.status(fd).st_size
         return size - len(next(lines_from_end(fd, 0, size))) if segment.is_newest else size
 
@@ -117,7 +111,7 @@ _MOVE_OUT = "move it out of log/"
 
 
 def is_conflict_copy(filename: str) -> bool:
-    """Whether the name is a file sync's for a second version of a file of the log.
+    """Whether a file sync gives this name to a conflicting version of a file of the log.
 
     Syncthing writes `2026-11-23.k7f3qz.sync-conflict-20261123-101500-ABCDEFG.jsonl`, Dropbox and Nextcloud
     `2026-11-23.k7f3qz (conflicted copy 2026-11-23).jsonl`.
@@ -126,13 +120,13 @@ def is_conflict_copy(filename: str) -> bool:
 
 
 def why_not_read(log: Path, path: Path) -> str:
-    """Return a sentence that says why a file below the log is not read."""
+    """Return a sentence on why a file below the log is not read."""
     what = "a conflict copy of a file sync" if is_conflict_copy(path.name) else "not a segment"
     return f"{shown(path.relative_to(log.parent))} is {what}: not read"
 
 
 def remedy(log: Path, path: Path) -> str:
-    """Return advice about an unread file."""
+    """Return what to do with an unread file."""
     conflict = _CONFLICT_COPY.fullmatch(path.name)
     if conflict is not None and conflict["day"] and path.parent not in (log, log / CONVERSATIONS):
         return _segment_remedy(log, path, conflict["day"])
@@ -142,10 +136,10 @@ def remedy(log: Path, path: Path) -> str:
 
 
 def _segment_remedy(log: Path, path: Path, day: str) -> str:
-    """Advise to rename a conflict copy, so that it is a segment of a writer of its own.
+    """Return the advice to rename a conflict copy to a segment of a new writer.
 
-    The name depends on the bytes: a conflict copy on two machines gets one name, and two conflict copies get
-    two, so no merge replaces a file by another.
+    The name is derived from the bytes, so the same copy gets one name on all machines, and no merge replaces
+    one copy by another.
     """
     stream = path.parent.relative_to(log).as_posix()
     try:

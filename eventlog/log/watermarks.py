@@ -1,7 +1,7 @@
 """Detects the loss of bytes that this copy has read or written and no seal protects.
 
-`<store>/watermarks.jsonl` (`watermark_file`) lies beside the log and outlives the read model. Writing it
-needs the projector lock.
+`<store>/watermarks.jsonl` lies beside the log and outlives the read model. To write it, hold the
+projector lock.
 """
 
 from collections import defaultdict
@@ -28,8 +28,8 @@ from memlog.eventlog.log.reader import Fingerprint, Line, fingerprint, opened, r
 from memlog.eventlog.log.streams import Segment, segment_at, segments_of
 
 # The last line about a segment counts. Nothing is synced: losing the file costs an alarm and no data. It is
-# valid for this copy of the store alone (`copy_files`), since a copy made while others write may have
-# segments older than their watermarks.
+# valid only for this copy of the store, since a copy made during writes may have segments older than their
+# watermarks.
 
 Name = tuple[str, str]
 """Stream and file name of a segment."""
@@ -38,16 +38,16 @@ _Place = tuple[int, int]
 """The offset and length of a line."""
 
 _SPARE = 12 * 1024
-"""Bytes, some 50 lines: a file with less superseded text is not worth rewriting."""
+"""Bytes of superseded text, some 50 lines, below which a rewrite does not pay off."""
 _UNLIKE = "unlike"
 
 
 class Watermark(SegmentRecord, frozen=True):
     """The first `bytes` bytes of a segment, as a projection read them.
 
-    chain, rest: of their `Fingerprint`, in hex. Both are blank during an erasure: then the length alone
+    chain, rest: of their `Fingerprint`, in hex. Both are blank during an erasure: then only the length
         counts. After a loss before an erasure, `rest` is `unlike`, which no bytes match.
-    blank: the erased lines; the hashes take them as blank, even if their text comes back.
+    blank: the erased lines, which the hashes treat as blank, even if their text comes back.
     """
 
     bytes: int
@@ -56,12 +56,12 @@ class Watermark(SegmentRecord, frozen=True):
     blank: tuple[Span, ...] = ()
 
     def is_of(self, read: Fingerprint) -> bool:
-        """Whether a prefix of this length has the same bytes."""
+        """Whether a prefix of this length has this fingerprint."""
         return (self.chain, self.rest) == (read.chain.hex(), read.rest.hex())
 
     @property
     def is_being_erased(self) -> bool:
-        """Whether its hashes are blank: a scrub is unfinished."""
+        """Whether its hashes are blank: a scrub did not finish."""
         return not self.rest.strip()
 
     @property
@@ -79,8 +79,7 @@ class Watermark(SegmentRecord, frozen=True):
 class WatermarkFile:
     """The watermarks of a store, by stream and segment.
 
-    The file is read once, and again only after another process has changed it: a catch-up or a scrub looks up
-    thousands of segments.
+    It reads the file again only after another process has changed it: a catch-up looks up thousands.
     """
 
     def __init__(self, store: Path) -> None:
@@ -89,7 +88,7 @@ class WatermarkFile:
         self._load(b"")
 
     def refresh(self) -> None:
-        """Read the file if another process has changed it since. Raises OSError."""
+        """Read the file again if another process has changed it. Raises OSError."""
         version = file_version(status_at(self._path))
         if version != self._version:
             self._load(lines_in(self._path))
@@ -97,26 +96,25 @@ class WatermarkFile:
 
     @property
     def is_void(self) -> bool:
-        """Whether the file has no header of its own: it is missing, or of another copy of the store."""
+        """Whether the file is missing, or belongs to another copy of the store."""
         return not self._data
 
     def get(self, stream: str, segment: str) -> Watermark | None:
         """Return the watermark of a segment."""
-        return self._last(self._places_of(stream, segment))
+        return self._last_intact(self._places_of(stream, segment))
 
     def all(self, stream: str | None = None) -> list[Watermark]:
-        """Return the watermarks of one stream, or of all."""
+        """Return the watermarks of one stream or of all."""
         streams = self._places.values() if stream is None else [self._places.get(_key(stream), {})]
-        marks = (self._last(places) for segments in streams for places in segments.values())
+        marks = (self._last_intact(places) for segments in streams for places in segments.values())
         return [mark for mark in marks if mark is not None]
 
     def add(
         self, marks: list[Watermark], still_needed: Callable[[Iterable[Watermark]], Iterable[Watermark]]
     ) -> None:
-        """Append `marks`.
+        """Append `marks`; once half of the file is superseded, rewrite it with those `still_needed`.
 
-        Once superseded lines take more than half of the file, it is rewritten with the watermarks that are
-        `still_needed`. Raises OSError.
+        Raises OSError.
         """
         if not marks:
             return
@@ -129,12 +127,12 @@ class WatermarkFile:
             self.replace(still_needed(self.all()))
 
     def replace(self, marks: Iterable[Watermark]) -> None:
-        """Replace the file by one with `marks` alone. Raises OSError."""
+        """Replace the contents of the file by `marks`. Raises OSError."""
         self._load(folders.replace(self._path, marks))
         self._version = file_version(status_at(self._path))
 
     def blank(self, mark: Watermark, *, is_lost: bool) -> None:
-        """Overwrite every hash of a segment and all torn lines in place; sync. Raises OSError."""
+        """Overwrite every hash of a segment and all torn lines in place, and sync. Raises OSError."""
         with closing(disk.open(self._path, disk.WRITE)) as fd:
             for offset, length in [*self._unnamed, *self._places_of(*mark.name)]:
                 blank = _blanked(bytes(self._data[offset : offset + length]), is_lost=is_lost)
@@ -146,7 +144,7 @@ class WatermarkFile:
     def _places_of(self, stream: str, segment: str) -> list[_Place]:
         return self._places.get(_key(stream), {}).get(msgspec.json.encode(segment), [])
 
-    def _last(self, places: list[_Place]) -> Watermark | None:
+    def _last_intact(self, places: list[_Place]) -> Watermark | None:
         """Return the last watermark that is not torn."""
         marks = (
             decoded(self._data[offset : offset + length], Watermark) for offset, length in reversed(places)
@@ -167,7 +165,7 @@ class WatermarkFile:
         offset = len(self._data)
         self._data += data
         for line in data.split(b"\n"):
-            # A quote within a name is escaped, so neither separator is part of one.
+            # A quote in a name is escaped, so no name contains a separator.
             names, has_bytes, _ = line.partition(b',"bytes":')
             stream, has_segment, segment = names.partition(b',"segment":')
             if has_bytes and has_segment:
@@ -180,12 +178,12 @@ class WatermarkFile:
 
 
 def _key(stream: str) -> bytes:
-    """Return the beginning of a line about a stream."""
+    """Return the beginning of every line about a stream."""
     return msgspec.json.encode({"stream": stream})[:-1]
 
 
 def _blanked(line: bytes, *, is_lost: bool) -> bytes:
-    """Return a line without the hashes of what was erased; its length stays. A torn one becomes blank."""
+    """Return a line of the same length with blank hashes; a torn one becomes blank."""
     if decoded(line, Watermark) is None:
         return b" " * len(line)
     for name in (b"chain", b"rest"):
@@ -197,7 +195,7 @@ def _blanked(line: bytes, *, is_lost: bool) -> bytes:
 
 
 class OpenLoss(SegmentRecord, frozen=True):
-    """A segment without a seal whose bytes a projection has read, and that lost or changed some since.
+    """An unsealed segment that has lost or changed bytes since a projection read them.
 
     read, bytes: the size that was read, and the size now; `bytes` is None if the segment is missing.
     """
@@ -207,7 +205,7 @@ class OpenLoss(SegmentRecord, frozen=True):
 
     @property
     def why(self) -> str:
-        """A sentence for people."""
+        """The finding as a sentence."""
         if self.bytes is None:
             return f"{self.segment} is gone; {self.read} bytes of it were read before"
         if self.bytes < self.read:
@@ -216,11 +214,11 @@ class OpenLoss(SegmentRecord, frozen=True):
 
 
 class WriteLoss(OpenLoss, frozen=True):
-    """A segment without a seal that is shorter than this copy has written it, or missing."""
+    """An unsealed segment that is missing, or shorter than this copy has written it."""
 
     @property
     def why(self) -> str:
-        """A sentence for people."""
+        """The finding as a sentence."""
         now = "is gone" if self.bytes is None else f"has {self.bytes} bytes"
         return f"{self.segment} {now}; {self.read} were written before"
 
@@ -230,12 +228,12 @@ class ReturnedText(SegmentRecord, frozen=True):
 
     @property
     def why(self) -> str:
-        """A sentence for people."""
+        """The finding as a sentence."""
         return f"{self.segment}: erased text has come back"
 
 
 class Read(NamedTuple):
-    """How far a projection has read a segment. before: where this read began, if known."""
+    """How far a projection has read a segment, and where this read began, if known."""
 
     segment: Segment
     now: Fingerprint
@@ -252,17 +250,17 @@ class Watermarks:
 
     @cached_property
     def _writer(self) -> Writer:
-        """Read at first use: most catch-ups have lost nothing."""
+        """The writer of this copy; read at first use, since most catch-ups find no loss."""
         return Writer(self._store)
 
     @property
     def is_void(self) -> bool:
-        """Whether nothing is remembered, as in a copied store."""
+        """Whether the store has no watermarks, as in a copied store."""
         self._file.refresh()
         return self._file.is_void
 
     def remember(self, reads: list[Read]) -> list[OpenLoss]:
-        """Raise the watermarks to `reads`. Returns losses, whose watermarks stay. Raises OSError."""
+        """Raise the watermarks to `reads`; return the losses, whose watermarks stay. Raises OSError."""
         self._file.refresh()
         if not all(read.segment.is_newest for read in reads):
             is_protected = self._seal_protection()
@@ -270,7 +268,7 @@ class Watermarks:
         raised, lost = [], []
         for read in reads:
             old = self._file.get(*read.segment.key)
-            new = _raised(self._file, read, old)
+            new = _raise_watermark(self._file, read, old)
             if isinstance(new, OpenLoss):
                 lost.append(new)
             elif new is not None and new != old:
@@ -279,24 +277,21 @@ class Watermarks:
         return lost
 
     def losses(self, *, stream: str | None = None) -> list[OpenLoss]:
-        """Return the losses of a stream, or of all, that nobody has accepted and no seal shows.
-
-        Raises OSError.
-        """
+        """Return the unaccepted losses of a stream, or of all, that no seal shows. Raises OSError."""
         return [each for each in self.differences(stream=stream) if isinstance(each, OpenLoss)]
 
     def differences(self, *, stream: str | None = None) -> list[OpenLoss | ReturnedText]:
-        """As `losses`, with the segments whose erased text has come back."""
+        """Return `losses`, and the segments whose erased text has come back. Raises OSError."""
         self._file.refresh()
         marks = self._file.all(stream)
         shown_by_seals = {loss.name for loss in losses(self._log, only=[mark.name for mark in marks])}
-        differences = (_difference(self._log, mark) for mark in marks if mark.name not in shown_by_seals)
+        differences = (_compare(self._log, mark) for mark in marks if mark.name not in shown_by_seals)
         found = {difference.name: difference for difference in differences if difference is not None}
-        lost = [loss for loss in self._unwritten(stream) if not isinstance(found.get(loss.name), OpenLoss)]
+        lost = [loss for loss in self._write_losses(stream) if not isinstance(found.get(loss.name), OpenLoss)]
         return [*found.values(), *lost]
 
-    def _unwritten(self, stream: str | None) -> Iterator[WriteLoss]:
-        """Yield the segments that are shorter than this copy has written them, unless a seal accepts it."""
+    def _write_losses(self, stream: str | None) -> Iterator[WriteLoss]:
+        """Yield the segments shorter than this copy has written them, unless a seal accepts the loss."""
         for each in self._writer.written().values():
             if stream not in (None, each.stream):
                 continue
@@ -308,7 +303,7 @@ class Watermarks:
                 yield WriteLoss(*each.name, each.bytes, size)
 
     def accept_losses(self, *, lock_timeout: float) -> list[OpenLoss]:
-        """Take the current bytes of damaged segments for all that was read. Returns the accepted losses.
+        """Set the watermarks of damaged segments to their current bytes; return the accepted losses.
 
         Takes the projector lock. Raises Busy and OSError; then nothing was accepted.
         """
@@ -321,51 +316,50 @@ class Watermarks:
                 marks.pop(loss.name, None)
                 if loss.bytes is not None:
                     with opened(self._log, loss.stream, loss.segment) as fd:
-                        marks[loss.name] = _measured(loss.name, fd, disk.status(fd).st_size)
+                        marks[loss.name] = _measure(loss.name, fd, disk.status(fd).st_size)
             self._file.replace(marks.values())
             sizes = {loss.name: loss.bytes or 0 for loss in lost}
             if sizes.keys() & self._writer.written().keys():
-                # Another copy may have the rest: what follows goes to other segments.
+                # Another copy may have the rest: later events go to other segments.
                 self._writer.retire(self._writer.name())
             self._writer.accept(sizes)
         return lost
 
     @contextmanager
     def erasing(self, segment: Segment, fd: int) -> Iterator[None]:
-        """Let lines of the open segment be erased within the context.
+        """Let the caller erase lines of the open segment; no hash of the erased text stays.
 
-        The watermark follows, and no hash of the erased text stays. An earlier loss stays a loss. Raises
-        OSError; then nothing was erased.
+        An earlier loss stays a loss. Raises OSError; then nothing was erased.
         """
         self._file.refresh()
         old = self._file.get(*segment.key)
         if old is None:
             yield
             return
-        held = old.still_holds(fd) or _returned_lines(segment, fd, old) is not None
+        held = old.still_holds(fd) or _find_returned_lines(segment, fd, old) is not None
         self._file.blank(old, is_lost=not held)
         yield
         if held:
-            self._file.add([_measured(old.name, fd, old.bytes)], self._still_needed)
+            self._file.add([_measure(old.name, fd, old.bytes)], self._still_needed)
 
     def _still_needed(self, marks: Iterable[Watermark]) -> list[Watermark]:
-        """Return the watermarks, without sealed segments except those damaged before they were sealed."""
+        """Return the watermarks except those of sealed segments, unless damaged before they were sealed."""
         is_protected = self._seal_protection()
         return [
-            mark for mark in marks if not is_protected(mark.name) or _difference(self._log, mark) is not None
+            mark for mark in marks if not is_protected(mark.name) or _compare(self._log, mark) is not None
         ]
 
     def _seal_protection(self) -> Callable[[Name], bool]:
-        """Return a predicate: whether a seal shows what a segment loses.
+        """Return a predicate: whether a seal shows a segment's losses.
 
-        Another writer's seal does not: a segment shorter than it may be arriving.
+        Another writer's seal does not: a shorter segment may still be arriving.
         """
         sealed, owner = sealed_bytes(self._log), Ownership(self._log)
         return lambda name: name in sealed and not owner.is_foreign(name[1])
 
 
-def _raised(file: WatermarkFile, read: Read, old: Watermark | None) -> Watermark | OpenLoss | None:
-    """Return the watermark that replaces `old`, or its loss, or None if `old` stays.
+def _raise_watermark(file: WatermarkFile, read: Read, old: Watermark | None) -> Watermark | OpenLoss | None:
+    """Return the watermark that replaces `old`, or its loss; None if `old` stays.
 
     No hash covers lines that another copy erased, nor erased text that came back.
     """
@@ -375,20 +369,20 @@ def _raised(file: WatermarkFile, read: Read, old: Watermark | None) -> Watermark
     try:
         with opened(segment.log, *segment.key) as fd:
             if old is None:
-                return _mark(segment.key, now, spans_of(erased_lines(fd, 0, now.offset)))
+                return _make_watermark(segment.key, now, spans_of(erased_lines(fd, 0, now.offset)))
             if old.is_being_erased and now.offset >= old.bytes:
-                return _measured(old.name, fd, now.offset)
+                return _measure(old.name, fd, now.offset)
             held = _held_prefix(fd, old, read.before)
             if held is not None:
                 if now.offset <= old.bytes:
                     return None
                 new = held.extended(fd, now.offset)
                 erased = spans_of(erased_lines(fd, old.bytes, now.offset))
-                return _mark(old.name, new, (*old.blank, *erased))
-            returned = _returned_lines(segment, fd, old)
+                return _make_watermark(old.name, new, (*old.blank, *erased))
+            returned = _find_returned_lines(segment, fd, old)
             if returned is None:
                 return OpenLoss(*old.name, old.bytes, disk.status(fd).st_size)
-            mark = _measured(old.name, fd, max(old.bytes, now.offset), returned)
+            mark = _measure(old.name, fd, max(old.bytes, now.offset), returned)
             if mark != old:
                 file.blank(old, is_lost=False)
             return mark
@@ -399,8 +393,8 @@ def _raised(file: WatermarkFile, read: Read, old: Watermark | None) -> Watermark
 def _held_prefix(fd: int, old: Watermark, before: Fingerprint | None) -> Fingerprint | None:
     """Return the fingerprint of the bytes of `old` if the open segment still has them, else None.
 
-    before: where the caller's read began. Its whole blocks need no second hash: the chained hash of a changed
-    block stays, so a later check of all bytes finds the change.
+    before: where the caller's read began. Its whole blocks are not hashed again: a later check of all bytes
+    finds a change in them.
     """
     if before is not None and before.offset == old.bytes and old.is_of(before):
         return before if before.matches_rest(fd) else None
@@ -410,14 +404,14 @@ def _held_prefix(fd: int, old: Watermark, before: Fingerprint | None) -> Fingerp
     return now if old.is_of(now) else None
 
 
-def _difference(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | None:
+def _compare(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | None:
     size = size_of(log, mark.stream, mark.segment)
     try:
         if size is not None and size >= mark.bytes:
             with opened(log, mark.stream, mark.segment) as fd:
                 if mark.still_holds(fd):
                     return None
-                returned = _returned_lines(segment_at(log, *mark.name), fd, mark)
+                returned = _find_returned_lines(segment_at(log, *mark.name), fd, mark)
                 if returned is not None:
                     return ReturnedText(*mark.name) if returned else None
     except FileNotFoundError:
@@ -425,11 +419,8 @@ def _difference(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | None:
     return OpenLoss(*mark.name, mark.bytes, size)
 
 
-def _returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line] | None:
-    """Return the lines that `old` knows as erased and whose text is back.
-
-    None if the open segment differs from `old` by more than erasures.
-
+def _find_returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line] | None:
+    """Return the lines erased in `old` whose text is back; None if the segment differs by more than erasures.
 
     Erasures by another copy count if another line is blank now, the stream has redactions, and every other
     line of memlog is intact. One redaction erases every line of its id.
@@ -442,15 +433,14 @@ def _returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line] | N
     if returned and old.is_of(fingerprint(fd, old.bytes, returned)):
         return returned
     _, erased_elsewhere = split_by([*erasures.blank, *erasures.begun], old.blank)
-    is_erased_version = erasures.is_whole and erased_elsewhere and len(redacted) > 0
-    return returned if is_erased_version else None
+    return returned if erasures.is_whole and erased_elsewhere and redacted else None
 
 
-def _measured(name: Name, fd: int, size: int, returned: Sequence[Line] = ()) -> Watermark:
+def _measure(name: Name, fd: int, size: int, returned: Sequence[Line] = ()) -> Watermark:
     """Return the watermark of an open segment, as if the lines `returned` were erased."""
     erased = spans_of([*erased_lines(fd, 0, size), *returned])
-    return _mark(name, fingerprint(fd, size, returned), erased)
+    return _make_watermark(name, fingerprint(fd, size, returned), erased)
 
 
-def _mark(name: Name, read: Fingerprint, blank: tuple[Span, ...]) -> Watermark:
+def _make_watermark(name: Name, read: Fingerprint, blank: tuple[Span, ...]) -> Watermark:
     return Watermark(*name, read.offset, read.chain.hex(), read.rest.hex(), blank)

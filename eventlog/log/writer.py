@@ -1,4 +1,4 @@
-"""Appends events to the log, and acknowledges them once their bytes are durable.
+"""Appends events to the log, and acknowledges them once they are durable.
 
 docs/storage/jsonl-format.md, "How memlog appends", has the steps and their reasons.
 """
@@ -36,14 +36,14 @@ _COMMIT_BYTES = 8 * 1024 * 1024
 
 
 class Log:
-    """Appends to the log of the store at `store`. May be used from several threads and processes at once.
+    """Appends to the log of the store at `store`. Safe for concurrent use by threads and processes.
 
     lock_timeout: seconds to wait for another writer of the same stream.
     find_stream: finds the stream of a redaction that names none.
     redact: mask keys before events are written.
-    look_up: finds ids of callers that were in use before; None: duplicates and conflicts are not reported.
+    look_up: finds the callers' ids that are already in use; None reports no duplicates and conflicts.
     on_stored: called with durable events before they are acknowledged.
-    check: called with each event before any is written; raises BadInput for one that may not be.
+    check: called with each event before any is written; raises BadInput to refuse it.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Log:
         return self.append_drafts([self.draft(event) for event in events])
 
     def append_drafts(self, drafts: Sequence[Draft]) -> list[Position]:
-        """As `append`, for events that `draft` has encoded. Raises Busy and LogError as `append`."""
+        """Append the events that `draft` has encoded; see `append`. Raises Busy and LogError."""
         positions = []
         for outcome in self.append_each(drafts):
             if not isinstance(outcome, Position):
@@ -94,7 +94,7 @@ class Log:
         return positions
 
     def append_redactions(self, targets: Iterable[tuple[str, str]], reason: str | None) -> list[Position]:
-        """Append redactions of `targets`, (stream, id) each. Raises as `append`."""
+        """Append redactions of `targets`, pairs of (stream, id). Raises as `append`."""
         return self.append(redactions_of(targets, reason))
 
     def draft(self, event: Event | dict[str, Any] | bytes) -> Draft:
@@ -104,7 +104,7 @@ class Log:
         return made
 
     def append_each(self, drafts: Sequence[Draft]) -> list[Position | LogError | Busy]:
-        """Append `drafts`; returns for each its position, or why it may not be stored."""
+        """Append `drafts`; return for each its position, or why it may not be stored."""
         of_stream: defaultdict[str, list[Draft]] = defaultdict(list)
         for item in drafts:
             of_stream[item.stream].append(item)
@@ -116,28 +116,28 @@ class Log:
 
     def _append_to(self, stream: str, drafts: list[Draft]) -> list[Position | LogError | Busy]:
         outcomes: list[Position | LogError | Busy] = []
-        # One long list must not outgrow a segment.
+        # A long list must not outgrow a segment.
         for part in in_batches(drafts, lambda item: len(item.head) + len(item.tail), _COMMIT_BYTES):
             try:
-                outcomes += self._compared(stream, part, self._commit(stream, part))
+                outcomes += self._mark_known_ids(stream, part, self._commit(stream, part))
             except (Busy, LogError) as error:
                 outcomes += [error] * len(part)
             except OSError as error:
-                outcomes += [_not_stored(error, item) for item in part]
+                outcomes += [_storage_error(error, item) for item in part]
         return outcomes
 
     def _commit(self, stream: str, drafts: list[Draft]) -> list[Position]:
-        # Once per process: an append must stay fast.
+        # Once per process, to keep appends fast.
         if not self._has_format:
             log_format.claim(self.path, lock_timeout=self.lock_timeout)
             self._has_format = True
         with self._rotation.current(stream) as segment:
-            return self._written(stream, drafts, segment)
+            return self._write(stream, drafts, segment)
 
-    def _written(self, stream: str, drafts: list[Draft], segment: LockedSegment) -> list[Position]:
+    def _write(self, stream: str, drafts: list[Draft], segment: LockedSegment) -> list[Position]:
         fd = segment.fd
         at = self._clock.next_at(fd, segment.status)
-        lines, highest = self._stamped(drafts, segment, at)
+        lines, highest = self._stamp(drafts, segment, at)
         offsets = write_lines(fd, lines)
         end = disk.position(fd)
         self._clock.wrote(segment.status, end, at, highest)
@@ -146,7 +146,7 @@ class Log:
         # kernel may have dropped the pages and would report success.
         if self.durability == "fsync":
             disk.sync_data(fd)
-        # What a power cut may still take is not yet written.
+        # Only after the sync: a power cut may take what is not durable.
         self._rotation.remember(segment, end)
         name = segment.name.filename
         return [
@@ -154,8 +154,8 @@ class Log:
             for item, offset in zip(drafts, offsets, strict=True)
         ]
 
-    def _stamped(self, drafts: list[Draft], segment: LockedSegment, at: str) -> tuple[list[bytes], str]:
-        """Return the lines of `drafts`, and the stream's highest precedence with them; "" without changes."""
+    def _stamp(self, drafts: list[Draft], segment: LockedSegment, at: str) -> tuple[list[bytes], str]:
+        """Return the lines of `drafts`, and the stream's new highest precedence ("" without changes)."""
         if not any(item.change_ts for item in drafts):
             return [item.line(at) for item in drafts], ""
         lines, highest = [], self._clock.highest(segment.folder, segment.names)
@@ -169,8 +169,8 @@ class Log:
             lines.append(item.line(at, wins, highest if highest > wins else None))
         return lines, highest
 
-    def _compared(self, stream: str, drafts: list[Draft], positions: list[Position]) -> list[Position]:
-        """Return `positions` with duplicates and conflicts of ids given by callers."""
+    def _mark_known_ids(self, stream: str, drafts: list[Draft], positions: list[Position]) -> list[Position]:
+        """Return `positions`, marked as duplicate or conflict where a caller's id was in use."""
         given = [item.id for item in drafts if item.content]
         known = self._look_up(stream, given) if given and self._look_up is not None else {}
         if not known:
@@ -181,24 +181,18 @@ class Log:
         ]
 
     def record_sizes(self) -> None:
-        """Record how long the segments are, so that `verify` finds what goes missing. Raises nothing."""
+        """Record the segments' sizes, so that `verify` detects later losses. Never raises."""
         self._rotation.record_sizes()
 
     def own_writers(self) -> tuple[str, ...]:
-        """Return the writer's name of this copy of the store, then its retired names.
-
-        It is () before the first append.
-        """
+        """Return this copy's writer name, then its retired names; () before the first append."""
         return self._rotation.writer.own_names()
 
 
 def in_batches(
     items: Iterable[T], length: Callable[[T], int], least: int, most: float = math.inf
 ) -> Iterator[list[T]]:
-    """Yield `items` in lists of at least `least` bytes, or `most` items.
-
-    The item that reaches the limit ends its list.
-    """
+    """Yield `items` in batches; the item that reaches `least` bytes or `most` items ends its batch."""
     batch: list[T] = []
     size = 0
     for item in items:
@@ -211,7 +205,7 @@ def in_batches(
         yield batch
 
 
-def _not_stored(error: OSError, item: Draft) -> LogError:
+def _storage_error(error: OSError, item: Draft) -> LogError:
     message = f"{item.stream}: {error.strerror or error}: event {item.id} is not known to be stored"
     if error.errno in _CANNOT_CREATE:
         hint = "make the store's folder writable, and move away what blocks its log; or name another folder"
@@ -225,8 +219,9 @@ NumberedLine = tuple[int, bytes | None]
 
 
 def append_lines(log: Log, lines: Sequence[NumberedLine]) -> Iterator[tuple[int, Position | RefusedLine]]:
-    """Append `lines` without blank ones; yields each outcome in order, once all are durable."""
-    checked = [(number, _checked(log, line)) for number, line in _without_blank(lines)]
+    """Append `lines` except blank ones; yield each outcome in order, once all are durable."""
+    bare = ((number, None if line is None else without_bom(line)) for number, line in lines)
+    checked = [(number, _draft_line(log, line)) for number, line in bare if line is None or line.strip()]
     stored = iter(log.append_each([item for _, item in checked if isinstance(item, Draft)]))
     for number, item in checked:
         if isinstance(item, RefusedLine):
@@ -236,27 +231,20 @@ def append_lines(log: Log, lines: Sequence[NumberedLine]) -> Iterator[tuple[int,
         yield number, outcome if isinstance(outcome, Position) else RefusedLine(outcome, item.id)
 
 
-def _without_blank(lines: Sequence[NumberedLine]) -> Iterator[NumberedLine]:
-    for number, line in lines:
-        whole = None if line is None else without_bom(line)
-        if whole is None or whole.strip():
-            yield number, whole
-
-
-def _checked(log: Log, line: bytes | None) -> Draft | RefusedLine:
+def _draft_line(log: Log, line: bytes | None) -> Draft | RefusedLine:
     if line is None:
         return RefusedLine(TOO_LONG, None)
     try:
         return log.draft(line)
     except MemlogError as error:
-        return RefusedLine(error, _given_id(line))
+        return RefusedLine(error, _find_id(line))
 
 
 class _Identified(msgspec.Struct):
     id: str | None = None
 
 
-def _given_id(line: bytes) -> str | None:
+def _find_id(line: bytes) -> str | None:
     # Imported here: most lines are valid.
     from memlog.eventlog.secrets.detection import masked
 

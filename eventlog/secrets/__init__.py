@@ -1,1 +1,1 @@
-"""Keys and passwords in texts, and the gate through which texts leave the process."""
+"""Detection of keys and passwords in texts, and the gate for texts that leave the process."""

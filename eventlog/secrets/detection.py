@@ -17,12 +17,12 @@ _NAMES = frozenset(
     "id channel chat_id memory_id memory_ids ids stream source_id file target_id target_ids topic_key section"
     " key from_message_id to_message_id through_message_id source_message_id".split()
 )
-"""Members that name things: masked, two things would become one."""
+"""Members that are names: masking could merge two things into one."""
 _SHORTEST_NAME = min(map(len, NAMES))
 _LONGEST_NAME = 64
-"""Of a member whose value is a key, with a margin: `HTTP_PROXY_AUTHORIZATION` has 24."""
+"""Characters of a member name to inspect; `HTTP_PROXY_AUTHORIZATION` has 24."""
 PAIR_NAMES = ("name", "Name", "NAME", "key", "Key", "KEY", "header", "Header", "topic_key", "title")
-"""The names of the name in {name: …, value: …}: headers in HAR, variables of a container, memories."""
+"""The members that hold the name in {name: …, value: …}: headers in HAR, container variables, memories."""
 PAIR_VALUES = ("value", "content")
 
 
@@ -55,16 +55,14 @@ def kinds_in_line(line: bytes) -> list[str]:
 
 
 def masked_event(source: bytes) -> bytes:
-    """Return a line of JSON with its keys masked at any depth, without `at` and `crc`.
+    """Return a line of JSON with keys masked at any depth, without `at` and `crc`; `source` without keys.
 
-    A line without keys is `source` itself.
-
-    Raises BadInput if a member that names something holds a key.
+    Raises BadInput if a member that is a name holds a key.
     """
     members = decoded(source, dict)
     if members is None:
         return source  # the reader reports the fault
-    # `at` and `crc` of another log's line belong to the unmasked text.
+    # Another log's `at` and `crc` belong to the unmasked text.
     given = {name: value for name, value in members.items() if name not in ("at", "crc")}
     clean = rewritten(given, masked)
     if clean == given:
@@ -83,7 +81,7 @@ def masked_error(error: MemlogError) -> MemlogError:
 
 
 def texts_within(values: Iterable[Any]) -> Iterator[str]:
-    """Yield each text in JSON values at any depth, member names included, in order. Without recursion."""
+    """Yield each text in JSON values at any depth, member names included, in order. Iterative."""
     waiting = list(values)[::-1]
     while waiting:
         value = waiting.pop()
@@ -99,11 +97,11 @@ _TELLING = frozenset(
     "password passwd pwd passphrase passcode passwort kennwort salasana пароль contraseña 密码 密碼 口令"
     " secret token pin pass pw credential apikey".split()
 )
-"""Words of a name whose value is a secret, wherever they stand in it: `password_router`."""
+"""Words that mark the value of a name as secret, anywhere in the name: `password_router`."""
 
 
 def is_telling_name(name: str) -> bool:
-    """Whether the name of a value, such as a key of the core memory, says that it is a secret."""
+    """Whether a name, such as a key of the core memory, marks its value as secret."""
     words = re.split(r"[\W_]+", name.casefold().strip())
     return (
         is_telling(name)
@@ -113,14 +111,14 @@ def is_telling_name(name: str) -> bool:
 
 
 def is_telling(name: str) -> bool:
-    """Whether a name ends as that of a key does: `wifi_password`."""
-    return bool(_head(name))
+    """Whether a name ends like that of a secret: `wifi_password`."""
+    return bool(_secret_prefix(name))
 
 
 def rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401 - any JSON
-    """Return `value` with each text rewritten at any depth. Without recursion."""
+    """Return `value` with each text rewritten at any depth. Iterative."""
     clean: list[Any] = [None]
-    # Where a value belongs, the value, and what is put before a text to show what it is.
+    # The container and place of a value, the value, and the prefix that marks its texts as secret.
     waiting: list[tuple[Any, Any, Any, str]] = [(clean, 0, value, "")]
     while waiting:
         parent, place, value, head = waiting.pop()
@@ -130,17 +128,17 @@ def rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401
         elif isinstance(value, list):
             value = _joined_block(value, rewrite)
             made = [*value]
-            behind_name = _head(value[0]) if len(value) == 2 else ""
+            behind_name = _secret_prefix(value[0]) if len(value) == 2 else ""
             waiting += [
                 (made, number, value[number], behind_name if behind_name and number else head)
                 for number in reversed(range(len(value)))
             ]
         elif isinstance(value, dict):
             made, inner = {}, []
-            paired = next((_head(value[name]) for name in PAIR_NAMES if name in value), "")
+            paired = next((_secret_prefix(value[name]) for name in PAIR_NAMES if name in value), "")
             for name, item in value.items():
-                before = paired if paired and name.lower() in PAIR_VALUES else _head(name)
-                clean_name = _unused(made, rewrite(name))
+                before = paired if paired and name.lower() in PAIR_VALUES else _secret_prefix(name)
+                clean_name = _make_unique(made, rewrite(name))
                 made[clean_name] = item
                 inner.append((made, clean_name, item, before))
             waiting += reversed(inner)
@@ -149,34 +147,33 @@ def rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401
 
 
 def _joined_block(items: list[Any], rewrite: Callable[[str], str]) -> list[Any]:
-    """Return `items`, rewritten as one text if they are the lines of a text with a PEM block."""
+    """Return `items`, rewritten as one text if they are the lines of a PEM block."""
     is_block = all(isinstance(item, str) for item in items) and any("-----BEGIN" in item for item in items)
     return rewrite("\n".join(items)).split("\n") if is_block else items
 
 
-def _head(name: object) -> str:
-    """Return the text that marks a value as a key, if its name does; else ""."""
-    return _head_of(name) if isinstance(name, str) and len(name) >= _SHORTEST_NAME else ""
+def _secret_prefix(name: object) -> str:
+    """Return the prefix that marks the value of a secret's name; "" for other names."""
+    return _find_prefix(name) if isinstance(name, str) and len(name) >= _SHORTEST_NAME else ""
 
 
 @lru_cache(maxsize=1024)
-def _head_of(name: str) -> str:
+def _find_prefix(name: str) -> str:
     letters = "".join(filter(str.isalnum, name[-_LONGEST_NAME:])).lower()
     return next((f"{spelling}=" for ending, spelling in NAMES.items() if letters.endswith(ending)), "")
 
 
-def _unused(members: Container[str], name: str) -> str:
-    """Return `name`, numbered if `members` has it: two masked keys of one kind stay two names."""
+def _make_unique(members: Container[str], name: str) -> str:
+    """Return `name`, numbered if `members` has it, so that two masked names stay distinct."""
     numbered = (f"{name} {number}" for number in count(2))
     return name if name not in members else next(other for other in numbered if other not in members)
 
 
-# For what is sent to providers, and for warnings: memlog masks these values nowhere else, since a plain
-# text may look so, too. The search is linear: each pattern reads a bounded number of characters behind a
-# name.
+# For requests to providers, and for warnings: elsewhere memlog does not mask these values, since ordinary
+# text may look like them. The search is linear: each pattern reads a bounded part of the text after a name.
 
 _STEMS = "pass pw kennw salasana парол contraseña 密 口令 api secret token".split()
-"""A text with none of these holds no name."""
+"""A text without any of these names no secret."""
 
 _NAME = (
     r"(?:(?P<password>passw(?:or[dt]|d)s?|passwörter|pass(?:phrase|code)s?|kennw(?:ort|örter)|salasana"
@@ -210,23 +207,23 @@ _FLAG = rf"--[\w-]{{0,32}}?{_NAME}[ =][\"']?{_DIGIT}([^\s\"'`<>,;()\[\]]{{4,128}
 _WORDS = r"passphrase[\s\"'`*]{0,3}(?:[:=：]|\sis\s)\s{0,3}(?!\[REDACTED:)([^\s][^\n]{3,128})"
 _VERBS = frozenset("is as was ist als".split())
 _BEFORE = 160
-"""Characters before a name in which its value may stand: `… is the password`."""
+"""Characters before a name that may hold its value: `… is the password`."""
 _REACH = 200
-"""Characters behind a name in which the digit of its value stands."""
+"""Characters after a name that must hold a digit of its value."""
 
 _TAIL = 300
-"""Characters of the end of a text in which a key may begin."""
+"""Characters at the end of a text that may hold the start of a key."""
 
 _SHORTEST_START = 4
-"""Characters of a fixed text that tells a key which is cut off behind it; `sk-` does, too."""
+"""Characters of a fixed text that identifies a truncated key; `sk-` does, too."""
 
 
 def named_values(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the place of each value that a name in the text tells."""
+    """Yield the span of each value that follows or precedes a secret's name in the text."""
     if not may_name(text):
         return
-    digit, digits = -1, _compiled(r"\d")
-    for name in _compiled(_NAME).finditer(text):
+    digit, digits = -1, _compile(r"\d")
+    for name in _compile(_NAME).finditer(text):
         end = name.end()
         patterns = [*_BEHIND]
         if digit < end:
@@ -234,29 +231,29 @@ def named_values(text: str) -> Iterator[tuple[int, int]]:
         if is_near := digit - end < _REACH:
             patterns.append(_IS)
         for pattern in patterns:
-            if match := _compiled(pattern).match(text, end):
+            if match := _compile(pattern).match(text, end):
                 yield match.span(match.lastindex or 0)
         if name["password"]:
             if is_near:
-                yield from _loosely_behind(text, end)
-            yield from _before(text, name.start())
+                yield from _values_after(text, end)
+            yield from _values_before(text, name.start())
     for pattern in (_FLAG, _WORDS):
-        for match in _compiled(pattern).finditer(text):
+        for match in _compile(pattern).finditer(text):
             yield match.span(1)
 
 
-def _loosely_behind(text: str, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the value behind a name that ends at `end`, and behind other words."""
-    separator = _compiled(_SEPARATOR).search(text, end, end + _GAP)
+def _values_after(text: str, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the value after a name that ends at `end`, with other words in between."""
+    separator = _compile(_SEPARATOR).search(text, end, end + _GAP)
     for pattern, start in ((_NEXT, end), (_BEHIND_SEPARATOR, separator.end() if separator else len(text))):
-        if match := _compiled(pattern).match(text, start):
+        if match := _compile(pattern).match(text, start):
             yield match.span(1)
 
 
-def _before(text: str, start: int) -> Iterator[tuple[int, int]]:
+def _values_before(text: str, start: int) -> Iterator[tuple[int, int]]:
     """Yield the value before a name that begins at `start`: `… is the password`."""
     head = text[max(0, start - _BEFORE) : start]
-    if not _compiled(r"\d").search(head):
+    if not _compile(r"\d").search(head):
         return
     words = head.split()[-6:]
     for word, verb in pairwise(words):
@@ -266,25 +263,25 @@ def _before(text: str, start: int) -> Iterator[tuple[int, int]]:
 
 
 def may_name(text: str) -> bool:
-    """Whether a text may hold a name of a value. Most do not: this is cheap."""
+    """Whether a text may name a secret: a cheap test that clears most texts."""
     folded = text.casefold()
     return any(stem in folded for stem in _STEMS)
 
 
 def opaque_words(text: str) -> list[tuple[int, int]]:
-    """Return the places of the words that may be keys: letters and digits."""
+    """Return the spans of words with letters and digits, which may be keys."""
     return [match.span(1) for match in _opaque().finditer(text)]
 
 
 def begun_key(text: str) -> tuple[int, int] | None:
-    """Return the place of a key that is cut off at the end of a text, by the fixed text it begins with."""
+    """Return the span of a key that the end of a text truncates, recognised by its fixed start."""
     start = max(0, len(text) - _TAIL)
-    match = _begun().search(text, start)
+    match = _truncated_key().search(text, start)
     return match.span(1) if match else None
 
 
 @cache
-def _begun() -> re.Pattern[str]:
+def _truncated_key() -> re.Pattern[str]:
     fixed = {each for shape in SHAPES if shape.before == APART for each in shape.fixed.split()}
     starts = ["sk-", *(each for each in fixed if len(each) >= _SHORTEST_START and each[-1] in "-_.")]
     either = "|".join(map(re.escape, starts))
@@ -298,6 +295,6 @@ def _opaque() -> re.Pattern[str]:
 
 
 @cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compiled at first use: most processes send nothing."""
+def _compile(pattern: str) -> re.Pattern[str]:
+    """Return the pattern, compiled at first use: most processes send nothing."""
     return re.compile(pattern, re.IGNORECASE)

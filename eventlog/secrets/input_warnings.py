@@ -1,4 +1,4 @@
-"""Warns about valid events that probably differ from what their writer meant."""
+"""Warns about valid events that probably differ from what the caller meant."""
 
 from collections.abc import Iterator, Mapping
 
@@ -6,8 +6,8 @@ import msgspec
 
 from memlog.eventlog.events import AppendWarning, Event, tag_of
 
-_OF_ANY_LINE = ("type", "at", "crc", "client")
-_MEANT = {
+_COMMON_MEMBERS = ("type", "at", "crc", "client")
+_ALIASES = {
     "timestamp": ("ts",),
     "time": ("ts",),
     "datetime": ("ts",),
@@ -23,22 +23,19 @@ _MEANT = {
     "chat": ("chat_id",),
     "topic": ("topic_key",),
 }
-"""Member names of other programs, whose spelling differs too much from memlog's for a comparison."""
+"""Member names of other programs that are spelled too differently to count as typos."""
 
 _LONGEST_TYPO = 40
-"""Characters: comparing spellings takes quadratic time, and memlog's longest member has 18."""
+"""Characters: comparing spellings is quadratic, and memlog's longest member has 18."""
 
 _MOST_WARNINGS = 8
 _MOST_SHOWN = 60
 
 
 def input_warnings(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[AppendWarning, ...]:
-    """Return warnings about a valid event.
-
-    members: all given members.
-    """
-    known = (*_OF_ANY_LINE, *event.__struct_fields__)
-    of_chat = _chat_form(event, members)
+    """Return warnings about a valid event with these members."""
+    known = (*_COMMON_MEMBERS, *event.__struct_fields__)
+    of_chat = _check_chat_form(event, members)
     if of_chat:
         known = (*known, "channel")
     unknown = [name for name in members if name not in known]
@@ -46,8 +43,8 @@ def input_warnings(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[Ap
 
 
 def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[AppendWarning]:
-    """Yield a warning for each member that holds what looks like a key, or is sent to no provider as one."""
-    # Imported here: without an append nobody needs the shapes of keys.
+    """Yield a warning for each member that seems to hold a key, or that providers do not get as one."""
+    # Imported here: only an append needs the shapes of keys.
     from memlog.eventlog.secrets.detection import (
         PAIR_NAMES,
         PAIR_VALUES,
@@ -62,7 +59,7 @@ def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[
         name
         for member in (*PAIR_NAMES, "topic", "tags")
         if member in members
-        for name in _texts(members[member])
+        for name in _texts_of(members[member])
         if is_telling_name(name)
     ]
     if not names and not may_name(text) and not kinds_in(text):
@@ -74,7 +71,7 @@ def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[
         is_value = name in PAIR_VALUES
         # With its name: {"key": "wifi_password", "value": …}.
         kinds = kinds_in_line(msgspec.json.encode(pair | {name: raw} if is_value else {name: raw}))
-        told = (kinds_told(each, names if is_value else ()) for each in _texts(raw))
+        told = (kinds_told(each, names if is_value else ()) for each in _texts_of(raw))
         kinds = kinds or sorted({kind for of_text in told for kind in of_text})
         if kinds:
             message = (
@@ -84,7 +81,7 @@ def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[
             yield AppendWarning("key", name, message)
 
 
-def _texts(raw: msgspec.Raw) -> Iterator[str]:
+def _texts_of(raw: msgspec.Raw) -> Iterator[str]:
     from memlog.eventlog.secrets.detection import texts_within
 
     yield from texts_within([msgspec.json.decode(raw)])
@@ -92,29 +89,29 @@ def _texts(raw: msgspec.Raw) -> Iterator[str]:
 
 def _unknown_members(event: Event, unknown: list[str]) -> Iterator[AppendWarning]:
     for name in unknown[:_MOST_WARNINGS]:
-        meant = _meant(event, name)
+        meant = _find_meant(event, name)
         advice = "memlog keeps it and ignores it" if meant is None else f"did you mean {meant!r}?"
-        message = f"{_quoted(name)} is not a member of {tag_of(event)}: {advice}"
-        yield AppendWarning("unknown_member", _short(name), message)
+        message = f"{_quote(name)} is not a member of {tag_of(event)}: {advice}"
+        yield AppendWarning("unknown_member", _truncate(name), message)
     if len(unknown) > _MOST_WARNINGS:
         more = f"{len(unknown) - _MOST_WARNINGS} more members are not members of {tag_of(event)}"
         yield AppendWarning("unknown_member", "…", more)
 
 
-def _meant(event: Event, name: str) -> str | None:
+def _find_meant(event: Event, name: str) -> str | None:
     """Return the member that `name` probably misspells."""
     # Imported here: few events have unknown members.
     from difflib import get_close_matches
 
     members = [member for member in event.__struct_fields__ if member not in ("at", "wins", "highest_wins")]
-    alias = next((member for member in _MEANT.get(name.lower(), ()) if member in members), None)
+    alias = next((member for member in _ALIASES.get(name.lower(), ()) if member in members), None)
     if alias is not None or len(name) > _LONGEST_TYPO:
         return alias
     return next(iter(get_close_matches(name.lower(), members, n=1)), None)
 
 
-def _chat_form(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[AppendWarning, ...]:
-    """Conversation events name a chat by `channel` and `chat_id`, all others by one text."""
+def _check_chat_form(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[AppendWarning, ...]:
+    """Return a warning if `chat_id` has the form of the other kind of event, with or without its channel."""
     channel, chat_id = getattr(event, "channel", None), getattr(event, "chat_id", None)
     if chat_id is None:
         return ()
@@ -122,20 +119,20 @@ def _chat_form(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[Append
         given = msgspec.json.decode(members["channel"]) if "channel" in members else None
         right = f"{given if isinstance(given, str) else 'telegram'}:{chat_id}"
         message = (
-            f"chat_id is {_quoted(chat_id)}, without its channel, so no search by chat finds it: write"
-            f" <channel>:<chat_id>, such as {_quoted(right)}"
+            f"chat_id is {_quote(chat_id)}, without its channel, so no search by chat finds it: write"
+            f" <channel>:<chat_id>, such as {_quote(right)}"
         )
     elif channel is not None and chat_id.startswith(f"{channel}:"):
-        meant = _quoted(chat_id.removeprefix(f"{channel}:"))
-        message = f"chat_id {_quoted(chat_id)} repeats the channel {_quoted(channel)}; did you mean {meant}?"
+        meant = _quote(chat_id.removeprefix(f"{channel}:"))
+        message = f"chat_id {_quote(chat_id)} repeats the channel {_quote(channel)}; did you mean {meant}?"
     else:
         return ()
     return (AppendWarning("chat_form", "chat_id", message),)
 
 
-def _quoted(text: str) -> str:
-    return repr(_short(text))
+def _quote(text: str) -> str:
+    return repr(_truncate(text))
 
 
-def _short(text: str) -> str:
+def _truncate(text: str) -> str:
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"

@@ -1,7 +1,7 @@
 """Finds keys in a text.
 
-`str.find` looks for the fixed texts of the shapes, and a pattern is tried only there: an ordinary text costs
-no pattern. A long text is read in windows, so that no call holds the interpreter for long.
+`str.find` looks for the fixed texts of the shapes, and a pattern is tried only there: an ordinary text needs
+no pattern. A long text is read in windows, so that no call holds the GIL for long.
 """
 
 import re
@@ -14,25 +14,25 @@ import msgspec
 
 from memlog.eventlog.escapes import is_escaped, spans, unescaped
 
-# A kind is in the table if its keys contain a fixed text that few other texts contain, or follow a telling
-# name. Entropy is no criterion: it would mask hashes and ids.
+# The table has a kind if its keys contain a fixed text that is rare elsewhere, or follow the name of a
+# secret. Entropy is not a criterion: it would mask hashes and ids.
 #
 # The search is linear: each pattern reads a bounded number of characters, or ends with a possessive
-# repetition, whose match is masked and not read again. tests/eventlog/test_key_scan.py measures it.
+# quantifier, whose match is masked and not read again. tests/eventlog/test_key_scan.py measures it.
 
 APART = "(?<![A-Za-z0-9])"
 ANYWHERE = ""
 _END = "(?![_-]{0,8}[A-Za-z0-9])"
-"""The end of a key: emphasis in Markdown may follow, `_`."""
+"""The end of a key: Markdown emphasis, `_`, may follow."""
 
 
 class KeyShape(msgspec.Struct, frozen=True, gc=False):
     """One shape of a kind of key: `before`, one of the fixed texts, `rest`. Patterns match ASCII only.
 
-    kind: its name in the mask. A kind may have several shapes; of two with one start the first counts.
+    kind: its name in the mask. A kind may have several shapes; of two with the same start the first wins.
     fixed: texts separated by spaces.
     rest: its group, if any, is the key; otherwise the whole match.
-    source: the issuer's documentation, or the rule set that has the shape.
+    source: the documentation of the issuer, or the rule set with the shape.
     width: the most characters that `before` matches.
     """
 
@@ -56,19 +56,19 @@ _PEM = r"[ +](?:[A-Z0-9]{1,16}[ +]){0,4}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----"
 _PEM_GAP = r"(?:[\s\"'`,\\>|#*.:+/]|-(?!----)){0,99}+"
 _PEM_HEADER = r"(?:Proc-Type|DEK-Info|Version|Comment|Charset):[^\n]{0,120}+"
 _PEM_BLOCK = r"(?=[\s\S]{0,400}?[A-Za-z0-9+/]{40})[^-]*+(?:-(?!----(?:BEGIN|END))[^-]*+)*+-----END" + _PEM
-"""To the end, if a line of a key follows soon, and no other beginning lies between."""
+"""Up to the end marker, if a line of a key follows soon, and no other start marker lies between."""
 _PEM_LINES = (
     rf"(?:{_PEM_GAP}{_PEM_HEADER}){{0,4}}(?:{_PEM_GAP}[A-Za-z0-9+/]{{20,}}+={{0,2}})++"
     rf"(?:[^-]{{0,200}}+-----END{_PEM}|{_PEM_GAP}[A-Za-z0-9+/=]{{1,63}}+\Z)?"
 )
-"""The lines of a key. A text that only mentions a key's first line keeps the rest."""
+"""The lines of a key. A text that only mentions the first line keeps the rest."""
 
 _SIGNS = "[^A-Za-z0-9]{1,40}"
 _NO_VALUE = r"(?:[Vv]alue|None|[Dd]efault|[Ss]tring|[A-Z0-9]{4}(?=\])|[bru])"
 _NAMED = f"{_SIGNS}(?:{_NO_VALUE}{_SIGNS}){{0,2}}"
 """Text between a name and its value: an assignment in any notation, a table, a tag, a pair."""
 _NAMED_WORD = f"{_SIGNS}+(?:{_NO_VALUE}{_SIGNS}+){{0,2}}"
-"""The same before a value that begins with a letter or digit: each sign is read once."""
+"""The same before a value that begins with a letter or digit; possessive, so each sign is read once."""
 _DATABASES = (
     "postgres|postgresql|mysql|mariadb|mongodb|redis|rediss|amqp|amqps|mssql|sqlserver|oracle|clickhouse"
 )
@@ -77,7 +77,7 @@ _VARIABLE = (
     r"""(?!(?:\$?\{{1,2}[^}@]{0,128}\}{1,2}|\$\([^)@]{0,128}\)|\$(?:[A-Za-z_]{1,64}|[A-Z0-9_]{1,64})"""
     r"""|%\(\w{1,64}\)s|%s|%\w{1,64}%|\*{1,64}|<[^>@]{1,64}>|\[[^\]@]{1,64}\])@)"""
 )
-"""${NAME}, $NAME, {name}, %s, ***, <password>, [password] are no passwords."""
+"""${NAME}, $NAME, {name}, %s, ***, <password>, [password] are placeholders."""
 _WORD = r"""[^\s/?#"'`<>\\\[\]]{1,256}"""
 _RAW_WORD = (
     r"""(?=[^\s@]{1,256}+@)(?![0-9]{1,5}(?:[^\w!$&*+.^~-]|\Z))"""
@@ -94,16 +94,16 @@ _OPAQUE = (
     r"""([\w!#%+/=@^~-](?:[\w!#$%()*+./:=?@^~|-]|&(?!\w{1,32}=|[a-z0-9#]{1,6};)){LEAST,127})"""
     r"""(?<![).:?|*])(?![\w(\[{<$])"""
 )
-"""An opaque value: letters and digits; no call, index, variable or placeholder."""
+"""An opaque value: letters and digits, but no call, index, variable or placeholder."""
 _NO_PLACEHOLDER = _OPAQUE.replace("PLACEHOLDER", "|(?i:your|my|example|change|test)")
 _SETTING = r"""["']?[ \t]{0,2}[=:][ \t]{0,2}["']?""" + _NO_PLACEHOLDER.replace("LEAST", "9")
 _SHORT = _NO_PLACEHOLDER.replace("LEAST", "6")
 _WRITTEN = (
     r"""(?=[ .?!)*_`\]]{0,4}[=:|>"'\n\t])[^A-Za-z0-9\[]{1,8}(?:[Vv]alue[^A-Za-z0-9\[]{1,8})?""" + _SHORT
 )
-"""What people write behind a name: `password: …`, a cell of a table, a pair."""
+"""A value as people write it after a name: `password: …`, a table cell, a pair."""
 OPAQUE_WORD = r"(?<!\w)" + _OPAQUE.replace("PLACEHOLDER", "").replace("LEAST", "6")
-"""A word that may be a key, in a text behind a name: also one that looks like a placeholder."""
+"""A word that may be a key, in a text after a name; it may look like a placeholder."""
 
 # fmt: off
 SHAPES = (
@@ -314,11 +314,10 @@ NAMES = {
     "apikey": "API_KEY",
     "clientsecret": "SECRET",
 }
-"""The spelling in the shapes of each telling name, by its lower-case letters."""
-
+"""The spelling in the shapes of each secret's name, by its lower-case letters."""
 
 _LEVELS = 5
-"""Levels of escapes to remove: `%252525` could have as many as characters."""
+"""Levels of escapes to remove: `%252525` can have as many levels as characters."""
 _SHORTEST = len("a://:b@c")
 """Characters of the shortest key with its mark."""
 _LONGEST = 1 << 16
@@ -326,9 +325,9 @@ _LONGEST = 1 << 16
 _WINDOW = 1 << 18
 """Other threads wait at most 22 ms, measured on 16 MiB of keys behind escapes; 310 ms without windows."""
 _REACH = 1 << 15
-"""More than a pattern reads before it decides, with each character an escape; less than a window."""
+"""More than a pattern reads before it decides, even if each character is an escape; less than a window."""
 _CONTEXT = 1 << 10
-"""More than the text before a key that decides about it, with each character an escape."""
+"""More than the text before a key that a pattern reads, even if each character is an escape."""
 
 
 class Key(NamedTuple):
@@ -377,23 +376,20 @@ def _keys(text: str, levels: int) -> list[Key]:
         for fixed, shapes in group.items()
         if fixed in text
         for shape in shapes
-        for key in _keys_of(shape, fixed, text)
+        for key in _find_shape(shape, fixed, text)
     ]
     if levels and is_escaped(text):
         plain = unescaped(text)
         if len(plain) < len(text):
-            keys += _in_escaped(text, _keys(plain, levels - 1))
-    return _merged(keys)
+            keys += _map_to_escaped(text, _keys(plain, levels - 1))
+    return _merge_overlaps(keys)
 
 
 _MARKS = ("_", "-", ":", "/", "=", "")
 
 
-def _grouped() -> dict[str, dict[str, list[int]]]:
-    """Return the shapes of each fixed text, by a character in it.
-
-    Most texts lack several of the characters.
-    """
+def _group_shapes() -> dict[str, dict[str, list[int]]]:
+    """Return the shapes of each fixed text, by a character in it: most texts lack several of them."""
     groups: dict[str, dict[str, list[int]]] = {mark: {} for mark in _MARKS}
     for index, shape in enumerate(SHAPES):
         for fixed in shape.fixed.split():
@@ -402,10 +398,10 @@ def _grouped() -> dict[str, dict[str, list[int]]]:
     return groups
 
 
-_FIXED = _grouped()
+_FIXED = _group_shapes()
 
 
-def _keys_of(shape: int, fixed: str, text: str) -> Iterator[Key]:
+def _find_shape(shape: int, fixed: str, text: str) -> Iterator[Key]:
     before, rest = _patterns(shape)
     width = SHAPES[shape].width
     at = text.find(fixed)
@@ -423,18 +419,18 @@ def _keys_of(shape: int, fixed: str, text: str) -> Iterator[Key]:
 
 @cache
 def _patterns(shape: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Compiled at first use: few texts hold a shape's fixed text."""
+    """Return the patterns of a shape, compiled at first use: few texts hold its fixed text."""
     row = SHAPES[shape]
     return re.compile(f"(?:{row.before})\\Z", re.ASCII), re.compile(row.rest, re.ASCII)
 
 
-def _in_escaped(text: str, keys: list[Key]) -> Iterator[Key]:
+def _map_to_escaped(text: str, keys: list[Key]) -> Iterator[Key]:
     """Return the spans in `text` of `keys` in its unescaped form."""
     places = spans(text, ((key.start, key.end) for key in keys))
     return (Key(start, key.shape, end) for key, (start, end) in zip(keys, places, strict=True))
 
 
-def _merged(keys: list[Key]) -> list[Key]:
+def _merge_overlaps(keys: list[Key]) -> list[Key]:
     merged: list[Key] = []
     for key in sorted(keys):
         if merged and key.start < merged[-1].end:

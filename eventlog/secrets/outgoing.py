@@ -1,7 +1,7 @@
-"""The gate for what is sent to providers: no private memory, and nothing that looks like a key.
+"""The gate for requests to providers: no private memory, and nothing that looks like a key.
 
-A request has an `Outgoing` for its body, which is made here alone. A sender asks first which texts may be
-sent, since a text shows little of what stands beside it: a title that says "password", the message before.
+The body of a request is an `Outgoing`, which only this module creates. A sender first asks which texts may be
+sent, since a text alone lacks its context: a title that says "password", the previous message.
 """
 
 import hashlib
@@ -30,40 +30,37 @@ from memlog.eventlog.secrets.detection import (
 from memlog.eventlog.secrets.keys import keys_in
 
 SPAN = 3
-"""Messages on each side of one over which a key may be split: people and agents answer in between."""
+"""Messages on each side over which a key may be split: people and agents answer in between."""
 
 _NAMED = "named-secret"
 _PIECE = "unfinished-key"
 _MASK = "[REDACTED:"
 
 _LONGEST_NAME = 64
-"""Characters of a text that is read as the name of the text behind it."""
+"""Characters up to which a text counts as the name of the next one."""
 
 _SHORTEST_VALUE = 4
 
 _LEAD = 8
-"""Signs before a value: quotes, emphasis."""
+"""Characters that may precede a value: quotes, emphasis."""
 
 _SHORTEST_REST = 8
-"""Characters at the beginning of a text that are read as the rest of a key in the text before."""
+"""Characters that must begin a text to count as the rest of a key in the previous one."""
 
 
 class Outgoing(msgspec.Struct, frozen=True):
-    """The body of a request, which may leave the process. `outgoing` makes it."""
+    """The body of a request that may leave the process; see `outgoing`."""
 
     content: bytes
 
 
 def outgoing(body: object) -> Outgoing:
-    """Encode a body, with every key in its texts masked."""
+    """Return the encoded body, with every key in its texts masked."""
     return Outgoing(msgspec.json.encode(rewritten(body, masked_for_sending)))
 
 
 class SentText(NamedTuple):
-    """A text that is sent, or stands beside one that is.
-
-    names: what it is called: its title, its topic, its key. by: who says it.
-    """
+    """A text to send, or a neighbour of one. names: its title, topic, key. by: the speaker."""
 
     text: str
     names: Sequence[str] = ()
@@ -77,7 +74,7 @@ class _KeySpan(NamedTuple):
 
 
 def is_private(category: str | None) -> bool:
-    """Whether memories of a category are sent to nobody."""
+    """Whether memories of a category never leave the process."""
     return category is not None and category.strip().casefold() in PRIVATE_CATEGORIES
 
 
@@ -87,14 +84,14 @@ def masked_for_sending(text: str) -> str:
 
 
 def masked_parts(parts: Sequence[SentText]) -> list[str]:
-    """Return the texts of `parts` with each key masked, also one that is split over several."""
-    found = _found(parts)
-    return [_masked(part.text, spans) for part, spans in zip(parts, found, strict=True)]
+    """Return the texts of `parts` with each key masked, even one split over several parts."""
+    found = _find_keys(parts)
+    return [_mask(part.text, spans) for part, spans in zip(parts, found, strict=True)]
 
 
 def with_keys(parts: Sequence[SentText]) -> list[bool]:
-    """Return, for each of `parts`, whether it holds a key, or a piece of one."""
-    return [bool(spans) for spans in _found(parts)]
+    """Return, for each of `parts`, whether it holds a key or a piece of one."""
+    return [bool(spans) for spans in _find_keys(parts)]
 
 
 def has_key(text: str, names: Sequence[str] = ()) -> bool:
@@ -103,11 +100,11 @@ def has_key(text: str, names: Sequence[str] = ()) -> bool:
 
 
 def kinds_told(text: str, names: Sequence[str] = ()) -> list[str]:
-    """Return the kinds of the keys in a text, which its names may tell."""
-    return sorted({span.kind for span in _found([SentText(text, names)])[0]})
+    """Return the kinds of the keys in a text; its names may reveal one."""
+    return sorted({span.kind for span in _find_keys([SentText(text, names)])[0]})
 
 
-def _masked(text: str, spans: Iterable[_KeySpan]) -> str:
+def _mask(text: str, spans: Iterable[_KeySpan]) -> str:
     clean, done = [], 0
     for span in sorted(spans):
         if span.end > done:
@@ -117,9 +114,9 @@ def _masked(text: str, spans: Iterable[_KeySpan]) -> str:
     return "".join([*clean, text[done:]])
 
 
-def _found(parts: Sequence[SentText]) -> list[set[_KeySpan]]:
-    """Return the keys of each part, and the pieces of keys that several parts hold."""
-    found = [{*_own(part.text)} for part in parts]
+def _find_keys(parts: Sequence[SentText]) -> list[set[_KeySpan]]:
+    """Return the keys of each part, and its pieces of keys that are split over several parts."""
+    found = [{*_find_own(part.text)} for part in parts]
     everyone = range(len(parts))
     speakers = {part.by for part in parts}
     orders = [[*everyone]]
@@ -127,16 +124,16 @@ def _found(parts: Sequence[SentText]) -> list[set[_KeySpan]]:
         orders += [[number for number in everyone if parts[number].by == by] for by in speakers]
     for order in orders:
         texts = [parts[number].text for number in order]
-        for place, span in _across(texts, [found[number] for number in order]):
+        for place, span in _find_split(texts, [found[number] for number in order]):
             found[order[place]].add(span)
     for number, part in enumerate(parts):
         for name in part.names:
-            both = _across([name, part.text], [{*_own(name)}, found[number]], is_telling_name)
+            both = _find_split([name, part.text], [{*_find_own(name)}, found[number]], is_telling_name)
             found[number].update(span for place, span in both if place == 1)
     return found
 
 
-def _own(text: str) -> Iterator[_KeySpan]:
+def _find_own(text: str) -> Iterator[_KeySpan]:
     whole = [*keys_in(text)]
     yield from (_KeySpan(key.start, key.end, key.kind) for key in whole)
     yield from (_KeySpan(*place, _NAMED) for place in named_values(text))
@@ -145,12 +142,12 @@ def _own(text: str) -> Iterator[_KeySpan]:
         yield _KeySpan(*place, _PIECE)
 
 
-def _across(
+def _find_split(
     texts: Sequence[str], own: Sequence[set[_KeySpan]], is_name: Callable[[str], bool] = is_telling
 ) -> list[tuple[int, _KeySpan]]:
-    """Return the pieces of keys that texts in a row hold together, each with the place of its text.
+    """Return the pieces of keys split over consecutive texts, each with the index of its text.
 
-    is_name: whether a text names the secret behind it.
+    is_name: whether a text names the secret that follows.
     """
     if len(texts) < 2:
         return []
@@ -158,7 +155,7 @@ def _across(
         (place + further, span)
         for place in range(len(texts) - 1)
         for between in ("", "\n")
-        for further, span in _begun(texts[place : place + 1 + SPAN], own[place], between)
+        for further, span in _find_begun(texts[place : place + 1 + SPAN], own[place], between)
     ]
     bare = [text.strip() for text in texts]
     names = [len(text) <= _LONGEST_NAME and is_name(text) for text in bare]
@@ -175,8 +172,8 @@ def _across(
     return found
 
 
-def _begun(texts: Sequence[str], own: set[_KeySpan], between: str) -> Iterator[tuple[int, _KeySpan]]:
-    """Yield the pieces of keys that begin in the first of several texts, or at the beginning of the second.
+def _find_begun(texts: Sequence[str], own: set[_KeySpan], between: str) -> Iterator[tuple[int, _KeySpan]]:
+    """Yield the pieces of keys that begin in the first of several texts, or at the start of the second.
 
     own: the keys of the first text alone.
     """
@@ -184,14 +181,14 @@ def _begun(texts: Sequence[str], own: set[_KeySpan], between: str) -> Iterator[t
     margins = [len(text) - len(text.lstrip()) for text in texts]
     starts = [0, *accumulate(len(text) + len(between) for text in bare)]
     ends = {span.end - margins[0] for span in own if span.kind != _PIECE}
-    for span in _own(between.join(bare)):
+    for span in _find_own(between.join(bare)):
         if span.start > starts[1] + _LEAD:
             continue
         for place, text in enumerate(bare):
             start, end = max(span.start - starts[place], 0), min(span.end - starts[place], len(text))
             if end <= start:
                 continue
-            # A key that is whole in one text may only seem to go on in the next one: "sk-…", "Thanks".
+            # A key that is complete in one text may only seem to continue: "sk-…", "Thanks".
             if place and len(bare[0]) in ends and span.start < starts[1] and not _is_rest(text[start:end]):
                 break
             yield place, _KeySpan(start + margins[place], end + margins[place], span.kind)
@@ -201,8 +198,8 @@ def _is_rest(piece: str) -> bool:
     return len(piece) >= _SHORTEST_REST and any(map(str.isdigit, piece))
 
 
-# A hash in the log outlives the text, and without a key anybody could try texts against it. The key stays
-# in its copy of the store. If it is lost, a new one is made, and earlier hashes match nothing.
+# A hash in the log outlives its text, and without a key anybody could guess the text. The key stays in its
+# copy of the store. If it is lost, a new one is created, and earlier hashes match nothing.
 
 _BYTES = 32
 _LINE = re.compile(rb"[0-9a-f]{%d}\n" % (2 * _BYTES))
@@ -210,24 +207,21 @@ _HASH_BYTES = 16
 
 
 def key_of(store: Path) -> bytes:
-    """Read the key of the store, or make it.
-
-    Raises Busy, and LogError if it can be neither read nor made.
-    """
+    """Return the key of the store, created if missing. Raises Busy, and LogError if it is inaccessible."""
     try:
-        return _known(store / STORE_KEY) or _made(store)
+        return _read_key(store / STORE_KEY) or _create_key(store)
     except OSError as error:
         raise LogError(f"{STORE_KEY}: {error.strerror or error}") from error
 
 
 def keyed_hash(key: bytes, text: str) -> str:
-    """Hash `text`, in which a run of white space counts as one space, to 128 bits in hex."""
+    """Return a 128-bit hash of `text` in hex; a run of white space counts as one space."""
     folded = " ".join(text.split()).encode()
     return hashlib.blake2b(folded, key=key, digest_size=_HASH_BYTES).hexdigest()
 
 
-def _known(path: Path) -> bytes | None:
-    """Read the key in a file; None without a file, or without a whole key in it: its writer was killed."""
+def _read_key(path: Path) -> bytes | None:
+    """Return the key in a file; None without a file or a complete key: its writer was killed."""
     try:
         with closing(open_regular(path, disk.READ)) as fd:
             line = disk.read(fd, 2 * _BYTES + 2, 0)
@@ -236,12 +230,12 @@ def _known(path: Path) -> bytes | None:
     return bytes.fromhex(line.decode()) if _LINE.fullmatch(line) else None
 
 
-def _made(store: Path) -> bytes:
+def _create_key(store: Path) -> bytes:
     path = store / STORE_KEY
     with closing(disk.open(store, disk.FOLDER, follow=True)) as folder:
         locks.acquire(folder, store.name, locks.TIMEOUT)
         # Another process may have been faster.
-        if (known := _known(path)) is not None:
+        if (known := _read_key(path)) is not None:
             return known
         key = os.urandom(_BYTES)
         with closing(open_regular(path, disk.WRITE | disk.CREATE)) as fd:

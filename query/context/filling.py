@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from memlog.eventlog.codec.content_ids import folded
-from memlog.eventlog.log.reader import is_about
+from memlog.eventlog.log.reader import belongs_to_chat
 from memlog.projector.sqlite import Connection, as_list
 from memlog.query import memories
 from memlog.query.context.entries import (
@@ -103,7 +103,7 @@ def _streams(db: Connection, chat: str) -> str:
     """Return the streams of a chat, as a JSON list: messages are found by stream and id."""
     channel, _, chat_id = chat.partition(":")
     rows = db.execute("SELECT DISTINCT stream FROM checkpoints")
-    return as_list([stream for (stream,) in rows if is_about(stream, (channel, chat_id))])
+    return as_list([stream for (stream,) in rows if belongs_to_chat(stream, (channel, chat_id))])
 
 
 def _place_of(db: Connection, streams: str, message_id: str | None) -> tuple[object, ...]:

@@ -21,11 +21,11 @@ from memlog.eventlog.log.reader import (
     last_entries,
     redacted_keys,
     redactions_among,
-    segments_about,
+    select_segments,
     todays_members,
 )
 from memlog.eventlog.log.streams import Segment, segments_of, shown
-from memlog.eventlog.log.tail import Follower, looks
+from memlog.eventlog.log.tail import Follower, watch_changes
 
 _GITIGNORE = f"""\
 # The log is the store; memlog rebuilds the rest.
@@ -172,7 +172,7 @@ class LogReader:
         redacted = set() if all else redacted_keys(self._found())
         last = last_entries(self._found(), count, redacted=redacted)
         yield (entry for entry in last if not follower.is_new(entry))
-        for _ in looks(self._log):
+        for _ in watch_changes(self._log):
             if all:
                 yield follower.new()
                 continue
@@ -181,7 +181,7 @@ class LogReader:
             yield (entry for entry in new if not is_redacted(entry, redacted))
 
     def _found(self) -> list[Segment]:
-        return segments_about(self._log, stream=self._stream, chat=self._chat)
+        return select_segments(self._log, stream=self._stream, chat=self._chat)
 
     def _segments(self) -> list[Segment]:
         found = self._found()

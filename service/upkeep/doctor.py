@@ -28,7 +28,7 @@ from memlog.eventlog.integrity.seal_file import read_seals
 from memlog.eventlog.integrity.seal_format import Seals
 from memlog.eventlog.integrity.seal_losses import LOSS_REMEDY, Loss, Ownership, arriving, grown, losses
 from memlog.eventlog.log import layout, log_format
-from memlog.eventlog.log.reader import reading
+from memlog.eventlog.log.reader import open_segment
 from memlog.eventlog.log.streams import Segment, by_writer, segments_of, shown
 from memlog.eventlog.log.tail import remedy as remedy_of
 from memlog.eventlog.log.tail import why_not_read
@@ -215,7 +215,7 @@ def _tails(segments: list[Segment]) -> Iterator[Finding]:
 
 
 def _has_tail(segment: Segment) -> bool:
-    with reading(segment) as fd:
+    with open_segment(segment) as fd:
         return not ends_with_newline(fd, disk.status(fd).st_size)
 
 

@@ -15,7 +15,7 @@ from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.files.folders import check_store
 from memlog.eventlog.log.layout import CACHE, LOG, MODEL, WRITERS
-from memlog.eventlog.log.reader import entry_of, read_lines, reading, segments_about
+from memlog.eventlog.log.reader import entry_of, open_segment, read_lines, select_segments
 from memlog.eventlog.log.streams import encoded_name, shown
 from memlog.eventlog.log.writer import Log
 from memlog.eventlog.secrets.detection import kinds_in_line, masked
@@ -45,8 +45,8 @@ def secrets_in(log: Path) -> Iterator[SecretPlace]:
 
     This includes lines that repeat an event, that hold none, or that were forgotten and not yet overwritten.
     """
-    for segment in segments_about(log):
-        with reading(segment) as fd:
+    for segment in select_segments(log):
+        with open_segment(segment) as fd:
             for line in read_lines(fd, tail_is_a_line=True):
                 kinds = kinds_in_line(line.data or b"")
                 entry = entry_of(segment, line) if kinds else None

@@ -26,7 +26,7 @@ from memlog.eventlog.integrity.seal_file import SealFiles
 from memlog.eventlog.log import log_format
 from memlog.eventlog.log.layout import SCRUB_LOCK
 from memlog.eventlog.log.quarantine import BadLine
-from memlog.eventlog.log.reader import Key, LogEntry, in_log_order, redacted_keys, segments_about
+from memlog.eventlog.log.reader import Key, LogEntry, in_log_order, redacted_keys, select_segments
 from memlog.eventlog.log.streams import Segment, is_stream
 from memlog.eventlog.log.watermarks import Watermarks
 from memlog.eventlog.log.writer import Log
@@ -145,7 +145,7 @@ def forget(log: Log, read_model: ReadModel, request: Forget) -> ForgetReport:
                 raise BadInput(
                     "the reason says what is to be forgotten, and stays in the log", hint="word it otherwise"
                 )
-            segments = segments_about(log.path)
+            segments = select_segments(log.path)
             selection = _Selection(segments, lambda entry: finds(texts_of(entry)), set())
             return _forget(log, read_model, request, lambda _: selection)
     except ReaderFailed as error:
@@ -246,7 +246,7 @@ def _of_memory(db: Connection, log: Path, memory_id: str) -> _Selection:
 
 def _of_chat(db: Connection, log: Path, chat: tuple[str, str]) -> _Selection:
     """Return a chat's streams, its facts, and the memories that were ever its own."""
-    own = segments_about(log, chat=chat)
+    own = select_segments(log, chat=chat)
     others = _segments(log, ("memory", "facts"))
     name = ":".join(chat)
     of_chat = {entry.key for entry in in_log_order(others) if _is_of(entry.event, name)}
@@ -280,7 +280,7 @@ def _sources(event: object) -> set[str]:
 
 
 def _segments(log: Path, streams: Container[str]) -> list[Segment]:
-    return [segment for segment in segments_about(log) if segment.stream in streams]
+    return [segment for segment in select_segments(log) if segment.stream in streams]
 
 
 def _found(db: Connection, log: Path, selection: _Selection) -> tuple[ForgetReport, list[Key]]:
@@ -418,7 +418,7 @@ def scrub_store(read_model: ReadModel, lock_timeout: float, request: Scrub) -> S
         from memlog.service.engine.http_client import forget_words
 
         forget_words(read_model.path)
-    segments = segments_about(read_model.projector.log)
+    segments = select_segments(read_model.projector.log)
     redacted = redacted_keys(segments)
     # Afterwards, so that the read model has all of them before a byte is erased. A damaged one is replaced:
     # its content is unknown. A shared catch-up would not look at one that is up to the log.

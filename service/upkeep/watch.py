@@ -20,7 +20,7 @@ from memlog.eventlog.files.folder_events import ChangeHints
 from memlog.eventlog.limits import LOCK_TIMEOUT
 from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.log.reader import FileState, state_of
-from memlog.eventlog.log.tail import SWEEP_SECONDS, looks
+from memlog.eventlog.log.tail import SWEEP_SECONDS, watch_changes
 from memlog.projector.catchup import Progress
 from memlog.projector.embedding.fill import Embedded
 from memlog.projector.passages import index, vectors
@@ -55,7 +55,7 @@ class Rows(Worker):
         self._is_first = True
 
     def _work(self) -> None:
-        for _ in looks(self._log, self._shared.stop):
+        for _ in watch_changes(self._log, self._shared.stop):
             self._try(self._look)
 
     def _look(self) -> bool:

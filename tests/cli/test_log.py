@@ -344,7 +344,7 @@ def test_a_segment_that_is_cut_short_is_followed_from_its_end(
     tail = follow("-n", "1")
     assert tail.hear() == "second"
     os.truncate(path, len(said("first")))
-    assert b"conversations/x_1/2026-02-24.jsonl was cut short" in tail.hear_error()
+    assert b"conversations/x_1/2026-02-24.jsonl was truncated" in tail.hear_error()
     segment("conversations/x_2", MEANWHILE)
     assert tail.hear() == "meanwhile", "by now it has looked at the segment of the other chat"
     with path.open("ab") as file:

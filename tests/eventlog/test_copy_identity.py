@@ -28,7 +28,7 @@ def store(tmp_path: Path) -> Path:
 
 def file_of(store: Path) -> Path:
     """The file that says who writes."""
-    return store / "writers" / copy_identity._machine()
+    return store / "writers" / copy_identity._machine_id()
 
 
 def test_eight_processes_that_mint_at_once_agree_on_one_name(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_retired_writer_is_replaced_once(store: Path) -> None:
 
 
 def test_names_are_of_six_characters_and_begin_with_a_letter() -> None:
-    for name in {copy_identity._new_name() for _ in range(1000)}:
+    for name in {copy_identity.name_from(os.urandom(6)) for _ in range(1000)}:
         assert len(name) == 6
         assert name[0].isalpha()
         assert set(name) <= set("abcdefghijklmnopqrstuvwxyz234567")
@@ -174,7 +174,7 @@ def test_a_link_in_place_of_the_file_is_replaced_and_what_it_names_stays(store: 
     elsewhere = tmp_path / "elsewhere"
     os.rename(file_of(store), elsewhere)
     said = elsewhere.read_bytes()
-    (store / "writers" / copy_identity._machine()).symlink_to(elsewhere)
+    (store / "writers" / copy_identity._machine_id()).symlink_to(elsewhere)
     Writer(store).name()
     assert elsewhere.read_bytes() == said
     assert not file_of(store).is_symlink()

@@ -14,7 +14,7 @@ from memlog.eventlog.files import folder_events
 from memlog.eventlog.files.folder_events import ChangeHints
 from memlog.eventlog.log import tail
 from memlog.eventlog.log.reader import state_of
-from memlog.eventlog.log.tail import looks
+from memlog.eventlog.log.tail import watch_changes
 
 
 def told(waiting: ChangeHints, folder: Path, path: Path) -> bool:
@@ -88,14 +88,14 @@ def test_without_watches_looks_go_on_and_another_try_is_made(
 
     def look_five_times() -> int:
         tries.clear()
-        with closing(looks(tmp_path)) as looking:
+        with closing(watch_changes(tmp_path)) as looking:
             for _ in range(5):
                 next(looking)
         return len(tries)
 
     monkeypatch.setattr(watchfiles, "watch", no_watches)
     assert look_five_times() == 1
-    monkeypatch.setattr(folder_events, "_BEFORE_ANOTHER_TRY", 0.0)
+    monkeypatch.setattr(folder_events, "_RETRY_SECONDS", 0.0)
     assert look_five_times() > 1
 
 
@@ -124,7 +124,7 @@ def test_what_nobody_told_of_is_found_by_a_sweep(tmp_path: Path, monkeypatch: py
     stop = threading.Event()
     late = threading.Timer(60, stop.set)  # it would end the looks
     late.start()
-    with closing(looks(tmp_path, stop)) as looking:
+    with closing(watch_changes(tmp_path, stop)) as looking:
         for _ in range(4):
             next(looking)
     late.cancel()
@@ -134,7 +134,7 @@ def test_looks_end_when_they_are_told_to(tmp_path: Path) -> None:
     stop, has_looked = threading.Event(), threading.Event()
 
     def look() -> None:
-        for _ in looks(tmp_path / "not there", stop):
+        for _ in watch_changes(tmp_path / "not there", stop):
             has_looked.set()
 
     looking = threading.Thread(target=look, daemon=True)

@@ -17,7 +17,7 @@ from memlog.eventlog.files import disk
 from memlog.eventlog.integrity import scrub
 from memlog.eventlog.integrity.scrub import Erased
 from memlog.eventlog.integrity.seal_file import SealFiles, measured, read_seals
-from memlog.eventlog.log.reader import in_log_order, redacted_keys, segments_about
+from memlog.eventlog.log.reader import in_log_order, redacted_keys, select_segments
 from memlog.eventlog.log.writer import Log
 
 STREAM = "conversations/x_1"
@@ -53,7 +53,7 @@ class Erasing:
 
     def scrub(self, **options: Any) -> list[Erased]:
         """As the service does it, on the log alone."""
-        segments = segments_about(self.log)
+        segments = select_segments(self.log)
         redacted = redacted_keys(segments)
         erased = [
             scrub.erase(
@@ -76,7 +76,7 @@ class Erasing:
 
     def said(self) -> list[str]:
         """What the lines are, in the order of the log."""
-        return [entry.id for entry in in_log_order(segments_about(self.log))]
+        return [entry.id for entry in in_log_order(select_segments(self.log))]
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_a_line_that_says_something_else_by_now_stays(store: Erasing) -> None:
     """Between the look and the lock somebody has changed the file in place."""
     store.say(a="my number is 5551234", b="kept")
     store.forget("a")
-    segments = segments_about(store.log)
+    segments = select_segments(store.log)
     redacted = redacted_keys(segments)
     ((segment, lines),) = scrub.due_lines(segments, redacted)
     store.newest.write_bytes(store.newest.read_bytes().replace(b'"id":"a"', b'"id":"z"'))
@@ -208,7 +208,7 @@ def test_another_writer_is_waited_for_and_then_named(store: Erasing, hold_lock: 
 def test_what_is_no_file_is_not_written(store: Erasing) -> None:
     store.say(a="my number is 5551234")
     store.forget("a")
-    segments = segments_about(store.log)
+    segments = select_segments(store.log)
     redacted = redacted_keys(segments)
     ((segment, lines),) = scrub.due_lines(segments, redacted)
     store.newest.unlink()
@@ -269,10 +269,10 @@ def test_an_erasure_that_was_killed_before_its_seal_was_renewed_is_finished(stor
     seal_old(store)
     store.forget("a")
     SealFiles(store.log).blank(STREAM, OLD)
-    assert [segment.name.filename for segment in scrub.unfinished(segments_about(store.log))] == [OLD]
+    assert [segment.name.filename for segment in scrub.unfinished(select_segments(store.log))] == [OLD]
     (erased,) = store.scrub()
     assert erased.seal == "renewed"
-    assert scrub.unfinished(segments_about(store.log)) == []
+    assert scrub.unfinished(select_segments(store.log)) == []
     assert scrub.unfinished([]) == []
 
 

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import inspect
 
-from memlog.eventlog.codec.decode import INTEGERS, decode, is_as_short_as_can_be, members_of
+from memlog.eventlog.codec.decode import INTEGERS, decode, is_shortest_spelling, members_of
 from memlog.eventlog.codec.encode import draft
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.errors import BadInput
@@ -128,7 +128,7 @@ def test_a_line_of_memlog_needs_no_second_look() -> None:
     ]:
         made = draft(event)
         line = made.line(AT)[:-1]
-        assert is_as_short_as_can_be(line, decode(line, Place(made.stream, SegmentName("2026-02-24"), 0))), (
+        assert is_shortest_spelling(line, decode(line, Place(made.stream, SegmentName("2026-02-24"), 0))), (
             event
         )
 
@@ -142,13 +142,13 @@ def test_text_that_looks_like_a_key_needs_no_look_at_each_object(monkeypatch: py
 
 
 def test_the_key_that_stands_twice_is_named() -> None:
-    with pytest.raises(BadInput, match="duplicate key: 'content' stands twice in one object") as refused:
+    with pytest.raises(BadInput, match="duplicate key: 'content' occurs twice in one object") as refused:
         draft(b'{"type":"memory_saved","content":"a","content":"b"}')
     assert refused.value.hint == "name each member of an object once"
 
 
 def test_a_dict_whose_keys_are_one_in_json_is_refused() -> None:
-    with pytest.raises(BadInput, match="'1' stands twice"):
+    with pytest.raises(BadInput, match="'1' occurs twice"):
         draft({"type": "memory_saved", "content": "a", "x": {1: "one", "1": "uno"}})
 
 

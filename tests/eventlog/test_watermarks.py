@@ -17,7 +17,7 @@ from memlog.eventlog.integrity.seal_close import accept_losses, all_losses, seal
 from memlog.eventlog.integrity.seal_file import SealFiles
 from memlog.eventlog.integrity.seal_losses import losses
 from memlog.eventlog.log.layout import WATERMARKS
-from memlog.eventlog.log.reader import Fingerprint, fingerprint, opened, redacted_keys, segments_about
+from memlog.eventlog.log.reader import Fingerprint, fingerprint, opened, redacted_keys, select_segments
 from memlog.eventlog.log.streams import Segment, segments_of
 from memlog.eventlog.log.watermarks import OpenLoss, Read, WatermarkFile, Watermarks, WriteLoss
 from memlog.eventlog.log.writer import Log
@@ -50,7 +50,7 @@ class Projected:
         return Watermarks(self.store).remember([Read(segment, _read(segment)) for segment in self.segments])
 
     def scrub(self) -> None:
-        seals, segments = SealFiles(self.log, Writer(self.store).name()), segments_about(self.log)
+        seals, segments = SealFiles(self.log, Writer(self.store).name()), select_segments(self.log)
         redacted = redacted_keys(segments)
         for segment, lines in scrub.due_lines(segments, redacted):
             scrub.erase(

@@ -85,7 +85,7 @@ LEFT_OUT: dict[str, str] = {
     "eventlog.log.reader.*": "compares the status of files that it has listed",
     "eventlog.log.reader.is_redacted": "looks a key up",
     "eventlog.log.reader.last_entries": "looks keys up",
-    "eventlog.log.reader.why_left_out": "looks a key up",
+    "eventlog.log.reader.exclusion_reason": "looks a key up",
     "eventlog.integrity.scrub.*": "overwrites lines of the log by their place",
     "eventlog.integrity.seal_file.*": "looks up a segment by its name",
     "eventlog.integrity.seal_losses.Ownership.is_*": "a name of a segment, which `SegmentName.parse` reads",
@@ -147,7 +147,7 @@ LEFT_OUT: dict[str, str] = {
 RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "cli.process.main.no_such_command": lambda world: {"ctx": click.Context(click.Group())},
     "eventlog.escapes.decoded": lambda world: {"kind": dict},
-    "eventlog.codec.decode.is_as_short_as_can_be": lambda world: {"event": world.message},
+    "eventlog.codec.decode.is_shortest_spelling": lambda world: {"event": world.message},
     "eventlog.escapes.spans": lambda world: {"plain_spans": [(0, 1), (sys.maxsize - 1, sys.maxsize)]},
     "eventlog.codec.decode.check_crc_is_last": lambda world: {"has_crc": False},
     "eventlog.log.streams.belongs_in": lambda world: {"event": world.message},
@@ -182,7 +182,7 @@ class NoRecipe(Exception):
     """Why a function cannot be called: it needs an entry in a table of this module."""
 
 
-def why_left_out(function: Function) -> str | None:
+def exclusion_reason(function: Function) -> str | None:
     """Why a function is not called; None where it is."""
     return next((why for name, why in LEFT_OUT.items() if fnmatchcase(function.name, name)), None)
 

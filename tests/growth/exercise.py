@@ -14,7 +14,7 @@ def run() -> None:
     os.chdir(world.folder)
     try:
         for function in functions.text_functions(PACKAGE):
-            if arguments.why_left_out(function) is None:
+            if arguments.exclusion_reason(function) is None:
                 for call in arguments.calls(function, world):
                     for text in arguments.ORDINARY:
                         call(text)

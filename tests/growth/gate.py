@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from tests.growth.arguments import NoRecipe, calls, why_left_out
+from tests.growth.arguments import NoRecipe, calls, exclusion_reason
 from tests.growth.attacks import against, general
 from tests.growth.functions import text_functions
 from tests.growth.measuring import SHORTEST, SHORTEST_OF_MANY_STEPS, SIZES, first_growth
@@ -37,7 +37,7 @@ def growing_functions(
         that may append to a log.
     """
     attacks = general()
-    covered = (function for function in text_functions(package) if why_left_out(function) is None)
+    covered = (function for function in text_functions(package) if exclusion_reason(function) is None)
     for number, call in enumerate(call for function in covered for call in calls(function, world)):
         step = share * (_OF_STORED if call.is_stored else 1)
         floor = SHORTEST_OF_MANY_STEPS if call.is_stored else SHORTEST
@@ -48,7 +48,7 @@ def growing_functions(
 def uncovered(package: str, world: World) -> Iterator[str]:
     """Why functions that take text are neither called nor left out."""
     for function in text_functions(package):
-        if why_left_out(function) is None:
+        if exclusion_reason(function) is None:
             try:
                 for call in calls(function, world):
                     call("green tea")

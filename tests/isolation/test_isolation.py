@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import memlog
 from memlog.eventlog.log.layout import EMBEDDINGS
-from memlog.eventlog.log.reader import is_about
+from memlog.eventlog.log.reader import belongs_to_chat
 from tests.isolation.reads import (
     ALL,
     READS,
@@ -49,7 +49,7 @@ def check(world: World, answer: Answer) -> None:
             where = f"{answer.read} of {answer.whose}: {name} is {value}"
             assert name != "chat" or value in (None, name_of(answer.whose)), where
             is_stream = name == "stream" and value.startswith("conversations/")
-            assert not is_stream or is_about(value, answer.whose), where
+            assert not is_stream or belongs_to_chat(value, answer.whose), where
 
 
 def members_in(value: Any) -> Iterator[tuple[str, Any]]:

@@ -240,7 +240,7 @@ def test_a_view_that_cannot_be_written_fails_no_catch_up(projector):
     view.mkdir()
     set_name(projector, "Anna")
     (note,) = told(projector)
-    assert note == f"{view} stays as it is: something other than a regular file has its name"
+    assert note == f"{view} is not updated: something other than a regular file has its name"
     assert projector.live().execute("SELECT value FROM core_memory").fetchall() == [("Anna",)]
 
 

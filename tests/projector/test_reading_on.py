@@ -11,7 +11,7 @@ from memlog.eventlog.log.layout import WRITERS
 from memlog.eventlog.log.streams import segments_of
 from memlog.eventlog.log.writer import Log
 from memlog.projector import fold
-from memlog.projector.checkpoints import Tally, as_it_stands
+from memlog.projector.checkpoints import Tally, current_range
 from memlog.projector.fold import fold_segment
 from memlog.projector.lifecycle import Projector
 from memlog.projector.verify import digest
@@ -222,7 +222,7 @@ def test_what_is_no_segment_is_named_and_not_read(history):
 def test_a_projector_that_another_has_overtaken_reads_nothing(history):
     """It measured the log, waited for its turn, and finds that the checkpoint is further on."""
     (segment,) = [each for each in segments_of(history.projector.log)[0] if each.path == history.new]
-    measured = as_it_stands(segment, history.new.stat().st_size)
+    measured = current_range(segment, history.new.stat().st_size)
     history.log.append([message(6)])
     history.catch_up()
     tallies = list(fold_segment(history.projector.live(), measured, history.projector.sizes))

@@ -114,7 +114,7 @@ def test_a_rewritten_log_that_no_read_notices_is_told_as_a_wrong_read_model(tmp_
     inode = path.stat().st_ino
     path.write_bytes(foreign("brown") + foreign("x" * 8000) + foreign("black"))
     assert path.stat().st_ino == inode
-    assert any("unlike a replay" in problem for problem in checked(tmp_path).problems)
+    assert any("differs from a replay" in problem for problem in checked(tmp_path).problems)
 
 
 def foreign(content: str) -> bytes:
@@ -187,8 +187,8 @@ DAMAGE = [
         sql("INSERT INTO duplicates VALUES ('memory', 'x', '2026-02-24.jsonl', 5)"),
         "1 duplicates, the log 0",
     ),
-    (sql("UPDATE facts SET value = 'black'"), "unlike a replay"),
-    (sql("INSERT INTO messages_fts (rowid, content) VALUES (1, 'planted')"), "full text is unlike"),
+    (sql("UPDATE facts SET value = 'black'"), "differs from a replay"),
+    (sql("INSERT INTO messages_fts (rowid, content) VALUES (1, 'planted')"), "full text differs"),
     (sql("DELETE FROM meta"), "chunk sizes"),
     (cache_of_other_bytes, "the cache could not be read"),
     (in_cache("UPDATE vectors SET vector = zeroblob(8) WHERE rowid = 1"), "differ in length"),

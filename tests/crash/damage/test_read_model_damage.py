@@ -152,7 +152,7 @@ def test_what_sqlite_reads_without_an_error_verify_tells_with_the_remedy(run, st
     generation.write_bytes(data.replace(b"backup of harbour 7 failed", b"backup of harbour 7 worked"))
     found = run("verify")
     assert found.code == 1
-    assert "the read model is unlike a replay of its log: memlog project --from-scratch" in found.err
+    assert "the read model differs from a replay of its log: memlog project --from-scratch" in found.err
     assert run("project", "--from-scratch", "--no-embed").code == 0
     assert run("verify").code == 0
 

@@ -5,7 +5,7 @@ import random
 import time
 from pathlib import Path
 
-from tests.growth.arguments import calls, why_left_out
+from tests.growth.arguments import calls, exclusion_reason
 from tests.growth.attacks import against, general
 from tests.growth.functions import text_functions
 from tests.growth.measuring import SHORTEST, SHORTEST_OF_MANY_STEPS, SIZES, first_growth
@@ -30,7 +30,7 @@ def run(seconds: float, seed: int) -> dict[str, int]:
         work += [
             ("functions", call.label, call, general(), SHORTEST_OF_MANY_STEPS if call.is_stored else SHORTEST)
             for function in text_functions("memlog")
-            if why_left_out(function) is None
+            if exclusion_reason(function) is None
             for call in calls(function, world)
         ]
         drawn.shuffle(work)

@@ -17,7 +17,7 @@ from memlog.eventlog.integrity.seal_losses import Loss, arriving, losses
 from memlog.eventlog.integrity.seal_reader import sealed_bytes
 from memlog.eventlog.integrity.verify import LogCheck, check_log
 from memlog.eventlog.log.layout import WRITERS
-from memlog.eventlog.log.reader import redacted_keys, segments_about
+from memlog.eventlog.log.reader import redacted_keys, select_segments
 from memlog.eventlog.log.streams import segments_of
 from memlog.eventlog.log.writer import Log
 
@@ -40,7 +40,7 @@ class Copy:
     def scrub(self) -> list[str]:
         """As the service does it, on the log alone; returns what became of each seal."""
         seals = SealFiles(self.log, Writer(self.store).name())
-        segments = segments_about(self.log)
+        segments = select_segments(self.log)
         redacted = redacted_keys(segments)
         erased = [
             scrub.erase(segment, lines, redacted, seals=seals, lock_timeout=1, around=lambda _: nullcontext())

@@ -13,7 +13,7 @@ import memlog
 from memlog.eventlog.files import disk
 from memlog.eventlog.integrity.seal_file import SealFiles, measured, read_seals
 from memlog.eventlog.log.layout import EMBEDDINGS
-from memlog.eventlog.log.reader import segments_about
+from memlog.eventlog.log.reader import select_segments
 from memlog.projector.lifecycle import Projector
 from tests.crash.storms.scrubs import victim_process
 
@@ -326,7 +326,7 @@ def test_links_and_pipes_are_named_and_not_read(store, tmp_path):
 def test_no_text_is_no_question_and_a_store_without_a_log_holds_nothing(store):
     with pytest.raises(memlog.BadInput):
         store.erasure.prove("")
-    assert (store.erasure.prove("x").found, segments_about(store.path / "log")) == ([], [])
+    assert (store.erasure.prove("x").found, select_segments(store.path / "log")) == ([], [])
 
 
 def test_a_text_is_found_in_each_canonical_form(store):
