@@ -176,7 +176,7 @@ class PromptSearches:
         for hit, score in kept:
             given.append((hit, score))
             if hit.kind == "message" and hit.content.rstrip().endswith(ASKING):
-                reply = near.behind((hit.position.stream, hit.id))
+                reply = near.message_after((hit.position.stream, hit.id))
                 if reply in found and found[reply][0].role != hit.role:
                     given.append(found.pop(reply))
         return given
