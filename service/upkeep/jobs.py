@@ -223,7 +223,7 @@ class Steps:
         if (job, step) not in self._works:
             return self._why_no_model
         needs_model = self._questions is not None and (job, step) not in _WITHOUT_MODEL
-        return self._questions.why_spent() if self._questions is not None and needs_model else None
+        return self._questions.why_over_budget() if self._questions is not None and needs_model else None
 
     def do(self, job: str, step: str) -> Outcome:
         """Do a step that nothing keeps from being done.
