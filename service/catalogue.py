@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
+from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import fields_of
 from memlog.query.context.fence import python_escape, shown
-from memlog.query.request import Request, check_names
+from memlog.query.request import Request
 from memlog.service.engine.operation import PLACES, Operation, group_named, required
 from memlog.service.engine.readable import EVERYTHING, readable, reading_below
 from memlog.service.projects import Projects
@@ -67,12 +68,13 @@ def answer(
         MemlogError: as the operation.
     """
     known = project_operations() if isinstance(owner, Projects) else operations()
-    check_names("memlog", [name], known)
+    if name not in known:
+        raise BadInput(f"there is no operation {name!r}", hint=f"one of {', '.join(known)}")
     group, _, method = name.rpartition(".")
     target = getattr(owner, group) if group and not isinstance(owner, Projects) else owner
     kind: type[Request] = known[name].request
     of_paths = [each.name for each in fields_of(kind) if each.reads and each.reads.form == "path"]
-    request = kind.of(given)
+    request = kind.of(given, name)
     with reading_below(exports if known[name].writes_paths else root):
         below = {field: _readable(getattr(request, field)) for field in of_paths}
         return required(

@@ -134,7 +134,7 @@ def route(store: Store, given: dict[str, Any]) -> Any:  # noqa: ANN401
     given = given | ({"chat": chat_of(chat)} if isinstance(chat, str) else {})
     if store.exists:
         return answer(store, "pre_route", given)
-    asks_for_fact = any(parse(AnswerOrContext.of(given).text))
+    asks_for_fact = any(parse(AnswerOrContext.of(given, "pre_route").text))
     return PreRoute(route="facts", answer=NOT_STORED) if asks_for_fact else PreRoute(route="none")
 
 

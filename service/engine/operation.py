@@ -316,7 +316,7 @@ def operation(make: Any, /, **traits: Any) -> Any:
 
 
 class OperationGroup:
-    """Operations of a store that belong together, such as `store.memories`."""
+    """A group of related operations, such as `store.memories`."""
 
     def __init__(self, engine: "Engine") -> None:
         self._engine = engine
@@ -325,7 +325,7 @@ class OperationGroup:
         self._append = engine.append
 
     def _query(self, query: "Callable[..., Answer]", request: Request) -> "Answer":
-        """Call a function of the query layer with the fields of a request, and return its result."""
+        """Call a query function with the fields of a request."""
         return self._read(partial(query, **asdict(request)))
 
     def _append_one(self, event: Event) -> Position:

@@ -179,7 +179,7 @@ async def _of_project(
     given = await object_of(call)
 
     def answered() -> Any:  # noqa: ANN401
-        request = kind.of(given)
+        request = kind.of(given, call.url.path)
         return stores.run(request.project_id, lambda store: does(store, request))
 
     return await _answered_as_seed(answered, 200)
@@ -201,7 +201,7 @@ async def _created(stores: OpenStores, call: Call) -> Response:
     session = call.path_params["session"]
 
     def created(store: Store) -> Any:  # noqa: ANN401
-        return compat.create_memory(store, session, CreateMemory.of(given))
+        return compat.create_memory(store, session, CreateMemory.of(given, "a memory"))
 
     return await _answered_as_seed(lambda: stores.run(DEFAULT, created), 201)
 
