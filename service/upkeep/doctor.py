@@ -28,6 +28,7 @@ from memlog.eventlog.integrity.seal_file import read_seals
 from memlog.eventlog.integrity.seal_format import Seals
 from memlog.eventlog.integrity.seal_losses import LOSS_REMEDY, Loss, Ownership, arriving, grown, losses
 from memlog.eventlog.log import layout, log_format
+from memlog.eventlog.log.reader import open_segment
 from memlog.eventlog.log.streams import Segment, by_writer, segments_of, shown
 from memlog.eventlog.log.tail import remedy as remedy_of
 from memlog.eventlog.log.tail import why_not_read
