@@ -19,7 +19,7 @@ GROUPS: dict[str, type] = {name: group_named(name) for name in PLACES}
 """The classes of the groups of a store, by the attribute that holds the group; the store itself first."""
 
 
-Operations = dict[str, Operation[Any, Any, Any, Any]]
+Operations = dict[str, Operation]
 """Operations by name."""
 
 

@@ -32,55 +32,10 @@ from memlog.eventlog.log.layout import (
 from memlog.eventlog.log.reader import last_at
 from memlog.eventlog.log.streams import project_folder, segments_of, shown
 from memlog.eventlog.text import equivalents
-from memlog.query.request import Request, path_of, read_argument
+from memlog.query.request import path_of, read_argument
 from memlog.service.engine.operation import not_found, operation
-from memlog.service.engine.requests import Tried
+from memlog.service.engine.requests import DryRun
 from memlog.service.store import Store
-
-
-class ListProjects(Request, frozen=True):
-    """List the projects by name, with size and last append.
-
-    The size is that of the log; no read model is opened. The list includes the remains of a removal that was
-    killed.
-
-    Raises:
-        LogError: a folder cannot be read.
-    """
-
-
-class _OfProject(Request, frozen=True):
-    name: Annotated[str, "The project."]
-
-
-class GetProject(_OfProject, frozen=True):
-    """Show a project.
-
-    Raises:
-        BadInput: the name is invalid. LogError: its folder cannot be read.
-    """
-
-
-class RemoveProject(Tried, frozen=True):
-    """Remove a project and its store permanently.
-
-    Everything in the store's folder is deleted: log, read model, cache, settings. Only an earlier copy brings
-    it back. The folder is renamed atomically, then emptied: if the process is killed, either the whole store
-    remains, or the list shows the remains, and the next removal finishes the job. A process that has the
-    store open continues with an empty one. A link, or a folder that is not a store, is left alone.
-
-    Raises:
-        BadInput: the name is invalid; or the folder is a link, or not a store.
-        NotFound: no project has this name.
-        Busy: another process held a lock of the store for too long.
-        LogError: it cannot be removed, or not all of it.
-    """
-
-    name: Annotated[str, "The project."]
-    lock_timeout: Annotated[float, LOCK_TIMEOUT.meta, "Seconds to wait for those who use the store."] = (
-        LOCK_TIMEOUT.default
-    )
-
 
 # No project's folder has a `~`.
 _ASIDE = re.compile(r"([^~]+)~[0-9a-f]{8}")
@@ -148,8 +103,16 @@ class Projects:
         forms = [self.folder / project_folder(form) for form in equivalents(name)]
         return next((path for path in forms if path.is_dir()), forms[0])
 
-    @operation(ListProjects, effect="read")
-    def list(self, _: ListProjects) -> _Listed:
+    @operation("read")
+    def list(self) -> _Listed:
+        """List the projects by name, with size and last append.
+
+        The size is that of the log; no read model is opened. The list includes the remains of a removal that
+        was killed.
+
+        Raises:
+            LogError: a folder cannot be read.
+        """
         with _as_log_errors(self.folder):
             entries = [(Path(entry.path), unquote(entry.name)) for entry in _entries(self.folder)]
             found = [
@@ -160,24 +123,53 @@ class Projects:
             left = [_read_project(path, name, is_left=True) for path, name in self._remains()]
         return sorted(filter(None, found + left), key=lambda project: (project.name, project.folder))
 
-    @operation(GetProject, effect="read", missing="project_not_found")
-    def get(self, request: GetProject) -> Project | None:
-        """Return a project; None if it has no store."""
-        path = self.path(request.name)
-        with _as_log_errors(path):
-            return _read_project(path, request.name) if _is_store(path) else None
+    @operation("read", missing="project_not_found")
+    def get(
+        self,
+        name: Annotated[str, "The project."],
+    ) -> Project | None:
+        """Show a project.
 
-    @operation(RemoveProject, effect="erase")
-    def remove(self, request: RemoveProject) -> ProjectRemoval:
-        name, path = request.name, self.path(request.name)
+        Raises:
+            BadInput: the name is invalid. LogError: its folder cannot be read.
+        """
+        path = self.path(name)
+        with _as_log_errors(path):
+            return _read_project(path, name) if _is_store(path) else None
+
+    @operation("erase")
+    def remove(
+        self,
+        name: Annotated[str, "The project."],
+        *,
+        dry_run: DryRun = False,
+        lock_timeout: Annotated[
+            float, LOCK_TIMEOUT.meta, "Seconds to wait for those who use the store."
+        ] = LOCK_TIMEOUT.default,
+    ) -> ProjectRemoval:
+        """Remove a project and its store permanently.
+
+        Everything in the store's folder is deleted: log, read model, cache, settings. Only an earlier copy
+        brings it back. The folder is renamed atomically, then emptied: if the process is killed, either the
+        whole store remains, or the list shows the remains, and the next removal finishes the job. A process
+        that has the store open continues with an empty one. A link, or a folder that is not a store, is left
+        alone.
+
+        Raises:
+            BadInput: the name is invalid; or the folder is a link, or not a store.
+            NotFound: no project has this name.
+            Busy: another process held a lock of the store for too long.
+            LogError: it cannot be removed, or not all of it.
+        """
+        path = self.path(name)
         with _as_log_errors(path):
             left = [*self._remains()]
             is_standing = self._has_store_to_remove(path, name, left)
             found = _survey(path, name) if is_standing else ProjectRemoval(name=name, folder=shown(path))
-            if request.dry_run:
+            if dry_run:
                 return found
             if is_standing:
-                left.append((self._put_aside(path, request.lock_timeout), name))
+                left.append((self._put_aside(path, lock_timeout), name))
             for folder, _ in left:
                 _delete(folder)
         found.finished = [other for _, other in left[: len(left) - is_standing]]

@@ -1,27 +1,29 @@
 """The store of a program: append, search, context, get, and groups of other operations."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Self, TypeVar, get_args, overload
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Self, TypeVar, get_args, overload
 
+from msgspec import Meta
 from msgspec.structs import replace
 
 from memlog.eventlog.errors import BadInput, NotFound, shown_value
-from memlog.eventlog.events import Durability, OnStored, Position, RefusedLine
+from memlog.eventlog.events import Durability, Event, OnStored, Position, RefusedLine
+from memlog.eventlog.fields import Reads
 from memlog.eventlog.files import disk
 from memlog.eventlog.files.locks import check_owner
 from memlog.eventlog.limits import DOCUMENT_SECONDS, LOCK_TIMEOUT
 from memlog.eventlog.log.layout import LOG
 from memlog.projector.passages.chunking import ChunkSizes
+from memlog.query.context.request import BuildContext
 from memlog.query.context.scope import People
-from memlog.query.request import path_of, read_argument
+from memlog.query.request import ChatField, Count, path_of, read_argument
+from memlog.query.search.request import Search
 from memlog.service.engine.embedding_models import EmbeddingModel, LocalModel, model_of
-from memlog.service.engine.engine import Engine
+from memlog.service.engine.engine import Engine, EventLike
 from memlog.service.engine.operation import OperationGroup, group_named, operation
 from memlog.service.engine.read_model import ReadModel
-from memlog.service.memory.conversation_requests import AppendEvents
-from memlog.service.retrieval.requests import AnswerOrContext, BuildContext, GetEvent, Search
 
 if TYPE_CHECKING:
     from memlog.query.context.compose import Context
@@ -49,6 +51,18 @@ if TYPE_CHECKING:
     from memlog.service.upkeep.maintenance import Maintenance
 
 # What only some calls need is imported by them: a process that asks one thing pays for that alone.
+
+
+def _events(given: EventLike | Iterable[EventLike]) -> Iterable[EventLike]:
+    if isinstance(given, Event | dict | bytes):
+        return [given]
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise BadInput(
+            f"not an event: {shown_value(given)}",
+            hint="give a struct such as memlog.Message, or a list of them",
+        )
+    return given
+
 
 G = TypeVar("G", bound=OperationGroup)
 
@@ -196,9 +210,28 @@ class Store:
         """Close what is open. The store can be used again after it."""
         self._engine.close()
 
-    @operation(AppendEvents, effect="append")
-    def append(self, request: AppendEvents) -> list[Position]:
-        return self._engine.append(request.events)  # type: ignore[arg-type] # `AppendEvents` makes a list
+    @operation("append")
+    def append(
+        self,
+        events: Annotated[
+            EventLike | Iterable[EventLike],
+            Reads(_events, wire=list[dict[str, Any]]),
+            "Events: structs, members by name, or lines of JSON.",
+        ],
+    ) -> list[Position]:
+        """Append events, or one, and answer their positions, once all are durable.
+
+        `warnings` of a position tell what is odd about its event; if another event has its id, as far as the
+        read model knows, `conflict` names it. An event with an id is stored once: to append it again is
+        harmless.
+
+        Raises:
+            BadInput: an event cannot be stored; none was written.
+            NotFound: a redaction does not say where it goes, and no stream has its target; none was written.
+            Busy: another writer held the stream for too long.
+            LogError: the log could not be written. Safe to try again with the same ids.
+        """
+        return self._engine.append(events)  # type: ignore[arg-type] # `_events` makes a list
 
     def append_lines(
         self, lines: Sequence[tuple[int, bytes | None]]
@@ -220,7 +253,7 @@ class Store:
         """Whether there is a store, which the first append makes."""
         return self._engine.exists
 
-    @operation(Search, effect="read")
+    @operation("read", request=Search)
     def search(self, request: Search) -> "SearchResult":
         from memlog.service.retrieval.search import search_store
 
@@ -229,7 +262,7 @@ class Store:
         result.took_ms = round((time.perf_counter() - started) * 1000, 3)
         return result
 
-    @operation(BuildContext, effect="append")
+    @operation("append", request=BuildContext)
     def context(self, request: BuildContext) -> "Context":
         from memlog.service.retrieval.search import context
 
@@ -238,22 +271,49 @@ class Store:
             request = replace(request, timezone=rules.timezone)
         return context(self._engine.reads, self._engine.nonblocking_log, request)
 
-    @operation(AnswerOrContext, effect="append")
-    def pre_route(self, request: AnswerOrContext) -> "PreRoute":
+    @operation("append")
+    def pre_route(
+        self,
+        text: Annotated[str, "The text."],
+        *,
+        chat: Annotated[ChatField | None, "The current conversation."] = None,
+        max_tokens: Annotated[Count, "Tokens of the context, at most."] = 4000,
+    ) -> "PreRoute":
+        """Answer `text` from the facts where it asks for one, or give the memory context to answer it with.
+
+        A question for a place in a ranked list, or for the list, is answered from the facts alone: a value
+        that is not stored is never guessed. Anything else is searched for.
+
+        Raises:
+            BadInput: the text is empty.
+            DatabaseError: the read model cannot be read, nor rebuilt.
+        """
         from memlog.service.retrieval.search import pre_route
 
-        return pre_route(self.facts.ask, self.context, request)
+        return pre_route(self.facts.ask, self.context, text, chat=chat, max_tokens=max_tokens)
 
-    @operation(GetEvent, effect="read", missing="event_not_found")
-    def get(self, request: GetEvent) -> "StoredEvent | None":
-        """Return an event or memory; None if nothing has this id."""
+    @operation("read", missing="event_not_found")
+    def get(
+        self,
+        id: Annotated[str, Meta(title="ID"), "The id."],
+        *,
+        stream: Annotated[str | None, "The stream of the event, where several streams have its id."] = None,
+        around: Annotated[
+            int, Meta(ge=0, le=100, title="N"), "Show a message with N others of its session on either side."
+        ] = 0,
+    ) -> "StoredEvent | None":
+        """Show the event with an id, as the log has it.
+
+        An id is that of an event; else that of a memory, a fact (`topic_key/rank`) or a document
+        (`source/file`), whose newest event is shown.
+
+        Raises:
+            BadInput: several streams have an event of this id, and `stream` names none of them.
+        """
         from memlog.query import provenance
 
-        return self._engine.read(
-            lambda db: provenance.stored(
-                db, self._engine.log_path, request.id, request.stream, neighbours=request.around
-            )
-        )
+        log = self._engine.log_path
+        return self._engine.read(lambda db: provenance.stored(db, log, id, stream, neighbours=around))
 
     def stream_with(self, event_id: str) -> str:
         """Return the one stream that has an event of this id.

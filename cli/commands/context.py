@@ -6,15 +6,14 @@ from msgspec.structs import replace
 
 import memlog
 from memlog.cli.options.open_store import open_store
-from memlog.cli.options.request_options import request_command
+from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.zone import minute
 from memlog.cli.output.answer import silence
 from memlog.cli.output.output import STORED, note, one_line
-from memlog.service.retrieval.requests import BuildContext
 
 
 @request_command(
-    BuildContext,
+    "context",
     joined="text",
     names={"form": "--format"},
     settings={
@@ -23,10 +22,10 @@ from memlog.service.retrieval.requests import BuildContext
         "health_tokens": "context_health_tokens",
         "preference_tokens": "context_preference_tokens",
     },
-    opens_store=False,
+    gets="context",
 )
 @click.option("--json", "as_json", is_flag=True, help="Short for --format json: one JSON document.")
-def context(ctx: click.Context, request: BuildContext, *, as_json: bool) -> None:
+def context(ctx: click.Context, request: Given, *, as_json: bool) -> None:
     form = ctx.get_parameter_source("form")
     if as_json and request.form != "json" and form is click.core.ParameterSource.COMMANDLINE:
         raise click.UsageError(f"json and {request.form}: the output can have one format only")

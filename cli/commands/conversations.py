@@ -3,13 +3,12 @@
 import click
 
 import memlog
-from memlog.cli.options.request_options import Given, Store, request_command
+from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.settings import Group
 from memlog.cli.options.zone import minute
 from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer, named_values, records_answer
 from memlog.cli.output.output import dim, one_line, print_raw, printable
 from memlog.cli.output.turns import lines_around, set_in, turn
-from memlog.service.retrieval.requests import GetEvent
 
 _NOTHING_TOLD = "no messages yet in this session"
 
@@ -47,12 +46,10 @@ def sessions(found: "list[memlog.Session]", _: Given) -> Answer:
     return list_answer("sessions", found, columns, if_empty="no session yet")
 
 
-@request_command(GetEvent, arguments=["id"])
-def show(store: Store, request: GetEvent) -> Answer:
+@request_command("get")
+def show(found: "memlog.StoredEvent", given: Given) -> Answer:
     # Imported here: a window, which is read often, misses nothing.
-    from memlog.service.engine.operation import required
 
-    found = required(store.get, request)
     position = f"{found.position} (byte {found.position.offset})"
     members = {"id": found.id, "type": found.type, "ts": found.ts, "at": found.at}
     members |= {"position": position, "raw": found.raw}
@@ -61,7 +58,7 @@ def show(store: Store, request: GetEvent) -> Answer:
         document=found,
         table=named_values(members | ({"around": "\n".join(around)} if around else {})),
         text=[dim(printable(position)), printable(found.raw), *around],
-        notes=[f"{found.type}: only a message has neighbours"] if request.around and not around else [],
+        notes=[f"{found.type}: only a message has neighbours"] if given.around and not around else [],
     )
 
 

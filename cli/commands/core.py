@@ -8,12 +8,11 @@ from msgspec.structs import asdict
 import memlog
 from memlog.cli.commands.extraction import extractions
 from memlog.cli.options.param_types import STDIN
-from memlog.cli.options.request_options import Given, Store, request_command
+from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.settings import Group
 from memlog.cli.options.zone import minute
 from memlog.cli.output.answer import Answer, Columns, Done, list_answer, named_values, rows_answer
 from memlog.cli.output.output import printable
-from memlog.service.llm.requests import DistilDays
 
 
 @click.group(cls=Group)
@@ -86,9 +85,9 @@ def list_(found: "list[memlog.DailyEvent]", _: Given) -> Answer:
     return list_answer("daily_events", found, _COLUMNS)
 
 
-@request_command(DistilDays, group=daily)
-def distil(store: Store, request: DistilDays) -> Answer:
-    return extractions(store.extraction.days(request))
+@request_command("extraction.days", group=daily, arguments=[])
+def distil(found: "list[memlog.ExtractionReport]", _: Given) -> Answer:
+    return extractions(found)
 
 
 @request_command("daily.compress", group=daily)

@@ -7,29 +7,16 @@ import click
 import msgspec
 from msgspec.structs import asdict, replace
 
+import memlog
 from memlog import DocumentFile, DocumentFolder, DocumentText
-from memlog.cli.options.request_options import Store, request_command
+from memlog.cli.options.request_options import Given, Store, request_command
 from memlog.cli.options.settings import Group
 from memlog.cli.output.answer import Answer, Columns, Done, Table, list_answer, named_values
 from memlog.cli.output.output import counted, one_line, printable
 from memlog.cli.process.error_handler import IO_FAILED
 from memlog.service.documents.indexing import IndexingJob, SourceStatus
-from memlog.service.documents.requests import (
-    AddSources,
-    AddWorkspace,
-    GetDocument,
-    ListDocuments,
-    ListIndexingJobs,
-    ListWorkspaces,
-    RefreshDocuments,
-    RemoveDocuments,
-    RemoveWorkspace,
-    ShowDocumentTree,
-    ShowSourceStatus,
-)
 from memlog.service.documents.sources import USER_FILE, IndexingReport
 from memlog.service.documents.text_files import EXTRA, Reason
-from memlog.service.engine.operation import required
 from memlog.service.memory.core import CoreImportReport
 
 _SOURCES: Columns = {
@@ -85,35 +72,32 @@ def docs() -> None:
     """Read files into the log as documents, which queries find with file and line."""
 
 
-@request_command(AddSources, group=docs, arguments=["paths"], without=["kind"])
-def add(store: Store, request: AddSources) -> Answer:
-    return _answer_of_reports(store.documents.add_all(request))
+@request_command("documents.add_all", group=docs, without=["kind"])
+def add(found: "list[memlog.IndexingReport]", _: Given) -> Answer:
+    return _answer_of_reports(found)
 
 
-@request_command(RefreshDocuments, group=docs, arguments=["source"])
-def refresh(store: Store, request: RefreshDocuments) -> Answer:
-    refreshed = store.documents.refresh(request)
+@request_command("documents.refresh", group=docs)
+def refresh(refreshed: "list[memlog.IndexingReport]", _: Given) -> Answer:
     code = IO_FAILED if any(each.error for each in refreshed) else 0
     return replace(_answer_of_reports(refreshed), exit_code=code)
 
 
-@request_command(ListDocuments, group=docs, arguments=["source"])
-def list_(store: Store, request: ListDocuments) -> Answer:
-    if request.source is None:
+@request_command("documents.list", group=docs, gets="store")
+def list_(store: Store, given: Given) -> Answer:
+    if given.source is None:
         return list_answer("sources", store.documents.list(), _SOURCES)
-    return list_answer("documents", store.documents.list(request.source), _DOCUMENTS)
+    return list_answer("documents", store.documents.list(given.source), _DOCUMENTS)
 
 
-@request_command(GetDocument, group=docs, arguments=["name"])
-def show(store: Store, request: GetDocument) -> Answer:
-    found = required(store.documents.get, request)
+@request_command("documents.get", group=docs)
+def show(found: "memlog.DocumentText | memlog.Source", _: Given) -> Answer:
     text = printable(found.content).splitlines() if isinstance(found, DocumentText) else None
     return Answer(found, named_values(asdict(found)), text=text)
 
 
-@request_command(ShowDocumentTree, group=docs, arguments=["source"])
-def tree(store: Store, request: ShowDocumentTree) -> Answer:
-    folders = store.documents.tree(request)
+@request_command("documents.tree", group=docs)
+def tree(folders: "list[memlog.DocumentFolder]", _: Given) -> Answer:
     rows = [(path, each.passages, each.bytes) for folder in folders for path, each in _files_in(folder)]
     return Answer(
         document={"sources": folders},
@@ -124,19 +108,19 @@ def tree(store: Store, request: ShowDocumentTree) -> Answer:
     )
 
 
-@request_command(ShowSourceStatus, group=docs, arguments=["source"])
-def status(store: Store, request: ShowSourceStatus) -> Answer:
-    return list_answer("sources", store.documents.status(request), _columns_of(SourceStatus))
+@request_command("documents.status", group=docs)
+def status(found: "list[memlog.SourceStatus]", _: Given) -> Answer:
+    return list_answer("sources", found, _columns_of(SourceStatus))
 
 
-@request_command(ListIndexingJobs, group=docs)
-def jobs(store: Store, request: ListIndexingJobs) -> Answer:
-    return list_answer("jobs", store.documents.jobs(request), _columns_of(IndexingJob))
+@request_command("documents.jobs", group=docs)
+def jobs(found: "list[memlog.IndexingJob]", _: Given) -> Answer:
+    return list_answer("jobs", found, _columns_of(IndexingJob))
 
 
-@request_command(RemoveDocuments, group=docs, arguments=["name"])
-def remove(store: Store, request: RemoveDocuments) -> Done:
-    return Done(required(store.documents.remove, request), f"Removed {request.name}.")
+@request_command("documents.remove", group=docs)
+def remove(found: "memlog.Position", given: Given) -> Done:
+    return Done(found, f"Removed {given.name}.")
 
 
 @click.group(cls=Group)
@@ -144,19 +128,19 @@ def workspace() -> None:
     """Have the notes in an agent's folder found as memories."""
 
 
-@request_command(AddWorkspace, group=workspace, name="add", arguments=["path"])
-def add_workspace(store: Store, request: AddWorkspace) -> Answer:
-    return _answer_of_reports([store.workspaces.add(request)])
+@request_command("workspaces.add", group=workspace, name="add")
+def add_workspace(found: "memlog.IndexingReport", _: Given) -> Answer:
+    return _answer_of_reports([found])
 
 
-@request_command(ListWorkspaces, group=workspace, name="list")
-def list_workspaces(store: Store, request: ListWorkspaces) -> Answer:
-    return list_answer("workspaces", store.workspaces.list(request), _SOURCES)
+@request_command("workspaces.list", group=workspace, name="list")
+def list_workspaces(found: "list[memlog.Source]", _: Given) -> Answer:
+    return list_answer("workspaces", found, _SOURCES)
 
 
-@request_command(RemoveWorkspace, group=workspace, name="remove", arguments=["name"])
-def remove_workspace(store: Store, request: RemoveWorkspace) -> Done:
-    return Done(required(store.workspaces.remove, request), f"Removed {request.name}.")
+@request_command("workspaces.remove", group=workspace, name="remove")
+def remove_workspace(found: "memlog.Position", given: Given) -> Done:
+    return Done(found, f"Removed {given.name}.")
 
 
 def _columns_of(record: type[msgspec.Struct]) -> Columns:

@@ -6,12 +6,12 @@ import click
 
 import memlog
 from memlog.cli.options.param_types import TEXT
-from memlog.cli.options.request_options import Store, request_command
+from memlog.cli.options.request_options import Given, Store, request_command
 from memlog.cli.output.answer import Answer, Columns, list_answer, named_values, records_answer
 from memlog.cli.output.output import counted
 from memlog.cli.process.confirmation import agrees, confirmed
 from memlog.cli.process.stdin import stdin_text
-from memlog.service.upkeep.requests import FindSecrets, Forget, Scrub
+from memlog.service.engine.operation import bound_to
 
 
 def _position(line: "memlog.DoomedLine | memlog.SecretPlace") -> str:
@@ -23,16 +23,16 @@ _SECRETS: Columns = {"kind": "kind", "position": _position, "id": "id"}
 _PLACES: Columns = {"file": "file", "offset": "offset"}
 
 
-@request_command(Forget, arguments=["event_id"])
+@request_command("erasure.forget", gets="store")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def forget(store: Store, request: Forget, *, yes: bool) -> Answer:
+def forget(store: Store, given: Given, *, yes: bool) -> Answer:
     def agreed(found: "memlog.ForgetReport") -> bool:
         lines = [f"{_position(line)}  {line.id}  {line.words}" for line in found.lines]
         return not lines or agrees(f"Forget {counted(len(lines), 'line')}?", lines)
 
-    done = confirmed(store.erasure.forget, request, agreed, is_yes=yes)
+    done = confirmed(bound_to(store, "erasure.forget"), given, agreed, is_yes=yes)
     # A person who answers no has not requested a dry run.
-    done.dry_run = request.dry_run
+    done.dry_run = given.dry_run
     return records_answer(done, done.lines, _FORGOTTEN, notes=[*_notes_of_forget(done)])
 
 
@@ -50,9 +50,10 @@ def _notes_of_forget(done: "memlog.ForgetReport") -> Iterator[str]:
 
 
 @request_command(
-    Scrub,
+    "erasure.scrub",
     adds="It cannot reach backups, snapshots, git's history and other copies, nor what the disk itself keeps"
     " of blocks that were given back or written elsewhere.",
+    gets="store",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option(
@@ -62,7 +63,7 @@ def _notes_of_forget(done: "memlog.ForgetReport") -> Iterator[str]:
     help="Overwrite nothing: search every byte of the store for TEXT, as it is and as JSON may spell it;"
     " - reads it from stdin. Exit 1 where it is found, or a file could not be read.",
 )
-def scrub(store: Store, request: Scrub, *, yes: bool, prove: str | None) -> Answer:
+def scrub(store: Store, given: Given, *, yes: bool, prove: str | None) -> Answer:
     if prove is not None:
         if yes:
             raise click.UsageError("--prove overwrites nothing: there is nothing to say --yes to")
@@ -74,7 +75,7 @@ def scrub(store: Store, request: Scrub, *, yes: bool, prove: str | None) -> Answ
         what = f"{counted(found.lines, 'line')} in {counted(found.segments, 'segment')}"
         return agrees(f"Overwrite {what} permanently, and build a new read model?")
 
-    done = confirmed(store.erasure.scrub, request, agreed, is_yes=yes)
+    done = confirmed(bound_to(store, "erasure.scrub"), given, agreed, is_yes=yes)
     values = {name: getattr(done, name) for name in ("lines", "bytes", "segments", "generation", "vectors")}
     values["result"] = "done" if done.done else "nothing was done"
     return Answer(done, named_values(values), notes=done.notes)
@@ -93,7 +94,6 @@ def _notes_of_proof(proof: "memlog.Proof") -> Iterator[str]:
         yield f"not a file, so it was not read: {name}"
 
 
-@request_command(FindSecrets)
-def secrets(store: Store, request: FindSecrets) -> Answer:
-    found = store.erasure.secrets(request)
+@request_command("erasure.secrets")
+def secrets(found: "list[memlog.SecretPlace]", _: Given) -> Answer:
     return list_answer("secrets", found, _SECRETS, if_empty="none that memlog knows the shape of")

@@ -8,13 +8,13 @@ from msgspec.structs import replace
 import memlog
 from memlog import BadInput
 from memlog.cli.options.open_store import open_store
-from memlog.cli.options.request_options import Store, request_command
+from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.settings import Group, Settings, projects_folder
 from memlog.cli.output.answer import Done, TextAnswer
 from memlog.cli.output.output import counted, printable
+from memlog.service.engine.operation import bound_to
 from memlog.service.exchange.exchange import projects_of
 from memlog.service.exchange.formats import about, formats, importer
-from memlog.service.exchange.requests import ExportDatabase, ImportData
 from memlog.service.projects import Projects
 
 _UNREADABLE = 65
@@ -38,24 +38,23 @@ class _Account(TextAnswer, frozen=True):
 
 
 @request_command(
-    ImportData,
-    arguments=["format", "paths"],
+    "exchange.import_from",
     adds=f"\n{_FORMATS}\n\nWhere no store and no project is named, each project of chatdo goes into the store"
     " of the project of its name.\n\nEnds with 65 where something could not be read or stored; the rest"
     " is in.",
 )
-def import_(store: Store, request: ImportData) -> _Account:
+def import_(found: "memlog.ImportReport", given: Given) -> _Account:
     ctx = click.get_current_context()
     settings = ctx.ensure_object(Settings)
     project, origin = settings.find("project", of_store=False)
     projects: Sequence[str] = ()
-    if importer(request.format).projects is not None:
+    if importer(given.format).projects is not None:
         if origin != "default":
-            request = replace(request, project=request.project or project)
+            given = replace(given, project=given.project or project)
         elif not settings.names_store:
-            projects = projects_of(request) if request.project is None else [request.project]
+            projects = projects_of(given.format, given.paths) if given.project is None else [given.project]
     if not projects:
-        done = store.exchange.import_from(request)
+        done = found
         return _Account(done, text=[*_told(done)], reports=[done])
     known = Projects(projects_folder())
     reports, nameless = [], []
@@ -66,7 +65,7 @@ def import_(store: Store, request: ImportData) -> _Account:
             nameless.append(f"left out: {error.message}")
             continue
         with open_store(ctx) as own:
-            reports.append(own.exchange.import_from(replace(request, project=name)))
+            reports.append(bound_to(own, "exchange.import_from")(replace(given, project=name)))
     lines = [line for done in reports for line in (f"project  {printable(str(done.project))}", *_told(done))]
     document = {"projects": reports, "left_out": nameless} if nameless else {"projects": reports}
     return _Account(document, text=lines, notes=nameless, reports=reports, nameless=nameless)
@@ -99,8 +98,7 @@ def export() -> None:
     """Write what the store holds for other programs."""
 
 
-@request_command(ExportDatabase, group=export, name="sqlite", arguments=["path"])
-def export_sqlite(store: Store, request: ExportDatabase) -> Done:
-    done = store.exchange.export_sqlite(request)
+@request_command("exchange.export_sqlite", group=export, name="sqlite")
+def export_sqlite(done: "memlog.ExportReport", _: Given) -> Done:
     rows = ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in done.tables.items())
     return Done(done, f"Wrote {rows} to {done.path}.")

@@ -7,12 +7,11 @@ import click
 from msgspec.structs import replace
 
 import memlog
-from memlog.cli.options.request_options import Store, request_command
+from memlog.cli.options.request_options import Given, Store, request_command
 from memlog.cli.options.settings import Group
 from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer
 from memlog.cli.output.output import note, one_line, printable
 from memlog.cli.process.confirmation import agrees
-from memlog.service.llm.requests import DistilMessages, ListBuffers, ShowPrompt
 
 EXTRACTIONS: Columns = {
     "chat": "chat",
@@ -33,18 +32,18 @@ EXTRACTIONS: Columns = {
 PLAN: Columns = {name: EXTRACTIONS[name] for name in ("chat", "messages", "requests", "tokens")}
 
 
-@request_command(DistilMessages, names={"unbounded": "--yes"})
-def extract(store: Store, request: DistilMessages) -> Answer:
-    yes = request.unbounded
+@request_command("extraction.run", names={"unbounded": "--yes"}, arguments=[], gets="store")
+def extract(store: Store, given: Given) -> Answer:
+    yes = given.unbounded
     is_first = sys.stdin is not None and sys.stdin.isatty() and store.jobs.list()[0].last is None
-    if request.dry_run or (is_first and not yes):
-        plan = [each for each in store.extraction.run(replace(request, dry_run=True)) if not each.set_aside]
+    if given.dry_run or (is_first and not yes):
+        plan = [each for each in store.extraction.run(replace(given, dry_run=True)) if not each.set_aside]
         is_history = sum(each.requests for each in plan) > 1
-        if request.dry_run or (is_history and not agrees(f"Send {_sum_of(plan)}?")):
-            note(_sum_of(plan) if request.dry_run else "nothing was sent")
+        if given.dry_run or (is_history and not agrees(f"Send {_sum_of(plan)}?")):
+            note(_sum_of(plan) if given.dry_run else "nothing was sent")
             return list_answer("extractions", plan, PLAN, if_empty="nothing to distil")
         yes = is_history
-    return extractions(store.extraction.run(replace(request, unbounded=yes)))
+    return extractions(store.extraction.run(replace(given, unbounded=yes)))
 
 
 def extractions(reports: "Sequence[memlog.ExtractionReport]") -> Answer:
@@ -65,17 +64,15 @@ def _sum_of(plan: "list[memlog.ExtractionReport]") -> str:
     return f"{messages:,} messages, {requests:,} requests, about {tokens:,} tokens without the answers"
 
 
-@request_command(ListBuffers)
-def buffer(store: Store, request: ListBuffers) -> Answer:
+@request_command("extraction.buffer", arguments=[])
+def buffer(found: "list[memlog.Buffer]", _: Given) -> Answer:
     columns: Columns = {
         "chat": "chat",
         "messages": lambda each: len(each.messages),
         "since": lambda each: each.messages[0].ts,
         "until": lambda each: each.messages[-1].ts,
     }
-    return list_answer(
-        "buffers", store.extraction.buffer(request), columns, if_empty="every message is distilled"
-    )
+    return list_answer("buffers", found, columns, if_empty="every message is distilled")
 
 
 @click.group(cls=Group)
@@ -83,7 +80,6 @@ def prompts() -> None:
     """Show the prompts of the language model."""
 
 
-@request_command(ShowPrompt, group=prompts, arguments=["name"])
-def show(store: Store, request: ShowPrompt) -> TextAnswer:
-    found = store.extraction.prompt(request)
+@request_command("extraction.prompt", group=prompts)
+def show(found: "memlog.Prompt", _: Given) -> TextAnswer:
     return TextAnswer(found, text=[f"# {found.id}", "", printable(found.text)])

@@ -10,12 +10,12 @@ from typing import Any
 
 import click
 
-from memlog.cli.options.request_options import Store, request_command
+import memlog
+from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.settings import Command, Group, Settings
 from memlog.cli.options.zone import minute
 from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer, printed
 from memlog.cli.output.output import asks_for_json, note
-from memlog.service.llm.requests import ListJobRuns, ListJobs, RunJobs
 
 EVERY = 15
 """Minutes between two looks. Each does what is due, and that alone."""
@@ -89,19 +89,19 @@ def jobs() -> None:
     """List and run what memlog does by itself, by day and by week."""
 
 
-@request_command(ListJobs, group=jobs)
-def list_(store: Store, request: ListJobs) -> Answer:
-    return list_answer("jobs", store.jobs.list(request), _JOBS)
+@request_command("jobs.list", group=jobs)
+def list_(found: "list[memlog.Job]", _: Given) -> Answer:
+    return list_answer("jobs", found, _JOBS)
 
 
-@request_command(RunJobs, group=jobs, arguments=["job"])
-def run(store: Store, request: RunJobs) -> Answer:
-    return list_answer("reports", store.jobs.run(request), _REPORTS, if_empty="nothing is due")
+@request_command("jobs.run", group=jobs)
+def run(found: "list[memlog.JobReport]", _: Given) -> Answer:
+    return list_answer("reports", found, _REPORTS, if_empty="nothing is due")
 
 
-@request_command(ListJobRuns, group=jobs)
-def log(store: Store, request: ListJobRuns) -> Answer:
-    return list_answer("runs", store.jobs.log(request), _RUNS, if_empty="no such run yet")
+@request_command("jobs.log", group=jobs, arguments=[])
+def log(found: "list[memlog.JobRun]", _: Given) -> Answer:
+    return list_answer("runs", found, _RUNS, if_empty="no such run yet")
 
 
 @jobs.command(cls=Command)

@@ -7,7 +7,7 @@ from msgspec.structs import asdict, replace
 
 import memlog
 from memlog.cli.options.open_store import open_log
-from memlog.cli.options.request_options import Store, request_command
+from memlog.cli.options.request_options import Given, Store, request_command
 from memlog.cli.options.zone import minute
 from memlog.cli.output.answer import (
     Answer,
@@ -21,46 +21,35 @@ from memlog.cli.output.answer import (
 from memlog.cli.output.help_pages import calls_in_commands, in_commands
 from memlog.cli.output.output import note, one_line
 from memlog.cli.process.error_handler import LOSS
-from memlog.service.upkeep.requests import (
-    CountStats,
-    Digest,
-    Embed,
-    Examine,
-    ListQuarantine,
-    Replay,
-    SealLog,
-    ShowStatus,
-    Verify,
-)
 
 _SHOWN = 20
 """Things that are set aside, by name; --json has all."""
 
 
-@request_command(Digest)
-def digest(store: Store, request: Digest) -> Answer:
-    found = store.maintenance.digest(request)
-    record = {"digest": found, "content": request.content}
+@request_command("maintenance.digest")
+def digest(found: "str", given: Given) -> Answer:
+    record = {"digest": found, "content": given.content}
     return Answer(record, named_values(record), text=[found])
 
 
-@request_command(Examine, adds="Exit 1 where there is a problem. `verify` reads every byte of the log.")
-def doctor(store: Store, request: Examine) -> Answer:
+@request_command(
+    "maintenance.examine", adds="Exit 1 where there is a problem. `verify` reads every byte of the log."
+)
+def doctor(found: "list[memlog.Finding]", _: Given) -> Answer:
     # Imported here: the other commands do not examine the machine.
     from memlog.service.upkeep.doctor import is_well
 
     findings = [
         replace(each, finding=calls_in_commands(each.finding), remedy=in_commands(each.remedy))
-        for each in store.maintenance.examine(request)
+        for each in found
     ]
     columns = {"check": "check", "state": "state", "finding": "finding", "remedy": "remedy"}
     document = {"ok": is_well(findings), "findings": findings}
     return records_answer(document, findings, columns, exit_code=0 if is_well(findings) else 1)
 
 
-@request_command(Embed)
-def embed(store: Store, request: Embed) -> TextAnswer:
-    report = store.maintenance.embed(request)
+@request_command("maintenance.embed")
+def embed(report: "memlog.EmbedReport", _: Given) -> TextAnswer:
     counts = _vectors(report.computed, report.cached, report.pending)
     counts += f", {report.withheld} without one" if report.withheld else ""
     text = [f"vectors      {counts}"]
@@ -74,9 +63,8 @@ def _some_of(names: list[str]) -> str:
     return f"{', '.join(names[:_SHOWN])}{more}"
 
 
-@request_command(Replay)
-def project(store: Store, request: Replay) -> Answer:
-    report = store.maintenance.project(request)
+@request_command("maintenance.project")
+def project(report: "memlog.ProjectReport", _: Given) -> Answer:
     values: dict[str, object] = {"rebuilt": report.rebuilt} if report.rebuilt else {}
     values |= {
         "events": f"{report.events} read, {report.rows} in the read model",
@@ -94,8 +82,8 @@ def _vectors(computed: int, cached: int, pending: int) -> str:
     return f"{computed} computed, {cached} from the cache, {pending} to do"
 
 
-@request_command(ListQuarantine)
-def quarantine(store: Store, request: ListQuarantine) -> Answer:
+@request_command("maintenance.quarantine", gets="store")
+def quarantine(store: Store, _: Given) -> Answer:
     columns: Columns = {
         "segment": lambda line: f"{line.stream}/{line.segment}",
         "offset": "offset",
@@ -103,21 +91,21 @@ def quarantine(store: Store, request: ListQuarantine) -> Answer:
         "reason": "reason",
         "explanation": lambda line: calls_in_commands(store.maintenance.explain(line)),
     }
-    lines = store.maintenance.quarantine(request)
+    lines = store.maintenance.quarantine()
     return list_answer("lines", lines, columns, if_empty="no line is quarantined")
 
 
 @request_command(
-    SealLog,
+    "maintenance.seal",
     adds="Exit 3 where a sealed segment is gone or shorter, or where bytes that were read of one without a"
     " seal are gone or changed, until they are put back or the loss is accepted.",
-    opens_store=False,
+    gets="context",
 )
-def seal(ctx: click.Context, request: SealLog) -> TextAnswer:
+def seal(ctx: click.Context, given: Given) -> TextAnswer:
     # Imported here: the other commands do not seal.
     from memlog.service.upkeep.maintenance import seal as seal_log
 
-    done = seal_log(open_log(ctx), accept_loss=request.accept_loss)
+    done = seal_log(open_log(ctx), accept_loss=given.accept_loss)
     for loss in done.lost:
         note(f"{loss.stream}/{loss.why}")
     return TextAnswer(done, text=_seal_lines(done), exit_code=LOSS if done.lost else 0)
@@ -132,9 +120,8 @@ def _seal_lines(report: "memlog.SealReport") -> Iterator[str]:
         yield f"accepted     {len(report.accepted)}"
 
 
-@request_command(CountStats)
-def stats(store: Store, request: CountStats) -> Answer:
-    found = store.maintenance.stats(request)
+@request_command("maintenance.stats")
+def stats(found: "memlog.Stats", _: Given) -> Answer:
     return Answer(found, named_values(dict(_counts(found))))
 
 
@@ -148,9 +135,8 @@ def _counts(found: "memlog.Stats") -> Iterator[tuple[str, object]]:
             yield member.replace("_", " "), value
 
 
-@request_command(ShowStatus)
-def status(store: Store, request: ShowStatus) -> Answer:
-    found = store.maintenance.status(request)
+@request_command("maintenance.status")
+def status(found: "memlog.Status", _: Given) -> Answer:
     return Answer(found, named_values(status_values(found)), notes=silence(found.silent))
 
 
@@ -189,7 +175,7 @@ def _provider(state: "memlog.ProviderState") -> tuple[str, str]:
 
 
 @request_command(
-    Verify,
+    "maintenance.verify",
     adds="Exit 1 where the read model differs, where a line was changed after it was written, or where the"
     " cache is damaged; exit 3 where a seal is broken or missing, or a sealed segment is unlike its seal.",
 )
@@ -198,8 +184,7 @@ def _provider(state: "memlog.ProviderState") -> tuple[str, str]:
     is_flag=True,
     help="Exit 1 also where lines are quarantined, doubled, in conflict or among NUL bytes.",
 )
-def verify(store: Store, request: Verify, *, strict: bool) -> Answer:
-    found = store.maintenance.verify(request)
+def verify(found: "memlog.Verification", _: Given, *, strict: bool) -> Answer:
     for name in ("notes", "problems", "tampered"):
         setattr(found, name, [*map(calls_in_commands, getattr(found, name))])
     unused = f" ({found.unused_vectors} of texts that no passage has)" if found.unused_vectors else ""

@@ -9,14 +9,14 @@ from msgspec.structs import replace
 from memlog.cli.commands.maintenance import status_values
 from memlog.cli.options.open_store import open_store
 from memlog.cli.options.param_types import PROJECT
-from memlog.cli.options.request_options import request_command
+from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.settings import Group, Settings, projects_folder
 from memlog.cli.options.zone import ZONE, minute
 from memlog.cli.output.answer import Answer, Columns, list_answer, named_values, silence, table_of
 from memlog.cli.output.output import counted, printable
 from memlog.cli.process.confirmation import agrees, confirmed
 from memlog.service.engine.operation import required
-from memlog.service.projects import GetProject, ListProjects, Project, ProjectRemoval, Projects, RemoveProject
+from memlog.service.projects import Project, ProjectRemoval, Projects
 
 _COLUMNS: Columns = {
     "project": "name",
@@ -34,25 +34,24 @@ def projects(ctx: click.Context) -> None:
     ZONE.name = partial(ctx.ensure_object(Settings).value, "timezone", of_store=False)
 
 
-@request_command(ListProjects, group=projects, name="list", opens_store=False)
-def list_(_: click.Context, request: ListProjects) -> Answer:
-    found = Projects(projects_folder()).list(request)
+@request_command("projects.list", group=projects, name="list", gets="context")
+def list_(_: click.Context, __: Given) -> Answer:
+    found = Projects(projects_folder()).list()
     return list_answer("projects", found, _COLUMNS, notes=[*_left(found)])
 
 
 @request_command(
-    GetProject,
+    "projects.get",
     group=projects,
-    arguments=["name"],
     types={"name": PROJECT},
     adds="\nThe status of its store is that of memlog --project NAME status, even if an option or a variable"
     " names another store.",
-    opens_store=False,
+    gets="context",
 )
-def show(ctx: click.Context, request: GetProject) -> Answer:
+def show(ctx: click.Context, given: Given) -> Answer:
     known = Projects(projects_folder())
-    found = required(known.get, request)
-    ctx.obj = ctx.ensure_object(Settings).at(known.path(request.name))
+    found = required(known.get, given)
+    ctx.obj = ctx.ensure_object(Settings).at(known.path(given.name))
     with open_store(ctx) as store:
         status = store.maintenance.status()
     (row,) = table_of([found], _COLUMNS).rows
@@ -62,22 +61,21 @@ def show(ctx: click.Context, request: GetProject) -> Answer:
 
 
 @request_command(
-    RemoveProject,
+    "projects.remove",
     group=projects,
-    arguments=["name"],
     types={"name": PROJECT},
     without=["lock_timeout"],
-    opens_store=False,
+    gets="context",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def remove(ctx: click.Context, request: RemoveProject, *, yes: bool) -> Answer:
+def remove(ctx: click.Context, given: Given, *, yes: bool) -> Answer:
     def agreed(found: ProjectRemoval) -> bool:
         others = [f"{other} is not memlog's, and goes with it" for other in found.others]
-        return agrees(f"Remove the project {printable(request.name)} permanently: {_told(found)}?", others)
+        return agrees(f"Remove the project {printable(given.name)} permanently: {_told(found)}?", others)
 
     known = Projects(projects_folder())
-    lock_timeout = ctx.ensure_object(Settings).at(known.path(request.name)).value("lock_timeout")
-    done = confirmed(known.remove, replace(request, lock_timeout=lock_timeout), agreed, is_yes=yes)
+    lock_timeout = ctx.ensure_object(Settings).at(known.path(given.name)).value("lock_timeout")
+    done = confirmed(known.remove, replace(given, lock_timeout=lock_timeout), agreed, is_yes=yes)
     values = {
         "project": done.name,
         "folder": done.folder,

@@ -5,13 +5,13 @@ from typing import Any
 
 import click
 
+import memlog
 from memlog import Evidence, Hit
-from memlog.cli.options.request_options import Store, request_command
+from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.options.zone import minute
 from memlog.cli.output.answer import Answer, Columns, Table, silence, table_of
 from memlog.cli.output.output import bold, dim, highlighted, one_line
 from memlog.cli.output.turns import lines_around, set_in
-from memlog.service.retrieval.requests import Search
 from memlog.service.retrieval.search import Highlighter, highlighter
 
 _KINDS = {"messages": "message", "memories": "memory", "documents": "document"}
@@ -25,14 +25,14 @@ class _Kinds(click.Choice):  # type: ignore[type-arg] # generic from click 8.4 o
 
 
 @request_command(
-    Search,
+    "search",
     joined="text",
     names={"k": "-k", "kinds": "--in"},
     types={"kinds": _Kinds(list(_KINDS))},
     settings={"k": "search_limit", "mode": "search_mode", "fusion": "search_fusion", "depth": "search_depth"},
 )
-def query(store: Store, request: Search) -> Answer:
-    result, matched = store.search(request), highlighter(request)
+def query(result: "memlog.SearchResult", given: Given) -> Answer:
+    matched = highlighter(given)
     notes = [] if result.hits else ["nothing found"]
     if result.hits and result.certain is False:
         notes.append("nothing certain")

@@ -10,7 +10,7 @@ import click
 from msgspec.structs import replace
 
 from memlog.cli.options.open_store import open_store
-from memlog.cli.options.request_options import request_command
+from memlog.cli.options.request_options import Given, request_command
 from memlog.cli.output.answer import JSON_OPTION
 from memlog.cli.output.output import (
     STORED,
@@ -21,23 +21,25 @@ from memlog.cli.output.output import (
     progress_line,
     with_options,
 )
-from memlog.service.upkeep.requests import Watch
+from memlog.service.engine.operation import bound_to
 from memlog.service.upkeep.worker import WatchStep
 
 
 @request_command(
-    Watch,
+    "maintenance.watch",
     adds="Ends with 0 on SIGTERM, with 130 on Ctrl-C; the next watch goes on from there. With --json, each"
     ' step is a line: {"projected","embedded","indexed","removed","pending","ms"}.',
-    opens_store=False,
+    gets="context",
 )
 @with_options(JSON_OPTION)
-def watch(ctx: click.Context, request: Watch) -> None:
+def watch(ctx: click.Context, given: Given) -> None:
     with progress_line() as line:
-        output = _WatchOutput(line, as_json=asks_for_json(ctx), once=request.once)
-        with open_store(ctx, notify=output.note) as store, _set_on_sigterm(once=request.once) as stop:
+        output = _WatchOutput(line, as_json=asks_for_json(ctx), once=given.once)
+        with open_store(ctx, notify=output.note) as store, _set_on_sigterm(once=given.once) as stop:
             progress = line.show if line else None
-            store.maintenance.watch(replace(request, stop=stop, tell=output.tell, progress=progress))
+            bound_to(store, "maintenance.watch")(
+                replace(given, stop=stop, tell=output.tell, progress=progress)
+            )
 
 
 class _WatchOutput:

@@ -57,14 +57,13 @@ class RequestCommand(Command):
     def _run(self, **given: Any) -> int:  # noqa: ANN401
         ctx = click.get_current_context()
         request = self._spelling.made(self.request, ctx, given)
-        gets = self._spelling.gets if isinstance(self._spelling.request, str) else "store"
-        if gets == "context" or not self._spelling.opens_store:
+        if self._spelling.gets == "context":
             answer = self._function(ctx, request, **given)
         else:
             with open_store(ctx) as store, _showing_progress(request) as shown:
                 first: Any = store
-                if gets == "answer":
-                    first = required(bound_to(store, str(self._spelling.request)), shown)
+                if self._spelling.gets == "answer":
+                    first = required(bound_to(store, self._spelling.operation), shown)
                 answer = self._function(first, shown, **given)
         return 0 if answer is None else answer.print(ctx)
 
@@ -88,7 +87,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
     The function returns its answer (`memlog.cli.output.answer`), and may have options of its own, which it is
     given as keywords.
 
-    request: the name of an operation, such as `facts.set`.
+    operation: its name, such as `facts.set`.
     gets: what the function is given beside the request: the answer of the operation; the opened store, which
         it calls itself; or the context of the command, of which it opens what it needs.
 
@@ -105,7 +104,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
     adds: what the help says beside the description of the request, such as exit codes.
     """
 
-    request: type[Request] | str
+    operation: str
     group: click.Group | None = None
     name: str | None = None
     arguments: Sequence[str] | None = None
@@ -117,7 +116,6 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
     types: Mapping[str, click.ParamType[Any]] = {}
     without: Collection[str] = ()
     adds: str = ""
-    opens_store: bool = True
     gets: Literal["answer", "store", "context"] = "answer"
 
     def __call__(self, function: Callable[..., Any]) -> RequestCommand:
@@ -177,13 +175,13 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
     @cached_property
     def kind(self) -> type[Request]:
         """The class of the request."""
-        return operation_named(self.request).request if isinstance(self.request, str) else self.request
+        return operation_named(self.operation).request
 
     @cached_property
     def _arguments(self) -> Sequence[str]:
-        if self.arguments is None and isinstance(self.request, str):
-            return operation_named(self.request).arguments
-        return (*(self.arguments or ()), *([] if self.joined is None else [self.joined]))
+        if self.arguments is None:
+            return operation_named(self.operation).arguments
+        return self.arguments
 
     @cached_property
     def _fields(self) -> dict[str, Field]:

@@ -7,14 +7,15 @@ from typing import TypeVar
 import click
 from msgspec.structs import replace
 
+from memlog.cli.options.request_options import Given
 from memlog.cli.output.output import one_line
-from memlog.service.engine.requests import Tried
 
 T = TypeVar("T")
-Q = TypeVar("Q", bound=Tried)
 
 
-def confirmed(operation: Callable[[Q], T], request: Q, agreed: Callable[[T], bool], *, is_yes: bool) -> T:
+def confirmed(
+    operation: Callable[[Given], T], request: Given, agreed: Callable[[T], bool], *, is_yes: bool
+) -> T:
     """Run an operation once a person has agreed to the result of its dry run, and return its answer.
 
     Raises:

@@ -257,9 +257,10 @@ class AsyncDocuments(Awaitable):
     async def refresh(
         self, source: str | None = ..., *, progress: typing.Any | None = ...
     ) -> builtins.list[memlog.service.documents.sources.IndexingReport]: ...
-    async def list(
-        self, source: str | None = ...
-    ) -> builtins.list[memlog.query.documents.Source] | builtins.list[memlog.query.documents.Document]: ...
+    @overload
+    async def list(self, source: None = ...) -> builtins.list[memlog.query.documents.Source]: ...
+    @overload
+    async def list(self, source: str) -> builtins.list[memlog.query.documents.Document]: ...
     async def get(
         self, name: str
     ) -> memlog.query.documents.DocumentText | memlog.query.documents.Source | None: ...
@@ -276,7 +277,7 @@ class AsyncWorkspaces(Awaitable):
     """The methods of `Workspaces` as coroutines."""
 
     async def add(
-        self, path: str | pathlib.Path, source: str | None = ..., progress: typing.Any | None = ...
+        self, path: str | pathlib.Path, *, source: str | None = ..., progress: typing.Any | None = ...
     ) -> memlog.service.documents.sources.IndexingReport: ...
     async def list(self) -> builtins.list[memlog.query.documents.Source]: ...
     async def remove(self, name: str) -> Union[memlog.eventlog.events.Position, Literal[False]]: ...
@@ -286,8 +287,9 @@ class AsyncExtractions(Awaitable):
 
     async def run(
         self,
-        chat: tuple[str, str | int] | str | None = ...,
-        mode: str | None = ...,
+        chat: Union[tuple[str, str | int], str, None] = ...,
+        mode: Optional[str] = ...,
+        *,
         dry_run: bool = ...,
         unbounded: bool = ...,
         progress: typing.Any | None = ...,
@@ -295,7 +297,8 @@ class AsyncExtractions(Awaitable):
     ) -> builtins.list[memlog.service.llm.tasks.extract.ExtractionReport]: ...
     async def days(
         self,
-        until: str | datetime.datetime | None = ...,
+        until: Union[str, datetime.datetime, None] = ...,
+        *,
         progress: typing.Any | None = ...,
         retry: bool = ...,
     ) -> builtins.list[memlog.service.llm.tasks.extract.ExtractionReport]: ...
@@ -304,10 +307,10 @@ class AsyncExtractions(Awaitable):
         session: tuple[str, str | int] | str,
         user: str | None = ...,
         assistant: str | None = ...,
-        mode: str | None = ...,
+        mode: Optional[str] = ...,
     ) -> memlog.service.llm.extraction.DistilRequest: ...
     async def buffer(
-        self, chat: tuple[str, str | int] | str | None = ...
+        self, chat: Union[tuple[str, str | int], str, None] = ...
     ) -> builtins.list[memlog.query.buffer.Buffer]: ...
     async def prompt(self, name: str) -> memlog.service.engine.prompts.Prompt: ...
 
@@ -316,10 +319,10 @@ class AsyncJobs(Awaitable):
 
     async def list(self) -> builtins.list[memlog.service.upkeep.jobs.Job]: ...
     async def run(
-        self, job: Optional[Literal["extraction", "summaries", "daily", "weekly"]] = ..., retry: bool = ...
+        self, job: Optional[Literal["extraction", "summaries", "daily", "weekly"]] = ..., *, retry: bool = ...
     ) -> builtins.list[memlog.service.upkeep.jobs.JobReport]: ...
     async def log(
-        self, job: Optional[Literal["daily", "weekly"]] = ..., limit: int | None = ...
+        self, job: Optional[Literal["daily", "weekly"]] = ..., *, limit: int | None = ...
     ) -> builtins.list[memlog.query.records.JobRun]: ...
 
 class AsyncDataExchange(Awaitable):
@@ -329,13 +332,13 @@ class AsyncDataExchange(Awaitable):
         self,
         format: str,
         paths: collections.abc.Iterable[str | pathlib.Path],
-        project: str | None = ...,
-        progress: typing.Any | None = ...,
         *,
         dry_run: bool = ...,
+        project: str | None = ...,
+        progress: typing.Any | None = ...,
     ) -> memlog.service.exchange.importing.ImportReport: ...
     async def export_sqlite(
-        self, path: str | pathlib.Path, replace: bool = ..., progress: typing.Any | None = ...
+        self, path: str | pathlib.Path, *, replace: bool = ..., progress: typing.Any | None = ...
     ) -> memlog.service.exchange.exchange.ExportReport: ...
 
 class AsyncErasure(Awaitable):
@@ -344,13 +347,13 @@ class AsyncErasure(Awaitable):
     async def forget(
         self,
         event_id: str | None = ...,
+        *,
+        dry_run: bool = ...,
         stream: str | None = ...,
-        chat: tuple[str, str | int] | str | None = ...,
+        chat: Union[tuple[str, str | int], str, None] = ...,
         memory: str | None = ...,
         match: str | None = ...,
         reason: str | None = ...,
-        *,
-        dry_run: bool = ...,
     ) -> memlog.service.upkeep.forgetting.ForgetReport: ...
     async def scrub(
         self, *, dry_run: bool = ..., progress: typing.Any | None = ...
@@ -431,10 +434,10 @@ class AsyncOperations(Awaitable):
         *,
         k: int = ...,
         mode: Literal["hybrid", "text", "vector"] = ...,
-        chat: tuple[str, str | int] | str | None = ...,
+        chat: Union[tuple[str, str | int], str, None] = ...,
         filters: memlog.query.filters.Filters | collections.abc.Mapping[str, typing.Any] = ...,
         ranking: memlog.query.search.request.Ranking | collections.abc.Mapping[str, typing.Any] = ...,
-        min_similarity: float | None = ...,
+        min_similarity: Optional[float] = ...,
         is_raw: bool = ...,
         explain: bool = ...,
         expand: int = ...,
@@ -444,7 +447,7 @@ class AsyncOperations(Awaitable):
         self,
         text: str = ...,
         *,
-        chat: tuple[str, str | int] | str | None = ...,
+        chat: Union[tuple[str, str | int], str, None] = ...,
         scope: Literal["auto", "store", "chat"] = ...,
         part: Literal["stable", "turn", "both"] = ...,
         max_tokens: int = ...,
@@ -466,10 +469,10 @@ class AsyncOperations(Awaitable):
         sync: bool = ...,
     ) -> memlog.query.context.compose.Context: ...
     async def pre_route(
-        self, text: str, *, chat: tuple[str, str | int] | str | None = ..., max_tokens: int = ...
+        self, text: str, *, chat: Union[tuple[str, str | int], str, None] = ..., max_tokens: int = ...
     ) -> memlog.service.retrieval.search.PreRoute: ...
     async def get(
-        self, id: str, stream: str | None = ..., around: int = ...
+        self, id: str, *, stream: str | None = ..., around: int = ...
     ) -> memlog.query.provenance.StoredEvent | None: ...
     async def stream_with(self, event_id: str) -> str: ...
     async def warm(self) -> None: ...

@@ -13,8 +13,7 @@ from memlog.query.facts.topic_keys import compared, key_of
 from memlog.query.memories import Memory
 from memlog.query.request import Request, Unit
 from memlog.service.catalogue import answer
-from memlog.service.engine.operation import not_found
-from memlog.service.retrieval.requests import AnswerOrContext
+from memlog.service.engine.operation import not_found, operation_named
 from memlog.service.retrieval.search import PreRoute
 from memlog.service.store import Store
 
@@ -134,7 +133,8 @@ def route(store: Store, given: dict[str, Any]) -> Any:  # noqa: ANN401
     given = given | ({"chat": chat_of(chat)} if isinstance(chat, str) else {})
     if store.exists:
         return answer(store, "pre_route", given)
-    asks_for_fact = any(parse(AnswerOrContext.of(given, "pre_route").text))
+    request: Any = operation_named("pre_route").request.of(given, "pre_route")
+    asks_for_fact = any(parse(request.text))
     return PreRoute(route="facts", answer=NOT_STORED) if asks_for_fact else PreRoute(route="none")
 
 

@@ -85,7 +85,7 @@ class ServerConnection:
         elif event == "connection.connect_tcp.complete" and self._proves is not None and stream is not None:
             check_proof(stream, self._url, self._proves)
 
-    def call(self, name: str, operation: Operation[Any, Any, Any, Any], request: Request) -> Any:  # noqa: ANN401
+    def call(self, name: str, operation: Operation, request: Request) -> Any:  # noqa: ANN401
         """Send a request to an operation of the server, and return its answer."""
         try:
             return _read(operation, self.post(f"{self._where}/{name}", request))
@@ -172,7 +172,7 @@ class Remote:
 
 def remote(operation: T) -> T:
     """Return a `Remote` method that has the server do an operation; type checkers see the operation."""
-    declared = cast("Operation[Any, Any, Any, Any]", operation)
+    declared = cast("Operation", operation)
 
     @wraps(declared)
     def call(self: Remote, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -200,7 +200,7 @@ def _wire(value: Any) -> Any:  # noqa: ANN401
     return [_wire(each) for each in value] if is_many else value
 
 
-def _read(operation: Operation[Any, Any, Any, Any], data: bytes) -> Any:  # noqa: ANN401
+def _read(operation: Operation, data: bytes) -> Any:  # noqa: ANN401
     kinds: Collection[Any] = operation.found
     for kind in kinds:
         try:

@@ -5,9 +5,10 @@ import re
 from collections.abc import Iterable, Sequence
 from glob import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, overload
+from typing import Annotated, Literal, NamedTuple, overload
 
 import msgspec
+from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput, Busy, NotFound
 from memlog.eventlog.events import Position, SourceRegistered, SourceRemoved
@@ -16,6 +17,7 @@ from memlog.eventlog.log.streams import shown
 from memlog.projector.catchup import Progress
 from memlog.query import documents as queries
 from memlog.query.documents import Document, DocumentFolder, DocumentText, Registered, Source, tree
+from memlog.query.request import PathField
 from memlog.service.documents.indexing import (
     Indexing,
     IndexingJob,
@@ -24,20 +26,6 @@ from memlog.service.documents.indexing import (
     SourceStatus,
     described,
     status_of,
-)
-from memlog.service.documents.requests import (
-    AddSource,
-    AddSources,
-    AddWorkspace,
-    GetDocument,
-    ListDocuments,
-    ListIndexingJobs,
-    ListWorkspaces,
-    RefreshDocuments,
-    RemoveDocuments,
-    RemoveWorkspace,
-    ShowDocumentTree,
-    ShowSourceStatus,
 )
 from memlog.service.documents.scan import Patterns
 from memlog.service.documents.sources import (
@@ -51,7 +39,8 @@ from memlog.service.documents.sources import (
 )
 from memlog.service.documents.text_files import filetype
 from memlog.service.engine.engine import Engine
-from memlog.service.engine.operation import All_co, One_co, OperationGroup, not_found, operation
+from memlog.service.engine.operation import OperationGroup, not_found, operation
+from memlog.service.engine.requests import Globs, Paths, ProgressField
 from memlog.service.engine.sandbox import Readers
 from memlog.service.memory.core import Core
 
@@ -73,13 +62,19 @@ class FolderRequest(NamedTuple):
     given: Patterns
 
 
-def folder_requests(paths: Iterable[str | Path], request: AddSource | AddSources) -> list[FolderRequest]:
+def folder_requests(
+    paths: Iterable[str | Path],
+    source: str | None,
+    kind: SourceKind,
+    include: Iterable[str],
+    exclude: Iterable[str],
+) -> list[FolderRequest]:
     """Return the folders to register: each folder among `paths`, and each folder with files among them.
 
     Raises:
         BadInput: a path, the name or a pattern cannot be used.
     """
-    given = checked_patterns(request.include, request.exclude)
+    given = checked_patterns(include, exclude)
     names: dict[tuple[Path, bool], list[str]] = {}
     for path in map(checked_path, paths):
         is_folder = path.is_dir()
@@ -90,8 +85,8 @@ def folder_requests(paths: Iterable[str | Path], request: AddSource | AddSources
         FolderRequest(
             root,
             None if is_folder else tuple(named),
-            checked_name(root.name if request.source is None else request.source),
-            request.kind,
+            checked_name(root.name if source is None else source),
+            kind,
             given,
         )
         for (root, is_folder), named in names.items()
@@ -234,15 +229,14 @@ _Jobs = list[IndexingJob]
 _Statuses = list[SourceStatus]
 
 
-class ListOperation(Protocol[All_co, One_co]):
-    """How type checkers see `Documents.list`: the answer depends on whether a source is named."""
-
-    @overload
-    def __call__(self, source: None = None) -> All_co: ...
-    @overload
-    def __call__(self, source: str) -> One_co: ...
-    @overload
-    def __call__(self, source: ListDocuments) -> All_co | One_co: ...
+SourceName = Annotated[str | None, Meta(title="NAME"), "Its name; else that of the folder."]
+Include = Annotated[Globs, "Only files that match, of any type, such as 'guide/*.md' or '**/*.py'."]
+Exclude = Annotated[Globs, "No files that match."]
+Kind = Annotated[
+    Literal["docs", "memory"], "memory for files that are searched as memories, docs for other documents."
+]
+OnlySource = Annotated[str | None, "The source; all where not given."]
+DocumentName = Annotated[str, Meta(title="SOURCE[/FILE]"), "The source, or the document."]
 
 
 class Documents(OperationGroup):
@@ -265,17 +259,60 @@ class Documents(OperationGroup):
         """End the reader process. It starts again when it is needed."""
         self._tools.readers.close()
 
-    @operation(AddSource, effect="append", reads_paths=True)
-    def add(self, request: AddSource) -> IndexingReport:
-        (report,) = self._add_all([request.path], request)
+    @operation("append", reads_paths=True)
+    def add(
+        self,
+        path: Annotated[PathField, Meta(title="PATH"), "The folder or file."],
+        *,
+        source: SourceName = None,
+        include: Include = (),
+        exclude: Exclude = (),
+        kind: Kind = "docs",
+        progress: ProgressField = None,
+    ) -> IndexingReport:
+        """Make a folder, or one file of it, a source of documents, and read its new and changed files.
+
+        See `add_all`.
+
+        Raises:
+            BadInput: there is no such file or folder; another folder has the source's name; or a pattern or
+                name cannot be used.
+            LogError: the folder cannot be listed; or as `Store.append`.
+            Busy, DatabaseError: as `Store.append` and `Store.search`.
+        """
+        (report,) = self.add_all(
+            [path], source=source, include=include, exclude=exclude, kind=kind, progress=progress
+        )
         return report
 
-    @operation(AddSources, effect="append", reads_paths=True)
-    def add_all(self, request: AddSources) -> list[IndexingReport]:
-        return self._add_all(request.paths, request)
+    @operation("append", reads_paths=True)
+    def add_all(
+        self,
+        paths: Annotated[
+            Paths,
+            Meta(title="PATH"),
+            "Folders and files; the files of one folder are added together.",
+        ],
+        *,
+        source: SourceName = None,
+        include: Include = (),
+        exclude: Exclude = (),
+        kind: Kind = "docs",
+        progress: ProgressField = None,
+    ) -> list[IndexingReport]:
+        """Make each of `paths`, a folder or a file of one, a source of documents; read changed files.
 
-    def _add_all(self, paths: Iterable[str | Path], request: AddSource | AddSources) -> list[IndexingReport]:
-        requests = folder_requests(paths, request)
+        Only new and changed files are appended. Interrupted, the next run goes on from there. A folder gives
+        its text files of known types, or those that `include` matches. The patterns stay with the source
+        until others are given.
+
+        A source that another copy of the store registered is left to it, unless `source` names it: then this
+        copy registers it again, and refreshes it from now on.
+
+        Raises:
+            BadInput, Busy, LogError, DatabaseError: as `add`.
+        """
+        requests = folder_requests(paths, source, kind, include, exclude)
         for each in requests:
             if each.root.resolve().is_relative_to(self._tools.store.resolve()):
                 raise BadInput(
@@ -285,52 +322,82 @@ class Documents(OperationGroup):
                 check_without_keys([each.source_id, str(each.root), *each.given.include, *each.given.exclude])
         # First, since locking the records makes their folder: it is memlog's error if there can be no store.
         self._decide(queries.registered, creates=True)
-        is_named = request.source is not None
-        return [self._added(each, request.progress, claims=is_named) for each in requests]
+        return [self._added(each, progress, claims=source is not None) for each in requests]
 
-    @operation(RefreshDocuments, effect="append")
-    def refresh(self, request: RefreshDocuments) -> list[IndexingReport]:
-        found = self._decide(lambda db: queries.registered(db, request.source))
+    @operation("append")
+    def refresh(
+        self,
+        source: OnlySource = None,
+        *,
+        progress: ProgressField = None,
+    ) -> list[IndexingReport]:
+        """Read new and changed files of `source`, or of all sources, and remove documents of missing files.
+
+        Without changes nothing is appended. Files whose inode, size and times are as before are not read
+        again. Where the folder of a source is gone, cannot be listed, or is read by another process for too
+        long, its documents stay, the answer says why, and the other sources go on. Only the copy of the store
+        that registered a source refreshes it.
+
+        Raises:
+            NotFound: there is no source of this name.
+            LogError, DatabaseError: as `add`.
+        """
+        found = self._decide(lambda db: queries.registered(db, source))
         if not found:
-            self._sources(request.source)  # raises NotFound for an unknown name
-        return [self._refreshed(each, request.progress) for each in found]
+            self._sources(source)  # raises NotFound for an unknown name
+        return [self._refreshed(each, progress) for each in found]
 
-    if TYPE_CHECKING:
-        list: ListOperation[_Sources, _Documents]
-    else:
+    @overload
+    def list(self, source: None = None) -> _Sources: ...
+    @overload
+    def list(self, source: str) -> _Documents: ...
+    @operation("read")
+    def list(self, source: OnlySource = None) -> _Sources | _Documents:
+        """List all sources by name, or the documents of one source by file.
 
-        @operation(ListDocuments, effect="read")
-        def list(self, request: ListDocuments) -> _Sources | _Documents:
-            if request.source is None:
-                return self._read(queries.sources)
-            found, documents = self._read(
-                lambda db: (queries.source(db, request.source), queries.documents(db, request.source))
-            )
-            if found is None:
-                raise not_found("source_not_found", request.source)
-            return documents
+        Raises:
+            NotFound: there is no source of this name.
+        """
+        if source is None:
+            return self._read(queries.sources)
+        found, documents = self._read(lambda db: (queries.source(db, source), queries.documents(db, source)))
+        if found is None:
+            raise not_found("source_not_found", source)
+        return documents
 
-    @operation(GetDocument, effect="read", missing="document_not_found")
-    def get(self, request: GetDocument) -> DocumentText | Source | None:
-        """Return a source or document; None if none has this name."""
-        if "/" in request.name:
-            return self._read(lambda db: queries.text(db, request.name))
-        return self._read(lambda db: queries.source(db, request.name))
+    @operation("read", missing="document_not_found")
+    def get(self, name: DocumentName) -> DocumentText | Source | None:
+        """Show a source, or a document of it with its text, as it was read."""
+        if "/" in name:
+            return self._read(lambda db: queries.text(db, name))
+        return self._read(lambda db: queries.source(db, name))
 
-    @operation(ShowDocumentTree, effect="read")
-    def tree(self, request: ShowDocumentTree) -> _Folders:
-        names = [each.source_id for each in self._sources(request.source)]
+    @operation("read")
+    def tree(self, source: OnlySource = None) -> _Folders:
+        """Show the folders and files that are documents, of `source` or of all sources.
+
+        Raises:
+            NotFound: there is no source of this name.
+        """
+        names = [each.source_id for each in self._sources(source)]
         found = self._read(lambda db: [(name, queries.documents(db, name)) for name in names])
         return [tree(name, documents) for name, documents in found]
 
-    @operation(ShowSourceStatus, effect="read")
-    def status(self, request: ShowSourceStatus) -> _Statuses:
-        return [
-            status_of(each, self._records(each.source_id).job()) for each in self._sources(request.source)
-        ]
+    @operation("read")
+    def status(self, source: OnlySource = None) -> _Statuses:
+        """Show the state of `source`, or of all sources: progress, counts, and errors.
 
-    @operation(ListIndexingJobs, effect="read")
-    def jobs(self, _: ListIndexingJobs) -> _Jobs:
+        Raises:
+            NotFound: there is no source of this name.
+        """
+        return [status_of(each, self._records(each.source_id).job()) for each in self._sources(source)]
+
+    @operation("read")
+    def jobs(self) -> _Jobs:
+        """List the last reading of each source, the newest first: its progress or its result.
+
+        They are kept in cache/, and are forgotten with it.
+        """
         jobs = (self._records(each.source_id).job() for each in self.list())
         return sorted(filter(None, jobs), key=lambda job: job.started, reverse=True)
 
@@ -340,10 +407,16 @@ class Documents(OperationGroup):
             raise not_found("source_not_found", source)
         return found
 
-    @operation(RemoveDocuments, effect="append", missing="document_not_found")
-    def remove(self, request: RemoveDocuments) -> Position | Literal[False]:
-        """Remove a source or document; return False if none has this name."""
-        source_id, is_document, file = request.name.partition("/")
+    @operation("append", missing="document_not_found")
+    def remove(self, name: DocumentName) -> Position | Literal[False]:
+        """Remove a source with all its documents, or one document of it.
+
+        The files stay. A removed document comes back when its file is added by name.
+
+        Raises:
+            BadInput: another copy of the store refreshes the source of the document.
+        """
+        source_id, is_document, file = name.partition("/")
         # First, since locking the records makes their folder: a missing store stays missing.
         self._decide(queries.registered)
         with self._records(source_id).held(self._lock_timeout):
@@ -426,18 +499,32 @@ class Workspaces(OperationGroup):
         super().__init__(engine)
         self._documents = Documents(engine)
 
-    @operation(AddWorkspace, effect="append", reads_paths=True)
-    def add(self, request: AddWorkspace) -> IndexingReport:
-        name = Path(request.path).absolute().name if request.source is None else request.source
+    @operation("append", reads_paths=True)
+    def add(
+        self,
+        path: Annotated[PathField, Meta(title="DIR"), "The folder."],
+        *,
+        source: Annotated[str | None, Meta(title="NAME"), "Its name; else that of the folder."] = None,
+        progress: ProgressField = None,
+    ) -> IndexingReport:
+        """Make the folder `path` of an agent a workspace, and read its new and changed notes.
+
+        MEMORY.md and memory/*.md are searched as memories. What USER.md says is set in the core memory, where
+        no value is set; a value that was deleted since is not set again. `store.documents.refresh()` reads
+        later changes.
+
+        Raises:
+            BadInput: a source of documents has this name; or as `add`, as Busy, LogError,
+                DatabaseError.
+        """
+        name = Path(path).absolute().name if source is None else source
         if name in self._sources_of_documents():
             raise BadInput(
                 f"not a workspace, but a source of documents: {name!r}",
                 hint=f"remove it first (store.documents.remove({name!r})), or give the workspace another"
                 " name",
             )
-        return self._documents.add(
-            request.path, source=request.source, include=FILES, kind="memory", progress=request.progress
-        )
+        return self._documents.add(path, source=source, include=FILES, kind="memory", progress=progress)
 
     def _sources_of_documents(self) -> set[str]:
         try:
@@ -445,13 +532,20 @@ class Workspaces(OperationGroup):
         except NotFound:  # there is no store yet
             return set()
 
-    @operation(ListWorkspaces, effect="read")
-    def list(self, _: ListWorkspaces) -> list[Source]:
+    @operation("read")
+    def list(self) -> list[Source]:
+        """List the workspaces, by name."""
         return [each for each in self._documents.list() if each.kind == "memory"]
 
-    @operation(RemoveWorkspace, effect="append", missing="source_not_found")
-    def remove(self, request: RemoveWorkspace) -> Position | Literal[False]:
-        """Remove a workspace; return False if none has this name."""
-        if not any(each.source_id == request.name for each in self.list()):
+    @operation("append", missing="source_not_found")
+    def remove(
+        self,
+        name: Annotated[str, "The workspace."],
+    ) -> Position | Literal[False]:
+        """Remove a workspace with the memories that are its files.
+
+        The files stay, and so does the core memory.
+        """
+        if not any(each.source_id == name for each in self.list()):
             return False
-        return self._documents.remove(request.name)
+        return self._documents.remove(name)

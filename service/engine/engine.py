@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from memlog.service.engine.settings import ExtractionRules, JobRules, LanguageModelProvider
 
 EventLike = Event | dict[str, Any] | bytes
+"""An event as callers give it: a struct, its members, or a line of JSON."""
 
 _MAX_CLIENT = 200
 """Characters kept of a client's name."""

@@ -1,20 +1,18 @@
-"""Operations: methods that take a request, or its fields as keywords; and what is missing."""
+"""Operations: methods whose signatures declare commands, HTTP, MCP and pages; and what is missing."""
 
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from importlib import import_module
 from types import MethodType, NoneType, UnionType
 from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
-    Generic,
+    Concatenate,
     Literal,
     ParamSpec,
-    Protocol,
-    Self,
     TypedDict,
     TypeVar,
     Union,
@@ -27,7 +25,6 @@ from typing import (
 )
 
 import msgspec
-from msgspec.structs import asdict
 
 from memlog.eventlog.errors import BadInput, ErrorCode, NotFound, system_error
 from memlog.eventlog.events import Event, Position
@@ -36,42 +33,19 @@ from memlog.query.request import Request, check_names, one_by_one
 
 if TYPE_CHECKING:
     from memlog.service.engine.engine import Engine
-    from memlog.service.engine.read_model import Answer
 
 P = ParamSpec("P")
 S = TypeVar("S")
 Q = TypeVar("Q", bound=Request)
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
-Q_contra = TypeVar("Q_contra", bound=Request, contravariant=True)
-T_co = TypeVar("T_co", covariant=True)
-All_co = TypeVar("All_co", covariant=True)
-Section_co = TypeVar("Section_co", covariant=True)
-One_co = TypeVar("One_co", covariant=True)
-
 
 Effect = Literal["read", "append", "erase", "maintain"]
 """What an operation does. read: no event is appended; the read model may catch up. append: it appends events.
 erase: it makes events or their bytes disappear. maintain: it changes files that the log can give back."""
 
 
-class BoundOperation(Protocol[P, Q_contra, T_co]):
-    """How type checkers see an operation of an object: it takes the request, or the request's fields."""
-
-    @overload
-    def __call__(self, request: Q_contra, /) -> T_co: ...
-    @overload
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T_co: ...
-
-
-class _Doc:
-    """The docstring of an operation, put together when somebody reads it."""
-
-    def __get__(self, operation: "Operation[Any, Any, Any, Any] | None", _: type) -> str:
-        return "A method of `operation`." if operation is None else operation.documentation()
-
-
-class _MethodTraits(TypedDict, total=False):
+class _Traits(TypedDict, total=False):
     check: Callable[[Any], None]
     missing: ErrorCode
     is_endless: bool
@@ -81,45 +55,51 @@ class _MethodTraits(TypedDict, total=False):
     is_destructive: bool
 
 
-class _Traits(_MethodTraits):
-    effect: Effect
+class _Doc:
+    """The docstring of an operation, put together when somebody reads it."""
+
+    def __get__(self, operation: "Operation | None", _: type) -> str:
+        return "A method of `operation`." if operation is None else operation.documentation()
 
 
-class Operation(Generic[S, P, Q, T]):
-    """A method that is called with a request, or with its fields.
+class Operation:
+    """A method that takes its arguments, or one request that has them as fields; see `operation`.
 
-    request: its class. run: does what a request asks. traits: see `operation`.
+    Each parameter is `Annotated` with its description. To type checkers it is the plain method.
     """
 
     __doc__ = _Doc()
 
-    arguments: Sequence[str] = ()
-
-    def __init__(self, make: Callable[P, Q], run: Callable[[S, Q], T], **traits: Unpack[_Traits]) -> None:
-        self.request: type[Q] = make if isinstance(make, type) else make.__self__  # type: ignore[attr-defined]
-        self.effect = traits["effect"]
+    def __init__(
+        self,
+        method: Callable[..., Any],
+        effect: Effect,
+        request: type[Request] | None = None,
+        **traits: Unpack[_Traits],
+    ) -> None:
+        self._method, self._given, self._check = method, request, traits.get("check")
+        self.effect = effect
         self.missing = traits.get("missing")
         self.is_endless = traits.get("is_endless", False)
         self.reads_paths = traits.get("reads_paths", False)
         self.writes_paths = traits.get("writes_paths", False)
         self.for_agents = traits.get("for_agents", False)
         self.is_destructive = traits.get("is_destructive", False)
-        self._make = make
-        self._run = run
-        self.__name__ = run.__name__
-        self.__qualname__ = run.__qualname__
-        self.__module__ = run.__module__
+        self.__name__ = method.__name__
+        self.__qualname__ = method.__qualname__
+        self.__module__ = method.__module__
+        self.__wrapped__ = method
 
     @overload
-    def __get__(self, owner: None, kind: type[S]) -> Self: ...
+    def __get__(self, owner: None, kind: type) -> "Operation": ...
     @overload
-    def __get__(self, owner: S, kind: type[S]) -> BoundOperation[P, Q, T]: ...
-    def __get__(self, owner: S | None, kind: type[S]) -> Any:
+    def __get__(self, owner: object, kind: type) -> Callable[..., Any]: ...
+    def __get__(self, owner: Any, kind: type) -> Any:
         """Return the operation itself, or that of an object."""
         return self if owner is None else MethodType(self, owner)
 
-    def __call__(self, owner: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        """Do what a request asks.
+    def __call__(self, owner: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+        """Check the arguments, and call the method with them.
 
         Raises:
             BadInput: an argument is unknown or missing, or its value is wrong. LogError: a file or folder
@@ -127,100 +107,24 @@ class Operation(Generic[S, P, Q, T]):
         """
         request = self.requested(args, kwargs)
         try:
-            return self._run(owner, request)
+            if self._given is not None:
+                return self._method(owner, request)
+            values = {name: getattr(request, name) for name in request.__struct_fields__}
+            if self._rest is None:
+                return self._method(owner, **values)
+            rest = values.pop(self._rest)
+            first = (values.pop(name) for name in self.arguments if name != self._rest)
+            return self._method(owner, *first, *rest, **values)
         except OSError as error:
             raise system_error(error) from error
 
-    @property
-    def answer(self) -> Any:  # noqa: ANN401 - a type, or a union of types
-        """The type of the answer, with what it is where something is missing: None or False."""
-        # A module that imports an answer for type checkers alone names it by a public name of the package.
-        return self._hints()["return"]
-
-    def _hints(self, *, include_extras: bool = False) -> dict[str, Any]:
-        """Return the types of the parameters and of the answer by name."""
-        package = import_module("memlog")
-        named = re.findall(r"\w+", str(self._run.__annotations__["return"]))
-        public = {name: getattr(package, name) for name in named if name in package.__all__}
-        return get_type_hints(self._run, localns=public, include_extras=include_extras)
-
-    @property
-    def found(self) -> tuple[Any, ...]:
-        """The types of the answer, without those that say that something is missing."""
-        if self.answer is None or self.answer is NoneType:
-            return (NoneType,)
-        kinds = get_args(self.answer) if get_origin(self.answer) in (UnionType, Union) else (self.answer,)
-        return tuple(each for each in kinds if each not in (NoneType, Literal[False]))
-
-    def requested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Q:
-        """Return the request of the arguments of a call.
-
-        Raises:
-            BadInput: an argument is unknown or missing, or its value is wrong.
-        """
-        if len(args) == 1 and not kwargs and isinstance(args[0], self.request):
-            return args[0]
-        check_names(f"{self.__qualname__}()", kwargs, self.request.__struct_fields__)
-        try:
-            return self._make(*args, **kwargs)
-        except TypeError as error:
-            raise BadInput(f"{self.__qualname__}(): {error}", hint=self._usage()) from None
-
-    def _usage(self) -> str:
-        """Describe a call: `search(text, k=…)`, the arguments by position and those by name."""
-        by_name = [each.name for each in self._parameters if each.kind is each.KEYWORD_ONLY]
-        by_position = [each.name for each in self._parameters if each.kind is not each.KEYWORD_ONLY]
-        usage = f"{self.__name__}({', '.join(by_position)})"
-        return f"{usage}, and by name: {', '.join(by_name)}" if by_name else usage
-
     @cached_property
-    def _parameters(self) -> list[inspect.Parameter]:
-        return [*inspect.signature(self._make).parameters.values()]
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        """That of the method; `inspect.signature` reads it."""
-        types = {
-            field.name: field.kind | None if field.is_optional else field.kind
-            for field in fields_of(self.request)
-        }
-        made = inspect.signature(self._make).parameters.values()
-        owner = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-        arguments = [
-            # A method that takes values one by one declares the type of each.
-            each if each.kind is each.VAR_POSITIONAL else each.replace(annotation=types[each.name])
-            for each in made
-        ]
-        return inspect.Signature([owner, *arguments], return_annotation=self.answer)
-
-    def documentation(self) -> str:
-        """Return a docstring: what the operation does, its arguments, and its errors."""
-        says, raises, errors = (self.request.__doc__ or "").partition("Raises:")
-        fields = fields_of(self.request)
-        arguments = "".join(f"    {each.name}: {each.description}\n" for each in fields)
-        return f"{says.rstrip()}\n\n{arguments}\n    {raises}{errors}".rstrip() + "\n"
-
-
-class Method(Operation[Any, ..., Any, Any]):
-    """A method whose annotated signature and docstring declare the operation.
-
-    Each parameter is `Annotated` with its description; the parameters make the fields of `request`. Adapters
-    and callers may give such a request in the place of the arguments.
-    """
-
-    __doc__ = _Doc()
-
-    def __init__(self, method: Callable[..., Any], effect: Effect, **traits: Any) -> None:  # noqa: ANN401
-        super().__init__(Request, method, effect=effect, **traits)
-        self._method, self._check = method, traits.get("check")
-        # Made when it is needed: most processes call few operations.
-        del self.request
-
-    @cached_property
-    def request(self) -> type[Request]:  # type: ignore[override]
+    def request(self) -> type[Request]:
         """The arguments as a struct: for options, JSON schemas, OpenAPI, MCP and pages."""
-        hints = self._hints(include_extras=True)
-        fields = []
+        # Made when it is needed: most processes call few operations.
+        if self._given is not None:
+            return self._given
+        hints, fields, check = self._hints(include_extras=True), [], self._check
         for each in self._parameters:
             hint = hints[each.name]
             if each.kind is each.VAR_POSITIONAL:
@@ -228,7 +132,6 @@ class Method(Operation[Any, ..., Any, Any]):
             fields.append(
                 (each.name, hint) if each.default is each.empty else (each.name, hint, each.default)
             )
-        check = self._check
 
         def checked(request: Request) -> None:
             Request.__post_init__(request)
@@ -241,21 +144,12 @@ class Method(Operation[Any, ..., Any, Any]):
         )
         return cast("type[Request]", made)
 
-    def __call__(self, owner: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-        """See `Operation`."""
-        request = self.requested(args, kwargs)
-        values = {name: getattr(request, name) for name in request.__struct_fields__}
-        try:
-            if self._rest is None:
-                return self._method(owner, **values)
-            rest = values.pop(self._rest)
-            first = (values.pop(name) for name in self.arguments if name != self._rest)
-            return self._method(owner, *first, *rest, **values)
-        except OSError as error:
-            raise system_error(error) from error
-
     def requested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
-        """See `Operation`."""
+        """Return the request of the arguments of a call.
+
+        Raises:
+            BadInput: an argument is unknown or missing, or its value is wrong.
+        """
         if len(args) == 1 and not kwargs and isinstance(args[0], self.request):
             return args[0]
         check_names(f"{self.__qualname__}()", kwargs, self.request.__struct_fields__)
@@ -272,7 +166,7 @@ class Method(Operation[Any, ..., Any, Any]):
             raise BadInput(f"{self.__qualname__}(): {error}", hint=self._usage()) from None
 
     @cached_property
-    def arguments(self) -> Sequence[str]:  # type: ignore[override]
+    def arguments(self) -> Sequence[str]:
         """The parameters that may be given by position; of commands, the arguments."""
         return [each.name for each in self._parameters if each.kind is not each.KEYWORD_ONLY]
 
@@ -281,38 +175,73 @@ class Method(Operation[Any, ..., Any, Any]):
         return next((each.name for each in self._parameters if each.kind is each.VAR_POSITIONAL), None)
 
     @cached_property
-    def _parameters(self) -> list[inspect.Parameter]:
+    def _parameters(self) -> Sequence[inspect.Parameter]:
+        if self._given is not None:
+            return [*inspect.signature(self._given).parameters.values()]
         return [*inspect.signature(self._method).parameters.values()][1:]
+
+    def _usage(self) -> str:
+        """Describe a call: `search(text)`, the arguments by position and those by name."""
+        usage = f"{self.__name__}({', '.join(self.arguments)})"
+        by_name = [each.name for each in self._parameters if each.name not in self.arguments]
+        return f"{usage}, and by name: {', '.join(by_name)}" if by_name else usage
+
+    @property
+    def answer(self) -> Any:  # noqa: ANN401 - a type, or a union of types
+        """The type of the answer, with what it is where something is missing: None or False."""
+        return self._hints()["return"]
+
+    @property
+    def found(self) -> tuple[Any, ...]:
+        """The types of the answer, without those that say that something is missing."""
+        if self.answer is None or self.answer is NoneType:
+            return (NoneType,)
+        kinds = get_args(self.answer) if get_origin(self.answer) in (UnionType, Union) else (self.answer,)
+        return tuple(each for each in kinds if each not in (NoneType, Literal[False]))
+
+    def _hints(self, *, include_extras: bool = False) -> dict[str, Any]:
+        """Return the types of the parameters and of the answer by name."""
+        # A module that imports an answer for type checkers alone names it by a public name of the package.
+        package = import_module("memlog")
+        named = re.findall(r"\w+", str(self._method.__annotations__["return"]))
+        public = {name: getattr(package, name) for name in named if name in package.__all__}
+        return get_type_hints(self._method, localns=public, include_extras=include_extras)
 
     @property
     def __signature__(self) -> inspect.Signature:
-        hints = self._hints()
+        """That of the method, with plain types; `inspect.signature` reads it."""
+        hints = get_type_hints(self._given) if self._given is not None else self._hints()
         owner = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
         parameters = [each.replace(annotation=hints[each.name]) for each in self._parameters]
-        return inspect.Signature([owner, *parameters], return_annotation=hints["return"])
+        return inspect.Signature([owner, *parameters], return_annotation=self.answer)
+
+    def documentation(self) -> str:
+        """Return a docstring: what the operation does, its arguments, and its errors."""
+        says, raises, errors = (self.request.__doc__ or "").partition("Raises:")
+        fields = fields_of(self.request)
+        arguments = "".join(f"    {each.name}: {each.description}\n" for each in fields)
+        return f"{says.rstrip()}\n\n{arguments}\n    {raises}{errors}".rstrip() + "\n"
 
 
 @overload
-def operation(effect: Effect, /, **traits: Unpack[_MethodTraits]) -> Callable[[F], F]: ...
+def operation(effect: Effect, /, **traits: Unpack[_Traits]) -> Callable[[F], F]: ...
 @overload
 def operation(
-    make: Callable[P, Q], /, **traits: Unpack[_Traits]
-) -> Callable[[Callable[[S, Q], T]], Operation[S, P, Q, T]]: ...
-def operation(make: Any, /, **traits: Any) -> Any:
-    """Return a decorator that lets a method also take the fields of a request.
+    effect: Effect, /, request: Callable[P, Q], **traits: Unpack[_Traits]
+) -> Callable[[Callable[[S, Q], T]], Callable[Concatenate[S, P], T]]: ...
+def operation(effect: Effect, /, request: Any = None, **traits: Unpack[_Traits]) -> Any:
+    """Return a decorator that makes an operation of a method.
 
-    make: the class of the request, or a class method of it that takes its fields in another way.
+    request: the class of the query layer that the method takes, in the place of parameters of its own.
     check: refuses, with BadInput, arguments that do not go together; it gets the request.
     missing: the code of the NotFound that adapters make of an answer of None, False or an empty list.
     is_endless: whether it may run until somebody stops it.
-    reads_paths, writes_paths: whether its fields name files or folders of this machine that it reads, or
+    reads_paths, writes_paths: whether its parameters name files or folders of this machine that it reads, or
         files that it writes.
     for_agents: whether agents are offered it as a tool.
     is_destructive: whether a tool replaces or puts away what it finds; the log keeps it.
     """
-    if isinstance(make, str):
-        return lambda run: Method(run, cast("Effect", make), **traits)
-    return lambda run: Operation(make, run, **traits)
+    return lambda method: Operation(method, effect, request, **traits)
 
 
 class OperationGroup:
@@ -323,10 +252,6 @@ class OperationGroup:
         self._read = engine.read
         self._decide = engine.decide
         self._append = engine.append
-
-    def _query(self, query: "Callable[..., Answer]", request: Request) -> "Answer":
-        """Call a query function with the fields of a request."""
-        return self._read(partial(query, **asdict(request)))
 
     def _append_one(self, event: Event) -> Position:
         (position,) = self._append([event])
@@ -354,15 +279,15 @@ PLACES = {
 
 def group_named(name: str) -> type[Any]:
     """Return the class of a group of operations; it is imported at the first call."""
-    module, _, kind = PLACES[name].partition(":")
+    module, _, kind = (PLACES | {"projects": "projects:Projects"})[name].partition(":")
     found: type[Any] = getattr(import_module(f"memlog.service.{module}"), kind)
     return found
 
 
-def operation_named(name: str) -> Operation[Any, Any, Any, Any]:
+def operation_named(name: str) -> Operation:
     """Return an operation by its name, such as `facts.set`."""
     group, _, method = name.rpartition(".")
-    found: Operation[Any, Any, Any, Any] = vars(group_named(group))[method]
+    found: Operation = vars(group_named(group))[method]
     return found
 
 
@@ -379,7 +304,7 @@ def required(operation: Callable[[Q], T], request: Q) -> Any:  # noqa: ANN401 - 
     Raises:
         NotFound: it answers that what the request names is missing.
     """
-    declared: Operation[Any, Any, Q, T] = operation.__func__  # type: ignore[attr-defined]
+    declared: Operation = operation.__func__  # type: ignore[attr-defined]
     answer = operation(request)
     if declared.missing is not None and (answer is None or answer is False or answer == []):
         raise not_found(declared.missing, ".".join(_names(request)))

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
@@ -15,9 +16,9 @@ from memlog.eventlog.limits import CATEGORIES, known_category
 from memlog.query.request import Request as Request
 from memlog.query.request import description_of as description_of
 from memlog.query.request import given_as_texts as given_as_texts
+from memlog.query.request import path_of, written_time
 from memlog.query.request import schema_of as schema_of
 from memlog.query.request import time_of_words as time_of_words
-from memlog.query.request import written_time
 
 if TYPE_CHECKING:
     from memlog.projector.catchup import Progress
@@ -89,38 +90,29 @@ def categories_of(given: Iterable[str]) -> list[str]:
     return [known_category(each) for each in given]
 
 
+def _paths(given: Iterable[str | Path]) -> tuple[Path, ...]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise BadInput(f"not a list of paths: {shown_value(given)}", hint="give a list of paths")
+    return tuple(map(path_of, given))
+
+
+Paths = Annotated[Iterable[str | Path], Reads(_paths, "path", wire=list[str])]
+"""Paths in any form; the field holds a tuple."""
+
+
+def _globs(given: Iterable[str]) -> tuple[str, ...]:
+    globs = () if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+    if (not globs and given) or not all(isinstance(each, str) for each in globs):
+        raise BadInput(f"not a list of patterns: {shown_value(given)}", hint="give a list of texts")
+    return globs
+
+
+Globs = Annotated[Iterable[str], Reads(_globs, wire=list[str]), msgspec.Meta(title="GLOB")]
+
+
+Retry = Annotated[bool, "Ask again about what was set aside today."]
+
 ProgressField = Annotated[Progress | None, Local(), "Called as work goes on."]
-
-
-class Tried(Request, frozen=True, kw_only=True):
-    """A request that can be tried first."""
-
-    dry_run: Annotated[bool, "Change nothing: only tell what would be done."] = False
-
-
-class Scoped(Request, frozen=True, kw_only=True):
-    """A request about one chat, or about the store's own scope."""
-
-    chat: Annotated[ScopeField | None, "The conversation; the store's own scope without it."] = None
-
-    @property
-    def scope(self) -> str | None:
-        """The text of the chat."""
-        return None if self.chat is None else scope_of(self.chat)
-
-
-class AcrossChats(Scoped, frozen=True, kw_only=True):
-    """A request about all chats, or about one."""
-
-    chat: Annotated[ScopeField | None, "Only of this conversation."] = None
-
-    def check_found(self, found: Collection[object]) -> None:
-        """Check that nothing is found only of a chat that there may be.
-
-        Raises:
-            BadInput: nothing is found, and the chat has another form.
-        """
-        check_chat(self.chat, found)
 
 
 def check_chat(chat: ChatName | None, found: Collection[object]) -> None:

@@ -2,23 +2,28 @@
 
 import os
 import tempfile
+from collections.abc import Iterable
 from contextlib import closing, nullcontext, suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
+from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput
+from memlog.eventlog.fields import Reads
 from memlog.eventlog.files.folders import make_path
 from memlog.eventlog.files.locks import locked
 from memlog.eventlog.log.layout import IMPORT_LOCK, STORE_KEY
 from memlog.eventlog.log.streams import shown
 from memlog.projector.sqlite import Connection, binding, error_types
 from memlog.query.records import PLAIN_TABLES, plain_rows
+from memlog.query.request import PathField
 from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.readable import is_bounded
-from memlog.service.exchange.requests import ExportDatabase, ImportData
+from memlog.service.engine.requests import DryRun, Paths, ProgressField
+from memlog.service.exchange.formats import formats, known_format
 
 if TYPE_CHECKING:
     from memlog.service.exchange.importing import ImportReport
@@ -27,51 +32,86 @@ if TYPE_CHECKING:
 class DataExchange(OperationGroup):
     """Imports data of other programs, and exports data for them."""
 
-    @operation(ImportData, effect="append", reads_paths=True)
-    def import_from(self, request: ImportData) -> "ImportReport":
-        # Imported here: most programs import nothing.
+    @operation("append", reads_paths=True)
+    def import_from(
+        self,
+        format: Annotated[
+            str, Meta(title="NAME"), "The format.", Reads(known_format, "format", choices=(*formats(),))
+        ],
+        paths: Annotated[Paths, Meta(title="PATH"), "The files or folders of the other program."],
+        *,
+        dry_run: DryRun = False,
+        project: Annotated[str | None, "Only this project of the other program (chatdo)."] = None,
+        progress: ProgressField = None,
+    ) -> "ImportReport":
+        """Import what another program keeps: its memories, facts, daily events and messages become events.
+
+        What was imported before is known by its id and not written again; what has changed since arrives;
+        what was forgotten does not come back. So an import that was interrupted goes on from there. Another
+        source with the same ids gets ids of its own. The answer accounts for every record.
+
+        A store is for one project: of a source with several, one is chosen.
+
+        Raises:
+            BadInput: there is no such format or project, a path does not exist, or nothing of the format is
+                found there; or the source has several projects, and none is chosen.
+            Busy, LogError: as `Store.append`; what was imported before stays.
+        """
         from memlog.service.exchange.formats import importer
         from memlog.service.exchange.importing import Importing, ImportReport
         from memlog.service.exchange.source import ForeignFiles, Tables
 
-        read, patterns, _ = importer(request.format)
-        paths = [*map(Path, request.paths)]
-        _check_project(request.project, projects_of(request), request.format)
-        report = ImportReport(format=request.format, dry_run=request.dry_run, project=request.project)
-        if not request.dry_run:
+        read, patterns, _ = importer(format)
+        sources = [*map(Path, paths)]
+        _check_project(project, projects_of(format, sources), format)
+        report = ImportReport(format=format, dry_run=dry_run, project=project)
+        if not dry_run:
             make_path(self._engine.path)  # for the lock file
         lock = locked(self._engine.path / IMPORT_LOCK, "the import", self._engine.lock_timeout)
-        with Tables() as tables, nullcontext() if request.dry_run else lock:
+        with Tables() as tables, nullcontext() if dry_run else lock:
             importing = Importing(
                 report,
                 self._engine.draft,
                 self._engine.log.append_drafts,
                 self._decide,
                 self._engine.log_path,
-                cache(partial(_store_key, self._engine.path, makes=not request.dry_run)),
-                request.progress,
+                cache(partial(_store_key, self._engine.path, makes=not dry_run)),
+                progress,
                 tables,
                 redacts=self._engine.redact,
             )
-            for path in paths:
+            for path in sources:
                 for source in ForeignFiles(path, tables).files(*patterns) if patterns else [path]:
                     importing.take(read, source)
         if not report.found:
             raise BadInput(
-                f"no data in the format {request.format} in {', '.join(map(shown, paths))}",
+                f"no data in the format {format} in {', '.join(map(shown, sources))}",
                 hint="docs/importing.md says which files each format has",
             )
         return report
 
-    @operation(ExportDatabase, effect="read", writes_paths=True)
-    def export_sqlite(self, request: ExportDatabase) -> "ExportReport":
-        if request.replace and is_bounded():
+    @operation("read", writes_paths=True)
+    def export_sqlite(
+        self,
+        path: Annotated[PathField, Meta(title="FILE"), "The file to write."],
+        *,
+        replace: Annotated[bool, "Replace a file that exists."] = False,
+        progress: ProgressField = None,  # noqa: ARG002 - an export is short
+    ) -> "ExportReport":
+        """Write messages, memories, facts, core memory and daily events as plain tables of an SQLite file.
+
+        For Datasette, DuckDB and people. The file is a copy: memlog never reads it.
+
+        Raises:
+            BadInput: the file exists, or cannot be written.
+        """
+        if replace and is_bounded():
             raise BadInput("a server export cannot replace a file", hint="name a file that does not exist")
 
-        return self._read(lambda db: write_tables(db, Path(request.path), replace=request.replace))
+        return self._read(lambda db: write_tables(db, Path(path), replace=replace))
 
 
-def projects_of(request: ImportData) -> list[str]:
+def projects_of(format: str, paths: Iterable[Path]) -> list[str]:
     """Return the names of the projects in the data to import.
 
     Raises:
@@ -80,10 +120,9 @@ def projects_of(request: ImportData) -> list[str]:
     from memlog.service.exchange.formats import importer
     from memlog.service.exchange.source import projects_in
 
-    paths = [*map(Path, request.paths)]
     if missing := [path for path in paths if not (path.is_file() or path.is_dir())]:
         raise BadInput(f"the path does not exist: {shown(missing[0])}", hint="name one that exists")
-    return projects_in(importer(request.format), paths)
+    return projects_in(importer(format), [*paths])
 
 
 def _check_project(chosen: str | None, projects: list[str], name: str) -> None:

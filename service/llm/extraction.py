@@ -4,9 +4,10 @@ import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import timedelta, tzinfo
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
+from msgspec import Meta
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput, MemlogError, NotFound, ProviderError
@@ -18,11 +19,12 @@ from memlog.projector.sqlite import Connection
 from memlog.query.buffer import Buffer, buffers
 from memlog.query.conversations import newest
 from memlog.query.records import daily_events
+from memlog.query.request import ChatField, Day
 from memlog.service.engine import prompts
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.prompts import Prompt
-from memlog.service.llm.requests import DistilDays, DistilExchange, DistilMessages, ListBuffers, ShowPrompt
+from memlog.service.engine.requests import ProgressField, Retry
 
 if TYPE_CHECKING:
     from memlog.service.engine.settings import ExtractionRules
@@ -53,6 +55,11 @@ class DistilRequest(msgspec.Struct, kw_only=True, omit_defaults=True):
     warnings: list[AppendWarning] = []
 
 
+Mode = Annotated[
+    str, Meta(max_length=200), "What the conversation is for, such as `support`: shapes the prompt."
+]
+
+
 class Extractions(OperationGroup):
     """Distils conversations with a language model. Every result is an event; a replay asks no model."""
 
@@ -60,33 +67,80 @@ class Extractions(OperationGroup):
         super().__init__(engine)
         self._background = _Background(self._distil)
 
-    @operation(DistilMessages, effect="append")
-    def run(self, request: DistilMessages) -> "list[ExtractionReport]":
-        extractor = extractor_of(
-            self._engine, is_patient=True, retry=request.retry, is_bounded=not request.unbounded
-        )
-        chat = None if request.chat is None else Chat.of(request.chat)
-        if request.dry_run:
-            return [*extractor.plan(chat, request.mode), *extractor.report_withheld(chat)]
+    @operation("append")
+    def run(
+        self,
+        chat: Annotated[ChatField | None, "Only of this conversation."] = None,
+        mode: Mode | None = None,
+        *,
+        dry_run: Annotated[bool, "Send nothing: only tell what would be sent."] = False,
+        unbounded: Annotated[bool, "Do not ask, and send more than extraction.max_tokens_per_day."] = False,
+        progress: ProgressField = None,
+        retry: Retry = False,
+    ) -> "list[ExtractionReport]":
+        """Have the language model distil messages into memories: those that no extraction covers yet.
+
+        What it answers becomes events, and a replay never asks a model. One request covers messages of one
+        day, up to the tokens of the rules. Where the model fails, the messages stay in the buffer. What it
+        refuses, or answers with nothing usable, is set aside until tomorrow (UTC): the last reports name it.
+
+        Raises:
+            BadInput: no language model is configured. Busy: another process distils.
+            ProviderError: the model fails; what was distilled before stays.
+        """
+        extractor = extractor_of(self._engine, is_patient=True, retry=retry, is_bounded=not unbounded)
+        chat = None if chat is None else Chat.of(chat)
+        if dry_run:
+            return [*extractor.plan(chat, mode), *extractor.report_withheld(chat)]
         waiting = self._decide(lambda db: sum(len(buffer.messages) for buffer in buffers(db, chat)))
         timeout = self._engine.lock_timeout
-        reports = extractor.run(chat, request.mode, lock_timeout=timeout, is_requested=True)
-        done = _collect(reports, "messages distilled", waiting, request.progress)
+        reports = extractor.run(chat, mode, lock_timeout=timeout, is_requested=True)
+        done = _collect(reports, "messages distilled", waiting, progress)
         return [*done, *extractor.report_withheld(chat)]
 
-    @operation(DistilDays, effect="append")
-    def days(self, request: DistilDays) -> "list[ExtractionReport]":
-        extractor = extractor_of(self._engine, is_patient=True, retry=request.retry)
-        until = str(request.until) if request.until else yesterday(self._engine)
+    @operation("append")
+    def days(
+        self,
+        until: Annotated[Day | None, "The last day (2026-02-24); yesterday where not given."] = None,
+        *,
+        progress: ProgressField = None,
+        retry: Retry = False,
+    ) -> "list[ExtractionReport]":
+        """Have the language model distil daily events into memories, a day at a time, each once.
+
+        A day's memories and the mark that it is distilled count together. Without `until`, today is left out:
+        it is not over. What the model refuses, or answers with nothing usable, is set aside until tomorrow
+        (UTC).
+
+        Raises:
+            BadInput: no language model is configured. Busy: another process distils.
+            ProviderError: the model fails; what was distilled before stays.
+        """
+        extractor = extractor_of(self._engine, is_patient=True, retry=retry)
+        until = str(until) if until else yesterday(self._engine)
         found = self._decide(lambda db: len(daily_events(db, until=until, uncompressed=True)))
         reports = extractor.run_days(until, lock_timeout=self._engine.lock_timeout)
-        return _collect(reports, "daily events distilled", found, request.progress)
+        return _collect(reports, "daily events distilled", found, progress)
 
-    @operation(DistilExchange, effect="append")
-    def extract(self, request: DistilExchange) -> DistilRequest:
+    @operation("append")
+    def extract(
+        self,
+        session: Annotated[ChatField, "The conversation, CHANNEL:CHAT_ID."],
+        user: Annotated[str | None, "The user's message."] = None,
+        assistant: Annotated[str | None, "What the assistant answered."] = None,
+        mode: Mode | None = None,
+    ) -> DistilRequest:
+        """Distil the buffer of a session in the background, after an answer was stored. Returns at once.
+
+        Messages of these texts that the session lacks are appended first. Where the process ends before the
+        model has answered, the messages stay in the buffer.
+
+        Raises:
+            BadInput: no language model is configured; or as `Store.append`, as Busy and LogError.
+        """
         extractor_of(self._engine)  # raises if no model is configured
-        chat = Chat.of(request.session)
-        given = [("user", request.user), ("assistant", request.assistant)]
+        chat = Chat.of(session)
+        given = [("user", user), ("assistant", assistant)]
         known = self._decide(lambda db: _recent_messages(db, chat), creates=True)
         missing = [
             Message(channel=chat.channel, chat_id=chat.chat_id, role=role, content=text)  # type: ignore[arg-type]
@@ -95,19 +149,31 @@ class Extractions(OperationGroup):
         ]
         told = warnings_of(self._append(missing))
         (waiting,) = self._decide(lambda db: list(buffers(db, chat))) or [Buffer(str(chat), [])]
-        self._background.add(chat, request.mode)
+        self._background.add(chat, mode)
         return DistilRequest(
             session=str(chat), appended=len(missing), waiting=len(waiting.messages), warnings=told
         )
 
-    @operation(ListBuffers, effect="read")
-    def buffer(self, request: ListBuffers) -> list[Buffer]:
-        chat = None if request.chat is None else Chat.of(request.chat)
+    @operation("read")
+    def buffer(
+        self,
+        chat: Annotated[ChatField | None, "Only of this conversation."] = None,
+    ) -> list[Buffer]:
+        """List the messages that no extraction covers yet, by chat."""
+        chat = None if chat is None else Chat.of(chat)
         return self._read(lambda db: list(buffers(db, chat)))
 
-    @operation(ShowPrompt, effect="read")
-    def prompt(self, request: ShowPrompt) -> Prompt:
-        return prompts.prompt(request.name)
+    @operation("read")
+    def prompt(
+        self,
+        name: Annotated[str, "The prompt's name, such as extract-1."],
+    ) -> Prompt:
+        """Show a prompt of the language model. Each event that was made with it names its id.
+
+        Raises:
+            BadInput: there is no such prompt.
+        """
+        return prompts.prompt(name)
 
     def _distil(self, chat: Chat, mode: str | None, calls: int) -> None:
         questions = questions_of(self._engine)

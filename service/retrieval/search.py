@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from memlog.eventlog.errors import DatabaseError, EmbeddingError, MemlogError
 from memlog.eventlog.events import MemoryAccessed
-from memlog.eventlog.fields import Chat
+from memlog.eventlog.fields import Chat, ChatName
 from memlog.eventlog.log.writer import Log
 from memlog.eventlog.secrets.outgoing import has_key, key_of, keyed_hash
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind, Models
@@ -33,7 +33,6 @@ from memlog.query.search.request import Search
 from memlog.query.sendable import may_be_sent, question_has_key
 from memlog.service.engine.embedding_models import NO_MODEL
 from memlog.service.engine.read_model import ReadModel, ReadPool, name_pending
-from memlog.service.retrieval.requests import AnswerOrContext
 
 if TYPE_CHECKING:
     import numpy as np
@@ -296,19 +295,22 @@ class PreRoute(msgspec.Struct, kw_only=True):
 
 def pre_route(
     ask: Callable[..., FactAnswer],
-    context: Callable[[BuildContext], Context],
-    request: AnswerOrContext,
+    context: Callable[..., Context],
+    text: str,
+    *,
+    chat: ChatName | None,
+    max_tokens: int,
 ) -> PreRoute:
-    """See `AnswerOrContext`.
+    """See `Store.pre_route`.
 
     ask, context: operations of a store.
     """
-    found = ask(request.text, chat=request.chat)
+    found = ask(text, chat=chat)
     # What asks for a place in a list, or for all of it, is not left to a guess where nothing is stored.
-    is_of_list = any(question.ranks or question.top or question.is_list for question in parse(request.text))
+    is_of_list = any(question.ranks or question.top or question.is_list for question in parse(text))
     if found.found or is_of_list:
         return PreRoute(route="facts", answer=found.answer)
-    given = context(BuildContext(request.text, chat=request.chat, max_tokens=request.max_tokens))
+    given = context(text, chat=chat, max_tokens=max_tokens)
     route: Literal["search", "none"] = "search" if given.entries else "none"
     return PreRoute(route=route, system=given.text, citations=given.citations)
 

@@ -6,13 +6,15 @@ import stat
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Annotated, Any, BinaryIO, Literal
 from unicodedata import combining, normalize
 
 import msgspec
+from msgspec import Meta
 
 from memlog.eventlog.codec.hashing import sha256
 from memlog.eventlog.errors import BadInput
+from memlog.eventlog.fields import Chat
 from memlog.eventlog.files.folders import check_store
 from memlog.eventlog.log.layout import CACHE, LOG, MODEL, WRITERS
 from memlog.eventlog.log.reader import entry_of, open_segment, read_lines, select_segments
@@ -20,9 +22,10 @@ from memlog.eventlog.log.streams import encoded_name, shown
 from memlog.eventlog.log.writer import Log
 from memlog.eventlog.secrets.detection import kinds_in_line, masked
 from memlog.projector.sqlite import wrapped
+from memlog.query.request import ChatField
 from memlog.service.engine.operation import OperationGroup, operation
-from memlog.service.upkeep.forgetting import ForgetReport, ScrubReport, forget, scrub_store
-from memlog.service.upkeep.requests import FindSecrets, Forget, Prove, Scrub
+from memlog.service.engine.requests import DryRun, ProgressField
+from memlog.service.upkeep.forgetting import ForgetReport, ScrubReport, Target, forget, scrub_store
 
 
 class SecretPlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -272,11 +275,52 @@ def _find_offsets(blocks: _Blocks, forms: _Forms) -> Iterator[int]:
         before = data[max(0, len(data) - kept) :]
 
 
+def _check_forget(given: Any) -> None:  # noqa: ANN401 - the request
+    if sum(each is not None for each in (given.event_id, given.chat, given.memory, given.match)) != 1:
+        raise BadInput(
+            "name exactly one of ID, chat, memory and match", hint="they select the events to erase"
+        )
+    if given.stream is not None and given.event_id is None:
+        raise BadInput("a stream is named without an ID", hint="stream says which event of this ID is meant")
+
+
 class Erasure(OperationGroup):
     """Forgets events, overwrites their bytes, and searches for remains."""
 
-    @operation(Forget, effect="erase")
-    def forget(self, request: Forget) -> ForgetReport:
+    @operation("erase", check=_check_forget)
+    def forget(
+        self,
+        event_id: Annotated[str | None, Meta(title="ID"), "The event."] = None,
+        *,
+        dry_run: DryRun = False,
+        stream: Annotated[str | None, "The stream of the event, where several streams have its id."] = None,
+        chat: Annotated[
+            ChatField | None,
+            "All of this conversation: its streams, its facts, the memories that were ever its own.",
+        ] = None,
+        memory: Annotated[str | None, Meta(title="ID"), "Every event that touched this memory."] = None,
+        match: Annotated[
+            str | None,
+            Meta(title="REGEX"),
+            "Every event with a text that this pattern matches (Python's re; at most 5 s an event).",
+        ] = None,
+        reason: Annotated[
+            str | None, "Why, for readers of the log. It stays there permanently; keys in it are masked."
+        ] = None,
+    ) -> ForgetReport:
+        """Erase events: one by its id, or all of a chat, of a memory, or that match a pattern.
+
+        Redactions are appended and synced, whatever the durability. The events are gone from the read model
+        at once, and no line with their ids counts again, wherever it is and whenever it arrives. Their bytes
+        stay in the log until a scrub overwrites them. The id of a line without an event is its position, as
+        the quarantine shows it: 2026-02-24.jsonl:1042.
+
+        Raises:
+            BadInput: not exactly one of id, chat, memory and match is given; several streams have the id; the
+                pattern is invalid.
+            NotFound: nothing with this name was ever in the store.
+            Busy, LogError: as `Store.append`. Some events may be forgotten; it is safe to try again.
+        """
         check_store(self._engine.path)
         engine = self._engine
         # Always with fsync: forgotten events must not come back after a power cut.
@@ -287,30 +331,56 @@ class Erasure(OperationGroup):
             on_stored=engine.on_stored,
         )
         try:
-            return forget(log, engine.read_model, request)
+            target = Target(event_id, stream, None if chat is None else Chat.of(chat), memory, match)
+            return forget(log, engine.read_model, target, reason=reason, dry_run=dry_run)
         finally:
             engine.read_model.questions.empty()
 
-    @operation(Scrub, effect="erase")
-    def scrub(self, request: Scrub) -> ScrubReport:
+    @operation("erase")
+    def scrub(
+        self,
+        *,
+        dry_run: DryRun = False,
+        progress: ProgressField = None,
+    ) -> ScrubReport:
+        """Overwrite in the log the bytes of all forgotten events, and build a new read model without them.
+
+        Offsets, files and the number of lines stay as they are. Other read models are removed, and the cache
+        keeps no free pages. Killed, or stopped by an error, it finishes when it is called again.
+
+        Raises:
+            Busy: another process held a segment, the seals or the read model for too long.
+            LogError, DatabaseError: a file could not be written. Forgotten bytes may still be in it.
+        """
         check_store(self._engine.path)
         read_model = self._engine.reads.maintenance
         with read_model.mutex, wrapped("the read model"):
-            done = scrub_store(read_model, self._engine.lock_timeout, request)
+            done = scrub_store(read_model, self._engine.lock_timeout, progress, dry_run=dry_run)
         # An open connection would keep the bytes of a removed generation on disk.
         self._engine.reads.close()
         return done
 
-    @operation(Prove, effect="read")
-    def prove(self, request: Prove) -> Proof:
+    @operation("read")
+    def prove(
+        self,
+        text: Annotated[str, "The text."],
+    ) -> Proof:
+        """Search every byte of the store for `text`, and list its places.
+
+        Raises:
+            BadInput: the text is empty. LogError: a file cannot be read.
+        """
         check_store(self._engine.path)
         # Closing a file drops the POSIX locks that SQLite has on it in the same process.
         with self._engine.reads.all_closed():
             self._engine.known_ids.close()
-            return prove(self._engine.path, request.text)
+            return prove(self._engine.path, text)
 
-    @operation(FindSecrets, effect="read")
-    def secrets(self, _: FindSecrets) -> list[SecretPlace]:
-        """Read the log alone."""
+    @operation("read")
+    def secrets(self) -> list[SecretPlace]:
+        """List the places of the log that look like a key: its kind, and where; never the key itself.
+
+        Forgotten events are included until a scrub overwrites them.
+        """
         check_store(self._engine.path)
         return list(secrets_in(self._engine.log_path))

@@ -41,7 +41,6 @@ from memlog.query import event_index
 from memlog.service.documents.indexing import forget_all
 from memlog.service.engine.read_model import ReadModel
 from memlog.service.engine.sandbox import BoundedProcess, ReaderFailed, SearchTexts, Verdicts
-from memlog.service.upkeep.requests import Forget, Scrub
 
 
 class DoomedLine(msgspec.Struct, frozen=True, gc=False):
@@ -128,30 +127,42 @@ class _Selection(NamedTuple):
     whole: Collection[str] = ()
 
 
-def forget(log: Log, read_model: ReadModel, request: Forget) -> ForgetReport:
-    """Forget events; see `Forget`.
+class Target(NamedTuple):
+    """What to forget: one of an event, a chat, a memory, and what matches a pattern."""
+
+    event_id: str | None
+    stream: str | None
+    chat: Chat | None
+    memory: str | None
+    match: str | None
+
+
+def forget(
+    log: Log, read_model: ReadModel, target: Target, *, reason: str | None, dry_run: bool
+) -> ForgetReport:
+    """Forget events; see `Erasure.forget`.
 
     log: appends redactions with fsync, whatever the setting of the store.
     """
-    if request.match is None:
-        return _forget(log, read_model, request, lambda db: _select(db, log.path, request))
+    if target.match is None:
+        return _forget(log, read_model, lambda db: _select(db, log.path, target), reason, dry_run)
     try:
-        with _pattern_search(request.match) as finds:
+        with _pattern_search(target.match) as finds:
             if finds([""]):
                 raise BadInput(
-                    f"the pattern {request.match!r} matches the empty text, and so every event",
+                    f"the pattern {target.match!r} matches the empty text, and so every event",
                     hint="use a narrower pattern; to erase everything, delete the store's folder",
                 )
-            if request.reason is not None and finds([request.reason]):
+            if reason is not None and finds([reason]):
                 raise BadInput(
                     "the reason matches the pattern, and would stay in the log", hint="reword the reason"
                 )
             segments = select_segments(log.path)
             selection = _Selection(segments, lambda entry: finds(texts_of(entry)), set())
-            return _forget(log, read_model, request, lambda _: selection)
+            return _forget(log, read_model, lambda _: selection, reason, dry_run)
     except ReaderFailed as error:
         hint = "https://docs.python.org/3/library/re.html; no repeat within a repeat, as in (a+)+"
-        raise BadInput(f"the pattern {request.match!r} cannot be used: {error}", hint=hint) from error
+        raise BadInput(f"the pattern {target.match!r} cannot be used: {error}", hint=hint) from error
 
 
 @contextmanager
@@ -182,14 +193,18 @@ def _pattern_search(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
 
 
 def _forget(
-    log: Log, read_model: ReadModel, request: Forget, select: Callable[[Connection], _Selection]
+    log: Log,
+    read_model: ReadModel,
+    select: Callable[[Connection], _Selection],
+    reason: str | None,
+    dry_run: bool,
 ) -> ForgetReport:
     done, keys = read_model.decide(lambda db: _find_lines(db, log.path, select(db)))
-    done.dry_run = request.dry_run
-    if request.dry_run:
+    done.dry_run = dry_run
+    if dry_run:
         return done
     # A key in a reason could never be erased.
-    log.append_redactions(keys, request.reason and masked(request.reason))
+    log.append_redactions(keys, reason and masked(reason))
     done.redacted = len(keys)
     try:
         done.vectors = read_model.decide(lambda db: keep_only(read_model.path, index.texts(db)))
@@ -201,13 +216,13 @@ def _forget(
     return done
 
 
-def _select(db: Connection, log: Path, request: Forget) -> _Selection:
-    if request.chat is not None:
-        return _select_chat(db, log, Chat.of(request.chat))
-    if request.memory is not None:
-        return _select_memory(db, log, request.memory)
-    assert request.event_id is not None
-    return _select_event(db, log, request.event_id, request.stream)
+def _select(db: Connection, log: Path, target: Target) -> _Selection:
+    if target.chat is not None:
+        return _select_chat(db, log, target.chat)
+    if target.memory is not None:
+        return _select_memory(db, log, target.memory)
+    assert target.event_id is not None
+    return _select_event(db, log, target.event_id, target.stream)
 
 
 def _select_event(db: Connection, log: Path, event_id: str, stream: str | None) -> _Selection:
@@ -405,10 +420,12 @@ OUT_OF_REACH = (
 """A note for people: the copies that memlog cannot overwrite."""
 
 
-def scrub_store(read_model: ReadModel, lock_timeout: float, request: Scrub) -> ScrubReport:
+def scrub_store(
+    read_model: ReadModel, lock_timeout: float, progress: Progress | None, *, dry_run: bool
+) -> ScrubReport:
     """Overwrite the bytes of forgotten events; see `Scrub`."""
     log_format.check_writable(read_model.projector.log)
-    if not request.dry_run:
+    if not dry_run:
         # Imported here: most stores have no provider.
         from memlog.service.engine.http_client import forget_words
 
@@ -428,7 +445,7 @@ def scrub_store(read_model: ReadModel, lock_timeout: float, request: Scrub) -> S
     if not redacted:
         found.notes = ["nothing was forgotten"]
         return found
-    if request.dry_run:
+    if dry_run:
         return found
     seals = SealFiles(read_model.projector.log, Writer(read_model.path).name())
     watermarks = Watermarks(read_model.path)
@@ -455,7 +472,7 @@ def scrub_store(read_model: ReadModel, lock_timeout: float, request: Scrub) -> S
         erased = list(map(erase, due))
         renewed = [each.segment for each in erased if each.seal == "renewed"]
         renew_seals([*scrub.unfinished(segments), *renewed])
-        found.vectors = _rebuild_all(read_model, request.progress)
+        found.vectors = _rebuild_all(read_model, progress)
         # A process that sealed a segment meanwhile may have sealed bytes that are gone.
         renew_seals(renewed)
     return _complete_report(found, read_model, erased)

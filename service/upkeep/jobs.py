@@ -1,16 +1,17 @@
 """The operations of `store.jobs`, and the runner of the jobs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import BadInput, ProviderError
 from memlog.eventlog.events import JobCompleted, JobStep
 from memlog.eventlog.files.folders import check_store
 from memlog.eventlog.files.locks import locked
-from memlog.eventlog.limits import ARCHIVE_THRESHOLD
+from memlog.eventlog.limits import ARCHIVE_THRESHOLD, MOST
 from memlog.eventlog.log.layout import JOBS_LOCK
 from memlog.projector.sqlite import Connection
 from memlog.query.records import (
@@ -24,9 +25,8 @@ from memlog.query.records import (
 )
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.operation import OperationGroup, operation
-from memlog.service.engine.requests import PRUNED
+from memlog.service.engine.requests import PRUNED, Retry
 from memlog.service.engine.settings import JobRules
-from memlog.service.llm.requests import ListJobRuns, ListJobs, RunJobs
 from memlog.service.llm.task import Outcome, set_aside_note
 from memlog.service.llm.tasks.merge import Merger
 from memlog.service.memory import fading
@@ -40,6 +40,9 @@ _Jobs = list["Job"]
 """In the class, `list` is a method."""
 _Runs = list[JobRun]
 _Reports = list["JobReport"]
+
+
+JobName = Literal["extraction", "summaries", "daily", "weekly"]
 
 
 class Job(msgspec.Struct, kw_only=True):
@@ -61,8 +64,12 @@ class Job(msgspec.Struct, kw_only=True):
 class Jobs(OperationGroup):
     """Lists, runs and logs the daily, weekly and continuous jobs of a store."""
 
-    @operation(ListJobs, effect="read")
-    def list(self, _: ListJobs) -> _Jobs:
+    @operation("read")
+    def list(self) -> _Jobs:
+        """List the jobs of a store: when each is due, when it ran last, and what became of it.
+
+        `memlog watch` and `memlog serve` run them. A run that was missed is caught up once.
+        """
         from memlog.service.llm.extraction import rules_of
 
         rules, now = rules_of(self._engine), timestamps.now()
@@ -85,20 +92,42 @@ class Jobs(OperationGroup):
                 job.due, job.next = "off: memory.enabled is false", None
         return jobs
 
-    @operation(RunJobs, effect="append")
-    def run(self, request: RunJobs) -> _Reports:
+    @operation("append")
+    def run(
+        self,
+        job: Annotated[JobName | None, "Only this job, now."] = None,
+        *,
+        retry: Retry = False,
+    ) -> _Reports:
+        """Run the jobs that are due, each period once; or one of them now, whether it is due or not.
+
+        Steps that need a language model are skipped where none is configured.
+
+        Raises:
+            Busy: another process runs jobs, or distils.
+            ProviderError: the language model fails: the run stays due, and no step is done twice.
+        """
         check_store(self._engine.path)
         if self._engine.read_model.is_off:
             raise BadInput("memory.enabled is false: no job runs", hint="set memory.enabled to true")
         timeout = self._engine.lock_timeout
-        runner = runner_of(
-            self._engine, lock_timeout=timeout, is_requested=request.job is not None, retry=request.retry
-        )
-        return [*runner.run_due()] if request.job is None else [runner.run(request.job)]
+        runner = runner_of(self._engine, lock_timeout=timeout, is_requested=job is not None, retry=retry)
+        return [*runner.run_due()] if job is None else [runner.run(job)]
 
-    @operation(ListJobRuns, effect="read")
-    def log(self, request: ListJobRuns) -> _Runs:
-        return self._query(job_runs, request)
+    @operation("read")
+    def log(
+        self,
+        job: Annotated[Literal["daily", "weekly"] | None, "Only of this job."] = None,
+        *,
+        limit: Annotated[
+            int | None, Meta(ge=1, le=MOST), "At most so many runs; all where not given."
+        ] = None,
+    ) -> _Runs:
+        """List the runs of the daily and the weekly job, the newest first.
+
+        Of each step: what it changed, or why it was skipped.
+        """
+        return self._read(lambda db: job_runs(db, job=job, limit=limit))
 
     def _scheduled_job(self, name: str, schedule: "Schedule | None", now: str) -> Job:
         last = next(iter(self._read(lambda db: job_runs(db, job=name, limit=1))), None)

@@ -1,13 +1,16 @@
 """The operations of `store.maintenance`."""
 
 import threading
+from collections.abc import Callable
 from functools import partial
 from os.path import lexists
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import msgspec
+from msgspec import Meta
 
 from memlog.eventlog.errors import BadInput, DatabaseError
+from memlog.eventlog.fields import Local
 from memlog.eventlog.files.folders import check_store
 from memlog.eventlog.files.locks import locked_if_there
 from memlog.eventlog.integrity.seal_close import accept_losses, all_losses, seal_all
@@ -20,6 +23,7 @@ from memlog.eventlog.log.watermarks import OpenLoss
 from memlog.eventlog.log.writer import Log
 from memlog.projector import catchup
 from memlog.projector.catchup import Progress
+from memlog.projector.embedding import EMBED_BATCH
 from memlog.projector.embedding.cache import check_cache, count_unused
 from memlog.projector.passages import index
 from memlog.projector.sqlite import wrapped
@@ -28,23 +32,15 @@ from memlog.query import provenance
 from memlog.query.provenance import QuarantinedLine
 from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.read_model import ReadModel
+from memlog.service.engine.requests import ProgressField
 from memlog.service.upkeep.project import EmbedReport, ProjectReport, embed, project
-from memlog.service.upkeep.requests import (
-    CountStats,
-    Digest,
-    Embed,
-    Examine,
-    ListQuarantine,
-    Replay,
-    SealLog,
-    ShowStatus,
-    Verify,
-    Watch,
-)
 from memlog.service.upkeep.status import Stats, Status, stats_of, status_of
 
 if TYPE_CHECKING:
     from memlog.service.upkeep.doctor import Finding
+    from memlog.service.upkeep.worker import WatchStep
+else:  # few watch
+    WatchStep = Any
 
 # Some imports are local: a process only pays for what it uses.
 
@@ -52,26 +48,86 @@ if TYPE_CHECKING:
 class Maintenance(OperationGroup):
     """Catches the read model up with the log, and checks both."""
 
-    @operation(Replay, effect="maintain")
-    def project(self, request: Replay) -> ProjectReport:
-        return project(self._engine.reads.maintenance, request)
+    @operation("maintain")
+    def project(
+        self,
+        *,
+        from_scratch: Annotated[
+            bool, "Rebuild everything from the log beside the live read model, then swap it in."
+        ] = False,
+        embed: Annotated[bool, "Compute missing embeddings; without them text is searchable at once."] = True,
+        progress: ProgressField = None,
+    ) -> ProjectReport:
+        """Replay the log into the read model, then compute missing embeddings.
 
-    @operation(Embed, effect="maintain")
-    def embed(self, request: Embed) -> EmbedReport:
-        return embed(self._engine.reads.maintenance, request)
+        Interrupted at any moment, the next run goes on from there. Reads catch up by themselves; this is for
+        long logs, for rebuilding, and for computing all embeddings.
 
-    @operation(Watch, effect="maintain", is_endless=True)
-    def watch(self, request: Watch) -> None:
+        Raises:
+            Busy: another projector held the lock for too long.
+            DatabaseError: the read model cannot be written.
+        """
+        return project(self._engine.reads.maintenance, progress, from_scratch=from_scratch, embed=embed)
+
+    @operation("maintain")
+    def embed(
+        self,
+        *,
+        batch: Annotated[
+            int, Meta(ge=1, le=4096), "Passages that are computed between two writes."
+        ] = EMBED_BATCH,
+        progress: ProgressField = None,
+    ) -> EmbedReport:
+        """Compute missing embeddings, after catching up with the log.
+
+        Interrupted at any moment, the next run goes on from there; without work it does nothing.
+
+        Raises:
+            EmbeddingError: no model works here, or it failed.
+            Busy, DatabaseError: as `project`.
+        """
+        return embed(self._engine.reads.maintenance, progress, batch)
+
+    @operation("maintain", is_endless=True)
+    def watch(
+        self,
+        *,
+        once: Annotated[bool, "Catch up once, then end."] = False,
+        stop: Annotated[
+            threading.Event | None,
+            Local(is_callback=False),
+            "Ends the watch when another thread sets it; set when it returns.",
+        ] = None,
+        tell: Annotated[
+            Callable[[WatchStep], None] | None,
+            Local(),
+            "Called with each step that did something, and the first.",
+        ] = None,
+        progress: ProgressField = None,
+    ) -> None:
+        """Keep the read model up to the log and documents up to their files, and compute embeddings.
+
+        An event that any process appends is in the read model within 250 ms; a changed file of a folder of
+        documents is found within a second. Embeddings are computed behind that, in the background. Jobs run
+        when they are due: decay, merges, and what a language model distils. Errors go to `notify` once, and
+        are retried. One process watches a store at a time.
+
+        Raises:
+            Busy: another process watches this store.
+            NotFound: with `once`, there is no store.
+            LogError: the store cannot be made, or written; with `once`, also as `project`.
+            DatabaseError: with `once`, as `project`.
+        """
         from memlog.service.documents.documents import Documents
         from memlog.service.upkeep.jobs import runner_of
         from memlog.service.upkeep.watch import bring_up, watch
 
-        engine, tell = self._engine, request.tell or (lambda _: None)
+        engine, tell = self._engine, tell or (lambda _: None)
         if engine.read_model.is_off:
             raise BadInput("memory.enabled is false: nothing is watched", hint="set memory.enabled to true")
-        if request.once:
+        if once:
             check_store(engine.path)
-            bring_up(engine.reads.maintenance, Documents(engine), tell=tell, progress=request.progress)
+            bring_up(engine.reads.maintenance, Documents(engine), tell=tell, progress=progress)
             return
         watch(
             engine.read_model,
@@ -82,46 +138,94 @@ class Maintenance(OperationGroup):
                 heartbeat=heartbeat,
                 notify=notify,
             ),
-            stop=request.stop or threading.Event(),
+            stop=stop or threading.Event(),
             tell=tell,
-            progress=request.progress,
+            progress=progress,
         )
 
-    @operation(Verify, effect="read")
-    def verify(self, request: Verify) -> Verification:
+    @operation("read")
+    def verify(self, *, progress: ProgressField = None) -> Verification:
+        """Check the log and its seals, the cache, and the read model against a replay. Changes nothing.
+
+        The read model is compared as far as it has come, with a replay in a nameless file below model/. A
+        finding is checked again while no scrub runs.
+
+        Raises:
+            LogError: the log cannot be read.
+        """
         check_store(self._engine.path)
         self._engine.record_sizes()
         read_model = self._engine.reads.maintenance
         with read_model.mutex:
-            return verify_store(read_model, request.progress)
+            return verify_store(read_model, progress)
 
-    @operation(Examine, effect="maintain")
-    def examine(self, request: Examine) -> "list[Finding]":
+    @operation("maintain")
+    def examine(
+        self,
+        *,
+        fix: Annotated[
+            bool, "Rebuild damaged read models and caches, and take permissions from others."
+        ] = False,
+    ) -> "list[Finding]":
+        """Examine the store and this machine, and tell what to do about each problem.
+
+        Checks SQLite, the vector extension, the model, the file system, space, permissions, the read model,
+        the cache, and the log's ends, seals, days and unread files; what cannot be read is a problem. The log
+        never changes.
+        """
         from memlog.service.upkeep.doctor import examine
 
         self._engine.record_sizes()
         read_model = self._engine.reads.maintenance
         with read_model.mutex:
-            return examine(read_model, self._engine.language_model, fix=request.fix)
+            return examine(read_model, self._engine.language_model, fix=fix)
 
-    @operation(SealLog, effect="maintain")
-    def seal(self, request: SealLog) -> "SealReport":
-        return seal(self._engine.log, accept_loss=request.accept_loss)
+    @operation("maintain")
+    def seal(
+        self,
+        *,
+        accept_loss: Annotated[
+            bool, "Accept that missing or changed bytes are lost: take what is there now for the whole."
+        ] = False,
+    ) -> "SealReport":
+        """Close and seal every segment of the log, including the newest of each stream.
 
-    @operation(Digest, effect="read")
-    def digest(self, request: Digest) -> str:
-        return self._engine.reads.healed(lambda model: digest(model.latest()[0], content=request.content))
+        A seal holds the length of a segment and a hash of its bytes, so that `verify` finds any change.
+        Segments with a successor are sealed by themselves; this seals the rest, before a backup for example.
+        The next append begins a new segment.
+        """
+        return seal(self._engine.log, accept_loss=accept_loss)
 
-    @operation(ShowStatus, effect="read")
-    def status(self, _: ShowStatus) -> Status:
+    @operation("read")
+    def digest(
+        self,
+        *,
+        content: Annotated[
+            bool, "Leave out positions and append times: equal for logs with the same content."
+        ] = False,
+    ) -> str:
+        """Compute a digest of the read model: sha256 over every row, in hex, after catching up with the log.
+
+        Read models of one log have the same digest on every machine, whatever their history.
+        """
+        return self._engine.reads.healed(lambda model: digest(model.latest()[0], content=content))
+
+    @operation("read")
+    def status(self) -> Status:
+        """Show the state of the store and the read model, and what works here. Does not catch up."""
         return self._engine.reads.healed(partial(status_of, self._engine.language_model))
 
-    @operation(CountStats, effect="read")
-    def stats(self, _: CountStats) -> Stats:
+    @operation("read")
+    def stats(self) -> Stats:
+        """Count events, messages, memories, vectors and bytes, and how far the read model was behind."""
         return self._engine.reads.healed(stats_of)
 
-    @operation(ListQuarantine, effect="read")
-    def quarantine(self, _: ListQuarantine) -> list[QuarantinedLine]:
+    @operation("read")
+    def quarantine(self) -> list[QuarantinedLine]:
+        """List the lines of the log that could not be replayed, with position and reason.
+
+        Their bytes stay in the log as they are.
+        """
         return self._read(provenance.quarantine)
 
     def explain(self, line: QuarantinedLine) -> str:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from memlog.eventlog.errors import EmbeddingError
+from memlog.projector.catchup import Progress
 from memlog.projector.embedding.fill import Embedded, names_set_aside
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind
 from memlog.projector.passages import index
 from memlog.projector.sqlite import count_rows
 from memlog.service.engine.read_model import ReadModel, narrowed_scope
-from memlog.service.upkeep.requests import Embed, Replay
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,26 +82,28 @@ class _ReleasingEmbedder:
             self._mutex.acquire()
 
 
-def project(read_model: ReadModel, request: Replay) -> ProjectReport:
-    """Catch up with the log or rebuild, then embed; see `Replay`."""
-    return read_model.healed(lambda: _project(read_model, request))
+def project(
+    read_model: ReadModel, progress: Progress | None, *, from_scratch: bool = False, embed: bool = True
+) -> ProjectReport:
+    """Catch up with the log or rebuild, then embed; see `Maintenance.project`."""
+    return read_model.healed(lambda: _project(read_model, progress, from_scratch, embed))
 
 
-def _project(read_model: ReadModel, request: Replay) -> ProjectReport:
+def _project(
+    read_model: ReadModel, progress: Progress | None, from_scratch: bool, embed: bool
+) -> ProjectReport:
     started = time.monotonic()
     read_model.check_writable()
     projector = read_model.projector
-    models, silent = read_model.model.models_or_why("command") if request.embed else (NO_MODELS, {})
-    if request.from_scratch:
-        done = projector.rebuild("asked for", progress=request.progress)
+    models, silent = read_model.model.models_or_why("command") if embed else (NO_MODELS, {})
+    if from_scratch:
+        done = projector.rebuild("asked for", progress=progress)
     else:
-        done = projector.catch_up(progress=request.progress)
+        done = projector.catch_up(progress=progress)
     embedded = Embedded()
     for name, embedder in models.named():
         try:
-            embedded += projector.embed(
-                _ReleasingEmbedder(embedder, read_model.mutex), progress=request.progress
-            )
+            embedded += projector.embed(_ReleasingEmbedder(embedder, read_model.mutex), progress=progress)
         except EmbeddingError as error:
             silent[name] = error.message
     db = projector.live()
@@ -122,23 +124,23 @@ def _project(read_model: ReadModel, request: Replay) -> ProjectReport:
     )
 
 
-def embed(read_model: ReadModel, request: Embed) -> EmbedReport:
-    """Embed the pending passages; see `Embed`."""
-    return read_model.healed(lambda: _embed_pending(read_model, request))
+def embed(read_model: ReadModel, progress: Progress | None, batch: int) -> EmbedReport:
+    """Embed the pending passages; see `Maintenance.embed`."""
+    return read_model.healed(lambda: _embed_pending(read_model, progress, batch))
 
 
-def _embed_pending(read_model: ReadModel, request: Embed) -> EmbedReport:
+def _embed_pending(read_model: ReadModel, progress: Progress | None, batch: int) -> EmbedReport:
     models, _ = read_model.model.models_or_why("command")
     if not models.loaded:
         read_model.model.embedder("command")  # raises why
     read_model.check_writable()
-    caught_up = read_model.noted(read_model.projector.catch_up(progress=request.progress))
+    caught_up = read_model.noted(read_model.projector.catch_up(progress=progress))
     done, projector = Embedded(), read_model.projector
     silent: dict[str, str] = {}
     for name, model in models.named():
         embedder = _ReleasingEmbedder(model, read_model.mutex)
         try:
-            done += projector.embed(embedder, batch=request.batch, progress=request.progress)
+            done += projector.embed(embedder, batch=batch, progress=progress)
         except EmbeddingError as error:
             if name != "multilingual":
                 raise

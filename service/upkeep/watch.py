@@ -35,7 +35,6 @@ from memlog.service.engine.read_model import ReadModel
 from memlog.service.engine.sandbox import Readers
 from memlog.service.upkeep.jobs import JobRunner
 from memlog.service.upkeep.project import project
-from memlog.service.upkeep.requests import Replay
 from memlog.service.upkeep.worker import Shared, WatchLock, WatchStep, Worker
 
 _AT_A_TIME = 0.1  # so that new events need not wait for a long catch-up with many documents
@@ -398,11 +397,11 @@ def bring_up(read_model: ReadModel, documents: Documents, *, tell: Tell, progres
     started = time.perf_counter()
     with closing(WatchLock(read_model.path)):
         # First, as documents are compared with the rows.
-        rows = project(read_model, Replay(embed=False, progress=progress))
+        rows = project(read_model, progress, embed=False)
         _notify(read_model, rows.notes)
         reports = documents.refresh(progress=progress)
         _notify(read_model, [*problems_of(reports), *(note for each in reports for note in links_of(each))])
-        done = project(read_model, Replay(progress=progress))
+        done = project(read_model, progress)
     _notify(read_model, [*done.notes, *(f"no vectors: {why}" for why in done.silent.values())])
     tell(
         WatchStep(

@@ -67,7 +67,7 @@ def _section(name: str, commands: Mapping[type[Request], str], answer: dict[str,
     yield f"\nAnswer: {_kind(answer)}{missing}."
 
 
-def _effect(operation: Operation[Any, Any, Any, Any]) -> str:
+def _effect(operation: Operation) -> str:
     marks = {
         "until it is stopped": operation.is_endless,
         "reads files of this machine": operation.reads_paths,

@@ -17,10 +17,10 @@ from memlog.cli.options.request_options import RequestCommand
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import Field
 from memlog.query.request import Request
+from memlog.query.search.request import Search
 from memlog.service.catalogue import GROUPS, answer, answer_schemas, operations
 from memlog.service.engine.operation import NOUNS
 from memlog.service.engine.requests import description_of, fields_of, schema_of
-from memlog.service.retrieval.requests import Search
 from tests.cli.operations_page import ALL, PROJECTS, WITHOUT_COMMAND, page
 from tests.support.command_tree import COMMANDS
 from tests.support.generated_code import FILES

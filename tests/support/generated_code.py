@@ -12,7 +12,7 @@ from typing import Any, get_overloads, get_type_hints
 import memlog
 from memlog.service.adapters.async_operations import awaited_methods
 from memlog.service.catalogue import GROUPS
-from memlog.service.engine.operation import Method
+from memlog.service.engine.operation import Operation
 from tests.support.places import ROOT
 
 _MODULE = re.compile(r"\b((?:memlog|collections|datetime|pathlib|threading)(?:\.[a-z_]+)*)\.[A-Za-z_]+")
@@ -50,7 +50,7 @@ def _class(kind: type, name: str) -> Iterator[str]:
         "",
     )
     for method, member in awaited_methods(kind).items():
-        plain = member._method if isinstance(member, Method) else member
+        plain = member._method if isinstance(member, Operation) else member
         versions = get_overloads(plain) if inspect.isfunction(plain) else []
         for version in versions:
             yield f"    @overload\n    async def {method}{_signature(version)}: ..."

@@ -8,7 +8,6 @@ from typing import Literal, assert_type
 
 import memlog
 from memlog import BadInput, Busy, DatabaseError, EmbeddingError, LogError, MemlogError, NotFound
-from memlog.service.retrieval.requests import BuildContext, Search
 
 
 def opening() -> None:
@@ -120,11 +119,6 @@ def searching(store: memlog.Store) -> None:
         assert_type(hit.explain, dict[str, memlog.Evidence] | None)
     store.search("tea", chat="telegram:7", filters=memlog.Filters(since=datetime(2026, 2, 24, tzinfo=UTC)))
     store.search("tea", filters={"chat": ("cli", "1")}, ranking={"depth": 50})
-
-
-def requests(store: memlog.Store) -> None:
-    assert_type(store.search(Search("tea", k=5, chat="telegram:7")), memlog.SearchResult)
-    assert_type(store.context(BuildContext("tea", chat="telegram:7")), memlog.Context)
 
 
 def reading(store: memlog.Store) -> None:

@@ -1,7 +1,6 @@
 """Misuses the public API. Never run: type checkers report the lines that end in `# wrong` alone."""
 
 import memlog
-from memlog.service.retrieval.requests import Search
 
 
 def opening() -> None:
@@ -19,7 +18,7 @@ def searching(store: memlog.Store) -> None:
     store.search("tea", mode="hybird")  # wrong
     store.search("tea", chta="web:1")  # wrong
     store.search(k=5)  # wrong
-    store.search(Search("tea"), k=5)  # wrong
+    store.search("tea", 5)  # wrong
     store.context("tea", max_tokens="many")  # wrong
     print(store.search("tea").hit)  # wrong
     print(store.get("m1").raw)  # wrong

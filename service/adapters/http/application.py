@@ -53,7 +53,7 @@ _MANY = {"type": "array", "items": _EVENT}
 _EVENTS = [_EVENT, _MANY, {"type": "object", "required": ["events"], "properties": {"events": _MANY}}]
 
 
-def has_get(operation: Operation[Any, Any, Any, Any]) -> bool:
+def has_get(operation: Operation) -> bool:
     """Whether an operation is read with GET, too: it appends nothing, writes no file and takes no text."""
     request: type[Request] = operation.request
     is_read = operation.effect == "read" and not operation.writes_paths
@@ -144,7 +144,7 @@ def _of_seeds(paths: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _parameters(operation: Operation[Any, Any, Any, Any]) -> list[dict[str, Any]]:
+def _parameters(operation: Operation) -> list[dict[str, Any]]:
     request: type[Request] = operation.request
     schema, fields = schema_of(request), {field.name: field for field in fields_of(request)}
     return [
@@ -250,7 +250,7 @@ def application(
 
 
 async def _answer(
-    stores: OpenStores, name: str, operation: Operation[Any, Any, Any, Any], root: Path | None, call: Call
+    stores: OpenStores, name: str, operation: Operation, root: Path | None, call: Call
 ) -> Response:
     if call.method == "GET":
         query = unquote_to_bytes(call.scope["query_string"])

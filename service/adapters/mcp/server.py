@@ -117,7 +117,7 @@ def mcp_server(run: Runs, version: str) -> Server[Any]:
 class _Tool:
     """An operation as a tool."""
 
-    def __init__(self, name: str, operation: Operation[Any, Any, Any, Any]) -> None:
+    def __init__(self, name: str, operation: Operation) -> None:
         self._name, self._operation = name, operation
 
     def described(self) -> types.Tool:
