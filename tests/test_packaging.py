@@ -199,6 +199,7 @@ REASONS_FOR_A_SMALL_MODULE = {
     "memlog.cli.process.program": "the entry point, which sets what counts for all imports",
     "memlog.projector.passages.source_code": "a format, like its neighbours",
     "memlog.projector.subjects.contexts": "a subject, like its neighbours",
+    "memlog.service.adapters.async_operations": "its types are in a file of their own",
     "memlog.service.adapters.mcp.http": "imports Starlette, which stdin and stdout do without",
     "memlog.service.documents.pdf_text": "the bounded process alone imports it",
 }

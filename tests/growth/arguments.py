@@ -14,7 +14,6 @@ from memlog.eventlog.errors import MemlogError
 from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.secrets.keys import SHAPES
 from memlog.query.context.fence import json_escape
-from memlog.service.documents.requests import AddSources
 from memlog.service.documents.text_files import Unfit
 from memlog.service.memory.facts import NoCertainList
 from tests.growth.functions import Function, as_kind
@@ -159,7 +158,7 @@ RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "query.search.alike.likely_memories": lambda world: {"lengths": (1, 10_000)},
     "query.search.fulltext.priors": lambda world: {"messages": {}, "passages": {}},
     "query.search.hits.snippet": lambda world: {"marks": world.marks},
-    "service.documents.documents.folder_requests": lambda world: {"asked": AddSources(paths=[])},
+    "service.documents.documents.folder_requests": lambda world: {"paths": [], "kind": "docs", "include": (), "exclude": ()},
     "service.engine.sandbox_program.extracted": lambda world: {"filetype": "html"},
 }
 """What the other parameters of a function are, where their annotations do not tell."""
