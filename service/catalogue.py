@@ -1,6 +1,6 @@
 """All operations of a store by name, for adapters and for the pages that describe them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import fields_of
 from memlog.query.context.fence import python_escape, shown
 from memlog.query.request import Request
-from memlog.service.engine.operation import PLACES, Operation, group_named, required
+from memlog.service.engine.operation import PLACES, Operation, group_named, operations_of, required
 from memlog.service.engine.readable import EVERYTHING, readable, reading_below
 from memlog.service.projects import Projects
 
@@ -32,7 +32,7 @@ def operations() -> Operations:
 @cache
 def project_operations() -> Operations:
     """Return every operation of `Projects` by its name, such as `projects.list`."""
-    return _operations_of({"projects": Projects})
+    return _operations_of(["projects"])
 
 
 def tool_operations() -> Operations:
@@ -40,12 +40,9 @@ def tool_operations() -> Operations:
     return {name: each for name, each in operations().items() if each.for_agents}
 
 
-def _operations_of(groups: Mapping[str, type]) -> Operations:
+def _operations_of(groups: Iterable[str]) -> Operations:
     return {
-        f"{group}.{name}".lstrip("."): member
-        for group, kind in groups.items()
-        for name, member in vars(kind).items()
-        if isinstance(member, Operation)
+        f"{group}.{name}".lstrip("."): each for group in groups for name, each in operations_of(group).items()
     }
 
 

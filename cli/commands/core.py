@@ -8,14 +8,13 @@ from msgspec.structs import asdict
 import memlog
 from memlog.cli.commands.extraction import extractions
 from memlog.cli.options.param_types import STDIN
-from memlog.cli.options.request_options import Given, request_command
-from memlog.cli.options.settings import Group
+from memlog.cli.options.request_options import Given, OperationCommands, request_command
 from memlog.cli.options.zone import minute
 from memlog.cli.output.answer import Answer, Columns, Done, list_answer, named_values, rows_answer
 from memlog.cli.output.output import printable
 
 
-@click.group(cls=Group)
+@click.group(cls=OperationCommands, operations="core")
 def core() -> None:
     """Read and change the core memory: what an agent always sees, of its user and of itself."""
 
@@ -70,7 +69,7 @@ _COLUMNS: Columns = {
 }
 
 
-@click.group(cls=Group)
+@click.group(cls=OperationCommands, operations="daily")
 def daily() -> None:
     """Record and list daily events: what happened on which day."""
 

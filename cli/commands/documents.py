@@ -9,8 +9,7 @@ from msgspec.structs import asdict, replace
 
 import memlog
 from memlog import DocumentFile, DocumentFolder, DocumentText
-from memlog.cli.options.request_options import Given, Store, request_command
-from memlog.cli.options.settings import Group
+from memlog.cli.options.request_options import Given, OperationCommands, Store, request_command
 from memlog.cli.output.answer import Answer, Columns, Done, Table, list_answer, named_values
 from memlog.cli.output.output import counted, one_line, printable
 from memlog.cli.process.error_handler import IO_FAILED
@@ -67,7 +66,7 @@ _TO_PUT_RIGHT: tuple[Reason, ...] = ("not_utf8", "too_large", "damaged", "changi
 _MOST_NAMED = 3
 
 
-@click.group(cls=Group)
+@click.group(cls=OperationCommands, operations="documents", without=("add",))
 def docs() -> None:
     """Read files into the log as documents, which queries find with file and line."""
 
@@ -123,7 +122,7 @@ def remove(found: "memlog.Position", given: Given) -> Done:
     return Done(found, f"Removed {given.name}.")
 
 
-@click.group(cls=Group)
+@click.group(cls=OperationCommands, operations="workspaces")
 def workspace() -> None:
     """Have the notes in an agent's folder found as memories."""
 

@@ -6,8 +6,7 @@ import click
 from msgspec.structs import replace
 
 import memlog
-from memlog.cli.options.request_options import Given, request_command
-from memlog.cli.options.settings import Group
+from memlog.cli.options.request_options import Given, OperationCommands, request_command
 from memlog.cli.options.zone import minute
 from memlog.cli.output.answer import Answer, Columns, Done, list_answer, rows_answer, table_of
 from memlog.cli.output.output import asks_for_json, one_line, printable
@@ -27,7 +26,7 @@ def ask(found: "memlog.FactAnswer", _: Given) -> Answer:
     return _answer_of(found)
 
 
-@click.group(cls=Group)
+@click.group(cls=OperationCommands, operations="facts", without=("ask",))
 def fact() -> None:
     """Set, show and remove facts: what is known by a topic's name, such as favorite_colors or city."""
 

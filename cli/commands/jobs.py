@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 import memlog
-from memlog.cli.options.request_options import Given, request_command
-from memlog.cli.options.settings import Command, Group, Settings
+from memlog.cli.options.request_options import Given, OperationCommands, request_command
+from memlog.cli.options.settings import Command, Settings
 from memlog.cli.options.zone import minute
 from memlog.cli.output.answer import Answer, Columns, TextAnswer, list_answer, printed
 from memlog.cli.output.output import asks_for_json, note
@@ -84,7 +84,7 @@ _RUNS: Columns = {"ran": lambda run: minute(run.ts), "job": "job", "for": "perio
 _REPORTS: Columns = {"job": "job", "for": "period", "steps": _steps}
 
 
-@click.group(cls=Group)
+@click.group(cls=OperationCommands, operations="jobs")
 def jobs() -> None:
     """List and run what memlog does by itself, by day and by week."""
 

@@ -6,8 +6,7 @@ from msgspec.structs import asdict, replace
 import memlog
 from memlog.cli.options.open_store import open_log, open_store
 from memlog.cli.options.param_types import STDIN
-from memlog.cli.options.request_options import Given, Store, request_command
-from memlog.cli.options.settings import Group
+from memlog.cli.options.request_options import Given, OperationCommands, Store, request_command
 from memlog.cli.options.zone import minute
 from memlog.cli.output.answer import Answer, Columns, Done, list_answer, named_values, records_answer
 from memlog.cli.output.output import bold, dim, one_line, printable
@@ -50,13 +49,13 @@ _CONFLICTS: Columns = {
 }
 
 
-class _MemoryCommands(Group):
+class _MemoryCommands(OperationCommands):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Also what Python, and the commands of facts and of core memory, call it."""
         return super().get_command(ctx, "show" if cmd_name == "get" else cmd_name)
 
 
-@click.group(cls=_MemoryCommands)
+@click.group(cls=_MemoryCommands, operations="memories", without=("archive_all", "resolve", "decay", "prune"))
 def memory() -> None:
     """Save, list and change memories: what is worth keeping beyond a conversation."""
 

@@ -11,10 +11,10 @@ import msgspec
 from memlog.cli.options.field_options import declaration_of, option_of, type_of
 from memlog.cli.options.open_store import open_store
 from memlog.cli.options.param_types import STDIN
-from memlog.cli.options.settings import Command, SettingOption, Settings
+from memlog.cli.options.settings import Command, Group, SettingOption, Settings
 from memlog.cli.process.stdin import stdin_text
 from memlog.eventlog.errors import BadInput
-from memlog.service.engine.operation import bound_to, operation_named, required
+from memlog.service.engine.operation import bound_to, operation_named, operations_of, required
 from memlog.service.engine.requests import Field, Request, description_of, fields_of
 
 if TYPE_CHECKING:
@@ -36,6 +36,11 @@ class RequestCommand(Command):
         super().__init__(name, callback=self._run)
         # Made when they are needed: of a group, most commands are not called.
         del self.params, self.help
+
+    @property
+    def operation(self) -> str:
+        """The name of the operation."""
+        return self._spelling.operation
 
     @property
     def request(self) -> type[Request]:
@@ -66,6 +71,55 @@ class RequestCommand(Command):
                     first = required(bound_to(store, self._spelling.operation), shown)
                 answer = self._function(first, shown, **given)
         return 0 if answer is None else answer.print(ctx)
+
+
+class OperationCommands(Group):
+    """The commands of a group of operations: an operation without a function has one made by rule.
+
+    operations: the group, such as `memories`. without: its operations that other commands call.
+    """
+
+    def __init__(self, *args: Any, operations: str, without: Collection[str] = (), **kwargs: Any) -> None:  # noqa: ANN401
+        super().__init__(*args, **kwargs)
+        self._operations, self._without = operations, without
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return sorted({*super().list_commands(ctx), *self._made})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of a function, else the one made by rule."""
+        return super().get_command(ctx, cmd_name) or self._made.get(cmd_name)
+
+    @cached_property
+    def _made(self) -> dict[str, RequestCommand]:
+        own = {each.operation for each in self.commands.values() if isinstance(each, RequestCommand)}
+        names = {f"{self._operations}.{name}" for name in operations_of(self._operations)} - own
+        names -= {f"{self._operations}.{name}" for name in self._without}
+        made = (RequestCommand(request_command(name), _renderer_of(name)) for name in names)
+        return {str(each.name): each for each in made}
+
+
+def _renderer_of(name: str) -> Callable[..., Any]:
+    """Return the function of a command made by rule: its answer, by the members of what is found."""
+    # Imported here: most commands have a renderer of their own.
+    from memlog.cli.output.answer import Answer, Done, list_answer, named_values
+
+    last = name.rpartition(".")[2]
+
+    def show(found: Any, _: Given) -> Answer:  # noqa: ANN401
+        if isinstance(found, list):
+            columns = {each: each for each in getattr(found[0], "__struct_fields__", ())} if found else {}
+            return list_answer(last, found, columns)
+        members = msgspec.to_builtins(found)
+        return Answer(found, named_values(members if isinstance(members, dict) else {last: members}))
+
+    def tell(done: Any, _: Given) -> Done:  # noqa: ANN401
+        return Done(done, f"Done: {last.replace('_', ' ')}.")
+
+    function = show if operation_named(name).effect == "read" else tell
+    function.__name__ = last
+    return function
 
 
 @contextmanager

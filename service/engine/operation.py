@@ -284,6 +284,11 @@ def group_named(name: str) -> type[Any]:
     return found
 
 
+def operations_of(group: str) -> dict[str, Operation]:
+    """Return the operations of a group by the names of their methods."""
+    return {name: each for name, each in vars(group_named(group)).items() if isinstance(each, Operation)}
+
+
 def operation_named(name: str) -> Operation:
     """Return an operation by its name, such as `facts.set`."""
     group, _, method = name.rpartition(".")

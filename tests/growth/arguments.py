@@ -158,7 +158,12 @@ RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "query.search.alike.likely_memories": lambda world: {"lengths": (1, 10_000)},
     "query.search.fulltext.priors": lambda world: {"messages": {}, "passages": {}},
     "query.search.hits.snippet": lambda world: {"marks": world.marks},
-    "service.documents.documents.folder_requests": lambda world: {"paths": [], "kind": "docs", "include": (), "exclude": ()},
+    "service.documents.documents.folder_requests": lambda world: {
+        "paths": [],
+        "kind": "docs",
+        "include": (),
+        "exclude": (),
+    },
     "service.engine.sandbox_program.extracted": lambda world: {"filetype": "html"},
 }
 """What the other parameters of a function are, where their annotations do not tell."""
