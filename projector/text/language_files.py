@@ -1,6 +1,6 @@
 """Loads the words of languages: one TOML file each, in the folder `languages`.
 
-A new file adds a language; no module names it. Words are separated by white space, phrases by commas.
+A new file adds a language; no code names it. Words are separated by white space, phrases by commas.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,17 +12,17 @@ import msgspec
 
 
 class TextWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Words and letters by which texts of a language are recognised and indexed; `TEXT_SHA256` covers them.
+    """Words and letters that detect and index texts of a language; `TEXT_SHA256` covers them.
 
     stemmer: a Snowball algorithm, by default that of the language's name. FTS5 stems English.
-    dropped_endings: letters to drop at the end of a stem, where Snowball leaves forms of a word apart.
-    characters: ranges of code points that only this language uses. One without them uses Latin letters.
+    dropped_endings: final letters to drop from a stem, where Snowball does not unify the forms of a word.
+    characters: ranges of code points that only this language uses; without any, it uses Latin letters.
     foreign_letters: letters in those ranges that only other languages use.
     preference: the rank among equally likely languages in Latin letters; the lowest wins.
     letters: letters beside a to z.
-    endings: the last three letters of many of its words, and of few in other languages.
-    pairs: pairs of letters that are frequent in it and rare in English.
-    signs: parts of sentences that occur in no other language.
+    endings: the last three letters of many of its words, but few in other languages.
+    pairs: pairs of letters that are frequent in it but rare in English.
+    signs: parts of sentences unique to it.
     stop_words: function words, as the Snowball project lists them. more_stop_words: those that memlog adds.
     """
 
@@ -42,11 +42,11 @@ class TextWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 class GateWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Phrases that people say to an agent, for `query.gate`.
 
-    Folded: lower case, `'` for each apostrophe, е for ё. `word*` matches the beginning of a word, `*word` its
+    Folded: lower case, `'` for each apostrophe, е for ё. `word*` matches the start of a word, `*word` its
     end.
 
     greetings, acknowledgements: need no answer from the memory, alone or in a row.
-    openings: the same, together with the words behind them: `thanks for the help`. fillers: add nothing.
+    openings: the same, together with the words after them: `thanks for the help`. fillers: add nothing.
     memory: refer to earlier talk, or ask to keep something, as do "my" and "favourite" in `facts`.
     asks: begin a question. asks_anywhere: make a question of a sentence.
     """
@@ -254,9 +254,7 @@ def pairs(table: str) -> dict[str, str]:
 def languages(table: Table) -> Mapping[str, Language]:
     """Return the languages whose files have a table, by name in alphabetical order.
 
-    Raises:
-        ValueError: see `parsed`.
-        OSError: the installation lacks the files.
+    Raises ValueError as `parsed`, and OSError if the installation lacks the files.
     """
     return {name: parsed(name, source) for name, source in _sources().items() if f"[{table}]" in source}
 
@@ -271,11 +269,10 @@ def _sources() -> Mapping[str, str]:
 def parsed(name: str, source: str) -> Language:
     """Return the language `name` from the source of its file.
 
-    Raises:
-        ValueError: a line cannot be read, a key is unknown, or a value has the wrong type.
+    Raises ValueError for an invalid line, an unknown key, or a value of the wrong type.
     """
     try:
-        tables = _tables(source)
+        tables = _parse_tables(source)
         if "text" in tables:
             tables["text"].setdefault("stemmer", name)
         return msgspec.convert(tables, Language)
@@ -283,18 +280,15 @@ def parsed(name: str, source: str) -> Language:
         raise ValueError(f"{name}.toml: {error}") from error
 
 
-def _tables(source: str) -> dict[str, Any]:
-    """Read TOML whose values are text in `'` or `'''`, or on one line what JSON spells alike.
-
-    Importing tomllib takes 2 ms, at the start of each command that needs a word.
-    """
+def _parse_tables(source: str) -> dict[str, Any]:
+    """Parse TOML of strings in `'` or `'''`, or one-line JSON values: importing tomllib would take 2 ms."""
     tables: dict[str, Any] = {}
     table = tables
     lines = iter(source.splitlines())
     for line in lines:
         key, sign, value = line.partition(" = ")
         if sign:
-            table[key.strip('"')] = _value(value, lines)
+            table[key.strip('"')] = _parse_value(value, lines)
         elif line.startswith("[") and line.endswith("]"):
             table = tables
             for part in line[1:-1].split("."):
@@ -304,12 +298,12 @@ def _tables(source: str) -> dict[str, Any]:
     return tables
 
 
-def _value(value: str, following: Iterator[str]) -> object:
-    """Return a value that begins with `value`, and may go on in the lines that follow."""
+def _parse_value(value: str, following: Iterator[str]) -> object:
+    """Return a value that begins with `value` and may continue in the following lines."""
     if value.startswith("'''"):
         while not value.endswith("'''", 3):
             if (line := next(following, None)) is None:
-                raise ValueError(f"a text does not end: {value[:40]!r}…")
+                raise ValueError(f"unterminated string: {value[:40]!r}…")
             value = f"{value}\n{line}"
         return value[3:-3]
     if value.startswith("'") and value.endswith("'", 1):
