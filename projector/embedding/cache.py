@@ -92,7 +92,7 @@ class VectorCache:
         with wrapped(self._path):
             return self._db.execute(sql, (self._model_no, before)).fetchone() is not None
 
-    def take_back(self, before: str) -> None:
+    def forget_set_aside(self, before: str) -> None:
         """Forget what was set aside before a day."""
         with wrapped(self._path), transaction(self._db):
             self._db.execute("DELETE FROM set_aside WHERE model_no = ? AND day < ?", (self._model_no, before))

@@ -38,7 +38,7 @@ def names_set_aside(db: Connection, store: Path) -> list[str]:
     return list(names)
 
 
-def take_back(db: Connection, store: Path, model: Model, turn: Turn) -> None:
+def requeue_set_aside(db: Connection, store: Path, model: Model, turn: Turn) -> None:
     """Queue the passages set aside before today again."""
     today, of = timestamps.today(), vectors.set_for(model)
     with closing(VectorCache(store, model.id)) as cache:
@@ -52,7 +52,7 @@ def take_back(db: Connection, store: Path, model: Model, turn: Turn) -> None:
     with turn(), closing(VectorCache(store, model.id)) as cache:
         for shelf, each in found:
             index.queue_again(db, shelf, each)
-        cache.take_back(today)
+        cache.forget_set_aside(today)
         cache.set_aside([""], _MARK)
 
 
@@ -112,7 +112,7 @@ def fill(
         if is_left or not (filling.gather() and filling.swap()):
             return
     if may_refuse(embedder.id):
-        take_back(db, store, embedder, turn)
+        requeue_set_aside(db, store, embedder, turn)
     filling.store_waiting()
 
 
@@ -149,10 +149,10 @@ class _VectorFill(NamedTuple):
                 if vectors.model_of(db, of) != self.embedder.id:
                     return  # another process has switched to its model
                 stored = vectors.store(db, shelf.vectors, shelf.queue, passages, known)
-                index.drop_waiting(db, shelf, [*withheld, *aside])
+                index.dequeue(db, shelf, [*withheld, *aside])
                 # Within the turn: a scrub that ended meanwhile has published another generation.
                 _cache_existing(cache, computed, {each.text for each in stored})
-                cache.set_aside(index.still_there(db, shelf, aside), timestamps.today())
+                cache.set_aside(index.texts_still_present(db, shelf, aside), timestamps.today())
             ready = sum(passage.text in known for passage in passages)
             self._count(ready, len(computed), len(withheld) + len(aside))
             if failed is not None:
@@ -167,7 +167,7 @@ class _VectorFill(NamedTuple):
         upto = vectors.gathered(self.db, self.embedder)
         total, done = index.count(self.db), 0
         for shelf in index.shelves(self.of):
-            while found := index.all_after(self.db, shelf, upto[shelf.vectors], self.batch):
+            while found := index.passages_after(self.db, shelf, upto[shelf.vectors], self.batch):
                 passages, withheld = self._split_withheld(shelf, found)
                 known, computed, refused, failed = self._vectors(passages)
                 passages, aside = _split_refused(refused, passages)
@@ -175,8 +175,8 @@ class _VectorFill(NamedTuple):
                 if ready == len(passages):
                     upto[shelf.vectors] = found[-1].chunk_no
                 with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
-                    _cache_existing(cache, computed, index.still_there(self.db, shelf, passages))
-                    cache.set_aside(index.still_there(self.db, shelf, aside), timestamps.today())
+                    _cache_existing(cache, computed, index.texts_still_present(self.db, shelf, passages))
+                    cache.set_aside(index.texts_still_present(self.db, shelf, aside), timestamps.today())
                     vectors.note_gathered(self.db, self.embedder, upto)
                 self._count(ready, len(computed), len(withheld) + len(aside))
                 if failed is not None:
@@ -197,7 +197,7 @@ class _VectorFill(NamedTuple):
                 passages, withheld = self._split_withheld(shelf, found)
                 cached = cache.find([passage.text for passage in passages])
                 vectors.store(self.db, shelf.vectors, shelf.queue, passages, cached)
-                index.drop_waiting(self.db, shelf, withheld)
+                index.dequeue(self.db, shelf, withheld)
         return True
 
     def _split_withheld(

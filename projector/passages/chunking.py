@@ -18,7 +18,7 @@ from memlog.eventlog.text import break_before
 from memlog.projector.limits import is_structured
 from memlog.projector.passages.formats import MARKDOWN, Form
 from memlog.projector.passages.markdown import Block, Frame, Span
-from memlog.projector.text.tokens import Ruler, surely_within
+from memlog.projector.text.tokens import Ruler, is_surely_within
 
 VERSION = 4
 """Changes with how this module and the formats split a text; part of the projection id."""
@@ -103,7 +103,7 @@ class _Unit(NamedTuple):
 
 def chunks(text: str, sizes: ChunkSizes, form: Form = MARKDOWN) -> list[Chunk]:
     """Return the chunks of `text`, in order; none if it is blank."""
-    if not text.strip() or surely_within(text, sizes.window):
+    if not text.strip() or is_surely_within(text, sizes.window):
         return single_chunk(text, form)
     if not is_structured(text):
         return list(plain_chunks(text, sizes))

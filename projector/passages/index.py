@@ -14,7 +14,7 @@ from memlog.projector.passages.fulltext import fact_holds_key, message_holds_key
 from memlog.projector.passages.vectors import Pending, VectorSet
 from memlog.projector.sqlite import Connection, count_rows, insert
 from memlog.projector.text.analyzer import passage
-from memlog.projector.text.tokens import surely_within
+from memlog.projector.text.tokens import is_surely_within
 
 
 class PassageTables(msgspec.Struct, frozen=True):
@@ -137,7 +137,7 @@ def _split(
 ) -> list[Chunk]:
     """Return the passages of a text; only one if its names are too long to repeat."""
     content = whole.content
-    if surely_within(content, sizes.window) and not whole.is_plain:
+    if is_surely_within(content, sizes.window) and not whole.is_plain:
         return single_chunk(content, form)  # most texts: one passage, whatever their names
     if not have_room(whole.id, whole.source, whole.chat_id, whole.label, *names):
         return [Chunk(None, 0, len(content), content)] if content.strip() else []
@@ -209,7 +209,7 @@ def waiting(
             after = found[-1].chunk_no
 
 
-def all_after(db: Connection, shelf: PassageTables, number: int, size: int) -> list[Pending]:
+def passages_after(db: Connection, shelf: PassageTables, number: int, size: int) -> list[Pending]:
     """Return up to `size` passages after that of a number, with or without a vector."""
     return _select_pending(db, shelf, f"{shelf.chunks} c", "chunk_no > ? ORDER BY chunk_no", number, size)
 
@@ -297,12 +297,12 @@ def _join_source(db: Connection, shelf: PassageTables, owner: str, value: str, s
     return "".join(whole)
 
 
-def drop_waiting(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> None:
+def dequeue(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> None:
     """Remove passages from the embedding queue."""
     db.executemany(f"DELETE FROM {shelf.queue} WHERE chunk_no = ?", ((each.chunk_no,) for each in passages))
 
 
-def still_there(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[str]:
+def texts_still_present(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[str]:
     """Return the texts of the `passages` that still exist."""
     sql = f"SELECT 1 FROM {shelf.chunks} WHERE chunk_no = ?"
     return {each.text for each in passages if db.execute(sql, (each.chunk_no,)).fetchone()}

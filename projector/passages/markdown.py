@@ -103,7 +103,7 @@ class Part(NamedTuple):
     frame: Frame | None = None
 
 
-def nested(text: str, part_at: Callable[[Sequence[TextLine], int], Part]) -> Iterator[Block]:
+def nest_blocks(text: str, part_at: Callable[[Sequence[TextLine], int], Part]) -> Iterator[Block]:
     """Yield the blocks of `text`, in order, each with the headings above it.
 
     part_at: returns the block at a non-blank line. After the last line comes an empty one.
@@ -132,7 +132,7 @@ def nested(text: str, part_at: Callable[[Sequence[TextLine], int], Part]) -> Ite
 
 def blocks(text: str) -> Iterator[Block]:
     """Yield the blocks of `text`, in order; blank lines belong only to fences."""
-    return nested(text, _part_at)
+    return nest_blocks(text, _part_at)
 
 
 def first_title(text: str) -> str | None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from memlog.projector.passages.markdown import Block, Kind, Part, TextLine, nested, truncate_title
+from memlog.projector.passages.markdown import Block, Kind, Part, TextLine, nest_blocks, truncate_title
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|(?:\d{1,9}|#|[a-zA-Z])[.)]|\(\w{1,3}\))[ \t]+\S")
@@ -21,7 +21,7 @@ _Style = tuple[str, bool]
 
 def blocks(text: str) -> Iterator[Block]:
     """Yield the blocks of `text`, in order; blank lines belong only to literal ones."""
-    return nested(text, partial(_part_at, []))
+    return nest_blocks(text, partial(_part_at, []))
 
 
 def first_title(text: str) -> str | None:

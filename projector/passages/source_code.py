@@ -7,7 +7,7 @@ The keywords of many languages mark definitions; more indented lines below belon
 import re
 from collections.abc import Iterator, Sequence
 
-from memlog.projector.passages.markdown import Block, Part, TextLine, nested, truncate_title
+from memlog.projector.passages.markdown import Block, Part, TextLine, nest_blocks, truncate_title
 
 _MODIFIERS = (
     "abstract async const data declare default export extern final inline internal local open override"
@@ -33,7 +33,7 @@ _TAB = 4
 
 def blocks(text: str) -> Iterator[Block]:
     """Yield the blocks of `text`, in order: definition lines, and other lines up to one or a blank line."""
-    return nested(text, _part_at)
+    return nest_blocks(text, _part_at)
 
 
 def _part_at(lines: Sequence[TextLine], index: int) -> Part:

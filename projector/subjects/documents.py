@@ -33,7 +33,7 @@ _MEMBER = re.compile(
 """A name, its day, and the time of day and offset, if given."""
 
 
-def dated(event: DocumentIndexed, ts: str) -> str:
+def document_date(event: DocumentIndexed, ts: str) -> str:
     """Return the date of a document in the log's form, by default `ts`; a day is its first moment in UTC."""
     return _date_in_front_matter(event.content) or _date_of_file(event.mtime) or ts
 
@@ -118,7 +118,7 @@ def _index(db: Connection, placed: PositionedEvent, event: DocumentIndexed, size
         kind=_kind_of(db, event.source_id),
         mtime=None if event.mtime is None else str(event.mtime),
         version=event.version or sha256(event.content.encode()).hexdigest(),
-        dated_at=dated(event, placed.ts),
+        dated_at=document_date(event, placed.ts),
         indexed_at=placed.ts,
     )
     upsert(db, "documents", ("document_id",), row)

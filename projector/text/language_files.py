@@ -64,7 +64,7 @@ class QuestionWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Phrases around the topic in a question about facts, folded. None may change the question's meaning.
 
     leads: begin a question, in any number. listing: leads that ask for a whole list. tails: end a question.
-    owners, owners_behind: mean "my", before the topic as `FactWords.own`, and behind it.
+    owners, owners_behind: mean "my", before the topic as `FactWords.own`, and after it.
     fillers: add nothing, before the topic. every: ask for the whole list.
     joints: join two ordinals. first: mean the first place, before the favourite: `most favourite`.
     top: mean the first places, before their number. plural: occur only before a plural topic.
@@ -90,7 +90,7 @@ class NumberWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ordinal_endings: replace a `-` at the end of an ordinal.
     digit_endings: make an ordinal of the digits before them. in_digits: the first ordinals in digits.
-    marks: phrases that make an ordinal of the number behind them.
+    marks: phrases that make an ordinal of the number after them.
     """
 
     cardinals: str = ""
@@ -109,7 +109,7 @@ class ListWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         the beginning of a sentence, `%(topic)s` the topic, `%(lists)s` the sign before a list; `%(favorite)s`
         and `%(number)s` are words.
     ranked_statement: the same for a sentence that names a rank.
-    ordinal: a regular expression for what stands before a value; `%(ordinal)s` are words.
+    ordinal: a regular expression for what precedes a value; `%(ordinal)s` are words.
     doubts: phrases beside the list that make it uncertain whether, or of whom, it is meant.
     open: phrases that leave a value open. In both, `*phrase` matches the end of a word.
     joints: join a value to the next one. no_topic: words that no topic's name has.
@@ -131,7 +131,7 @@ class ListWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Words with which people name topics and ask for them, folded.
 
-    favorite: words for "favourite" before a topic. favorite_behind: the same, behind it.
+    favorite: words for "favourite" before a topic. favorite_behind: the same, after it.
     favorite_prefixes: the same, as beginnings of the topic's first word.
     own: words for "my", which a topic's key leaves out. own_suffix: the same, as an ending.
     other_suffixes: endings for "your", "his" and the like.
@@ -159,8 +159,8 @@ class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     turning: change the meaning of a sentence: numbers, days, limits. `word*` matches the beginning of a word.
         A word too many prevents a merge, one too few may lose a memory.
-    negating: the same, of words that also change what a filler behind them says: "not always" is not "not".
-    turning_endings: as `turning`, as endings; `ending*` may have up to 20 letters behind it.
+    negating: the same, of words that also change what a filler after them says: "not always" is not "not".
+    turning_endings: as `turning`, as endings; `ending*` may have up to 20 letters after it.
     filling: do not change the meaning of a sentence; in Chinese perhaps with the character before. A language
         without fillers is not understood. joints: join two parts that may change places.
     light: function words in a sentence that a merge may join; without them, it joins none of a language.
@@ -195,7 +195,7 @@ class AlwaysWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChangeWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Phrases by which a memory says that something is no longer as an earlier one says; folded as
+    """Phrases by which a memory says that an earlier one no longer holds; folded as
     `GateWords`.
 
     cues: say so by themselves. present: only that it holds now. several: verbs of what may be so of several

@@ -57,7 +57,7 @@ def count_tokens(text: str) -> int:
     return sum(len(encode(piece, add_special_tokens=False)) for piece in pieces(text, _PIECE))
 
 
-def surely_within(text: str, limit: int) -> bool:
+def is_surely_within(text: str, limit: int) -> bool:
     """Whether `text` certainly has at most `limit` tokens, without counting.
 
     A token has at least one byte of UTF-8, even after accents are stripped, so most messages never need the

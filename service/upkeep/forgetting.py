@@ -469,7 +469,7 @@ def scrub_store(read_model: ReadModel, lock_timeout: float, request: Scrub) -> S
 @contextmanager
 def _followed(db: Connection, watermarks: Watermarks, segment: Segment, fd: int) -> Iterator[None]:
     """Let bytes of an open segment be erased in this context; watermarks and checkpoints follow."""
-    with watermarks.erasing(segment, fd), checkpoints.following(db, segment, fd):
+    with watermarks.erasing(segment, fd), checkpoints.preserving_checkpoint(db, segment, fd):
         yield
 
 
@@ -477,8 +477,8 @@ def _remade(read_model: ReadModel, progress: Progress | None) -> int:
     """Build a new generation, remove the others, and shrink the cache; return how many vectors it lost."""
     projector = read_model.projector
     projector.rebuild("scrubbed", progress=progress)
-    projector.leave_no_other()
-    projector.core_view.leave_no_older(projector.live())
+    projector.remove_other_generations()
+    projector.core_view.remove_stale_copies(projector.live())
     forget_all(read_model.path)
     return keep_only(read_model.path, index.texts(projector.live()), vacuum=True)
 
