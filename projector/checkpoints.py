@@ -112,7 +112,7 @@ def save(db: Connection, segment: Segment, checkpoint: Checkpoint) -> None:
 
 
 @contextmanager
-def following(db: Connection, segment: Segment, fd: int) -> Iterator[None]:
+def preserving_checkpoint(db: Connection, segment: Segment, fd: int) -> Iterator[None]:
     """Let the caller overwrite bytes without a row in the open segment; a valid checkpoint stays valid.
 
     Within the caller's transaction.

@@ -99,7 +99,7 @@ class CoreView:
         self._equal: tuple[list[tuple[int, ...]], bytes] | None = None
         """The state of its files when they were last equal, and their text."""
 
-    def is_up_to(self, db: Connection) -> bool:
+    def is_current(self, db: Connection) -> bool:
         """Whether the view and its copy equal `db`, checked without the lock."""
         due, state = _render(core_memory(db)), self.state()
         if self._equal == (state, due):
@@ -112,7 +112,7 @@ class CoreView:
         """Return the versions of its files; see `file_version`."""
         return [file_version(status_at(path)) for path in (self.path, self._written)]
 
-    def bring_up(self, db: Connection) -> str | None:
+    def write_current(self, db: Connection) -> str | None:
         """Write the core memory of `db`, under the projector lock. Raises OSError.
 
         It leaves a manual change in place, and returns a note on it, once per change; otherwise None.
@@ -148,7 +148,7 @@ class CoreView:
             if read(self.path) == view:
                 replace(self._written, view)
 
-    def leave_no_older(self, db: Connection) -> None:
+    def remove_stale_copies(self, db: Connection) -> None:
         """Remove what a kill left beside the view, which may hold older values. Raises Busy.
 
         A manually changed view stays, as does the copy of memlog's last version.
@@ -157,7 +157,7 @@ class CoreView:
             for path in (self.path, self._written):
                 with suppress(FileNotFoundError):
                     disk.unlink(path.with_name(f"{path.name}.new"))
-            if self.is_up_to(db):
+            if self.is_current(db):
                 with suppress(FileNotFoundError):
                     disk.unlink(self._pending)
 

@@ -276,9 +276,9 @@ def _extent(line: Line) -> tuple[int, int, int]:
 
 def _record_nuls(db: Connection, segment: Segment, lines: list[Line]) -> int:
     """Record the NUL bytes around lines; return the number of runs."""
-    with_nuls = [line for line in lines if line.nuls_before or line.nuls_behind]
+    with_nuls = [line for line in lines if line.nuls_before or line.nuls_after]
     before = [(line.offset - line.nuls_before, line.nuls_before, line.number) for line in with_nuls]
-    behind = [(line.offset + line.length, line.nuls_behind, line.number) for line in with_nuls]
+    behind = [(line.offset + line.length, line.nuls_after, line.number) for line in with_nuls]
     runs = [run for run in before + behind if run[1]]
     insert(db, "nul_runs", _LINE, ((*segment.key, *run) for run in runs))
     return len(runs)

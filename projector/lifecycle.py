@@ -294,7 +294,7 @@ class Projector:
                 fill(db, self.store, embedder, counts, turn=turn, limit=limit, batch=batch, progress=progress)
                 return counts
 
-    def leave_no_other(self) -> None:
+    def remove_other_generations(self) -> None:
         """Remove every generation except the live one; readers keep an open one until they close it.
 
         Raises Busy if another process takes very long for a build.
@@ -392,10 +392,10 @@ class Projector:
         """Update the core view from `db`; add a note on a manual change to `done`."""
         try:
             with wrapped("the read model"):
-                if self.core_view.is_up_to(db):
+                if self.core_view.is_current(db):
                     return done
                 with self._turn(lock_timeout, db):
-                    note = self.core_view.bring_up(db)
+                    note = self.core_view.write_current(db)
                 done.read.notes += [] if note is None else [note]
         except (Busy, _GenerationChanged):
             # The other process writes the view of what it has projected, which is no less.

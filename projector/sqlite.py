@@ -222,7 +222,7 @@ def is_busy(error: Exception) -> bool:
     return _result_code(error) in (5, 6)
 
 
-def is_of_the_statement(error: Exception) -> bool:
+def is_statement_error(error: Exception) -> bool:
     """Whether the statement is wrong (SQLITE_ERROR, and errors of the binding)."""
     return _result_code(error) in (None, 1)
 

@@ -11,7 +11,7 @@ from memlog.eventlog.text import nfkc, pieces
 _WHITE_SPACE = re.compile(r"\s+")
 _RAISED = ("<super>", "<sub>", "<circle>", "<fraction>")
 _UNIT = re.compile(r"(?<=\d)\s?[^\W\d_]{1,4}(?![^\W_])")
-"""Letters behind a number: mW and MW are two units."""
+"""Letters after a number: mW and MW are different units."""
 
 
 def content_hash(event: Event) -> bytes:

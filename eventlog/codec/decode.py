@@ -309,7 +309,7 @@ def _describe_fault(error: msgspec.ValidationError, members: dict[str, Any]) -> 
 
 
 def check_crc_is_last(members: dict[str, Any], *, has_crc: bool) -> None:
-    """Raise BadLine for a crc that is not the last member, where alone it can be checked."""
+    """Raise BadLine for a crc that is not the last member: only there it can be checked."""
     if "crc" in members and not has_crc:
         raise BadLine("bad_crc", "crc is not the last member, directly before the closing brace")
 

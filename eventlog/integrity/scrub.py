@@ -19,8 +19,8 @@ from memlog.eventlog.files import disk, locks
 from memlog.eventlog.files.file_io import closing, is_at, keeping_time, open_regular, overwrite_all
 from memlog.eventlog.files.folders import entered
 from memlog.eventlog.integrity.erasures import is_due
-from memlog.eventlog.integrity.seal_file import SealFiles, held_in, read_seals
-from memlog.eventlog.integrity.seal_losses import differing
+from memlog.eventlog.integrity.seal_file import SealFiles, measure_open, read_seals
+from memlog.eventlog.integrity.seal_losses import differing_segments
 from memlog.eventlog.log.quarantine import MAX_LINE
 from memlog.eventlog.log.reader import Key, Line, open_segment, read_lines
 from memlog.eventlog.log.streams import Segment
@@ -95,7 +95,7 @@ def unfinished(segments: Iterable[Segment]) -> list[Segment]:
         return []
     log = segments[0].log
     due = {name for name, seal in read_seals(log).valid.items() if seal.is_blank}
-    due |= {segment.seal.name for segment in differing(log) if segment.state == "erased here"}
+    due |= {segment.seal.name for segment in differing_segments(log) if segment.state == "erased here"}
     return [segment for segment in segments if segment.key in due]
 
 
@@ -113,7 +113,9 @@ def _blank_seals(
     if is_foreign and disk.status(fd).st_size < seal.bytes:
         seals.blank(*segment.key, lock_timeout=lock_timeout)
         return "arriving"
-    held = ((old, held_in(fd, old.bytes, gone)) for old in seals.last(*segment.key) for gone in ([], due))
+    held = (
+        (old, measure_open(fd, old.bytes, gone)) for old in seals.last(*segment.key) for gone in ([], due)
+    )
     if not (seal.is_blank or any(old.sha256 == now.sha256 for old, now in held)):
         return "unlike"
     seals.blank(*segment.key, lock_timeout=lock_timeout)

@@ -11,7 +11,7 @@ from memlog.eventlog.files.folders import entered
 from memlog.eventlog.integrity.copy_identity import Writer
 from memlog.eventlog.integrity.seal_file import SealFiles, draft
 from memlog.eventlog.integrity.seal_format import FIRST, Held, Seal
-from memlog.eventlog.integrity.seal_losses import Loss, losses, unlike
+from memlog.eventlog.integrity.seal_losses import Loss, altered_segments, losses
 from memlog.eventlog.log import log_format
 from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.log.rotation import Rotation
@@ -61,7 +61,7 @@ def accept_losses(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[S
 
 def _accept_sealed(log: Path, lock_timeout: float) -> list[Seal]:
     """Seal the current bytes of damaged sealed segments; return the new seals once they are durable."""
-    damaged = [(each.seal, each.held or Held(0, 0, FIRST)) for each in unlike(log)]
+    damaged = [(each.seal, each.held or Held(0, 0, FIRST)) for each in altered_segments(log)]
     drafts = [draft(*seal.name, held, max(0, seal.bytes - held.bytes)) for seal, held in damaged]
     if not drafts:
         return []

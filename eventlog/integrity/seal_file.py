@@ -126,20 +126,20 @@ _READ_BLOCK = 1024 * 1024
 def measured(log: Path, stream: str, segment: str) -> Held:
     """Return the size and hash of a segment. Raises OSError."""
     with opened(log, stream, segment) as fd:
-        return held_in(fd)
+        return measure_open(fd)
 
 
-def made_durable(log: Path, stream: str, segment: str) -> Held:
+def sync_and_measure(log: Path, stream: str, segment: str) -> Held:
     """Make a segment and its name durable; return its size and hash. Raises OSError."""
     with entered(log, stream) as folders, closing(disk.open(segment, disk.READ, folder=folders[-1])) as fd:
         disk.sync_data(fd)
         for folder in reversed(folders):
             disk.sync(folder)
         sync_folder(log.parent)
-        return held_in(fd)
+        return measure_open(fd)
 
 
-def held_by(log: Path, stream: str, segment: str) -> Held | None:
+def measure_if_present(log: Path, stream: str, segment: str) -> Held | None:
     """Return the size and hash of a segment; None if it is missing or a link. Raises OSError."""
     if size_of(log, stream, segment) is None:
         return None
@@ -151,7 +151,7 @@ def held_by(log: Path, stream: str, segment: str) -> Held | None:
 def has_grown(log: Path, old: Seal) -> bool:
     """Whether a segment has all of its sealed bytes and more."""
     with suppress(FileNotFoundError), opened(log, *old.name) as fd:
-        return disk.status(fd).st_size > old.bytes and old.is_of(held_in(fd, old.bytes))
+        return disk.status(fd).st_size > old.bytes and old.is_of(measure_open(fd, old.bytes))
     return False
 
 
@@ -162,7 +162,7 @@ def size_of(log: Path, stream: str, segment: str) -> int | None:
     return status.st_size if status is not None and stat.S_ISREG(status.st_mode) else None
 
 
-def held_in(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) -> Held:
+def measure_open(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) -> Held:
     """Return the size and hash of an open file, or of its first `end` bytes.
 
     The lines `blanked` (sorted) count as erased. Raises OSError: FileExistsError if the file is not regular.
@@ -252,7 +252,7 @@ class SealFiles:
         ]
         if not due:
             return []
-        held = {segment: made_durable(self.log, stream, segment) for segment in due}
+        held = {segment: sync_and_measure(self.log, stream, segment) for segment in due}
         with self.own.locked(lock_timeout) as fd:
             # Another process may have been faster.
             new = [segment for segment in due if self.valid(stream, segment) == before[segment]]
@@ -279,7 +279,7 @@ class SealFiles:
         if not any(file.index.of(stream, segment) for file in self._files.values()):
             return None
         before = self.valid(stream, segment)
-        held = made_durable(self.log, stream, segment)
+        held = sync_and_measure(self.log, stream, segment)
         if before is not None and held.bytes < before.bytes:
             return None
         self._blank(stream, segment, lock_timeout, but=held)

@@ -6,7 +6,13 @@ from typing import Literal
 
 import msgspec
 
-from memlog.eventlog.integrity.seal_file import has_grown, held_by, held_in, read_seals, size_of
+from memlog.eventlog.integrity.seal_file import (
+    has_grown,
+    measure_if_present,
+    measure_open,
+    read_seals,
+    size_of,
+)
 from memlog.eventlog.integrity.seal_format import Held, Seal, holding
 from memlog.eventlog.integrity.seal_reader import sealed_bytes
 from memlog.eventlog.log.layout import SegmentRecord, seals_file, seals_files
@@ -138,28 +144,28 @@ def _find_short(
             yield Loss(*name, sealed[name], size)
 
 
-def unlike(log: Path) -> list[Unlike]:
+def altered_segments(log: Path) -> list[Unlike]:
     """Return the sealed segments that differ from their seals for reasons other than file sync and erasure.
 
     Reads every byte of the log. Raises OSError.
     """
-    return [segment for segment in differing(log) if segment.state == "changed"]
+    return [segment for segment in differing_segments(log) if segment.state == "changed"]
 
 
 def grown(log: Path) -> list[Unlike]:
     """Return the segments that are longer than their seals; reads only these. Raises OSError."""
     longer = {name for name, sealed in sealed_bytes(log).items() if (size_of(log, *name) or 0) > sealed}
-    return differing(log, longer) if longer else []
+    return differing_segments(log, longer) if longer else []
 
 
-def differing(log: Path, only: Container[tuple[str, str]] | None = None) -> list[Unlike]:
+def differing_segments(log: Path, only: Container[tuple[str, str]] | None = None) -> list[Unlike]:
     """Return the segments, all or `only` these, that differ from their seals in any way. Raises OSError."""
     differences, owner, seals = [], Ownership(log), read_seals(log)
     erased = {line.seal.name for line in seals.lines if line.seal is not None and line.seal.is_blank}
     for name, last in seals.last.items():
         if only is not None and name not in only:
             continue
-        seal, held = holding(last), held_by(log, *name)
+        seal, held = holding(last), measure_if_present(log, *name)
         if not _matches(last, held):
             state = _classify(log, owner, last, held, is_erasure_known=name in erased)
             differences.append(Unlike(seal, held, state, _choose_remedy(log, owner, seal, held)))
@@ -212,7 +218,7 @@ def _half_erased(log: Path, owner: Ownership, last: Sequence[Seal], held: Held) 
     redacted = redacted_keys(segments_of(log, [stream])[0])
     with opened(log, stream, filename) as fd:
         erasures = erasures_in(segment, fd, held.bytes, redacted)
-        as_erased = held_in(fd, held.bytes, erasures.unfinished)
+        as_erased = measure_open(fd, held.bytes, erasures.unfinished)
         if erasures.unfinished and any(seal.is_of(as_erased) for seal in last):
             return "unerased"
         is_proven = segment.name.writer != "" and erasures.is_proven and len(erasures.blank) <= len(redacted)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from memlog.eventlog.integrity.seal_file import read_seals
 from memlog.eventlog.integrity.seal_format import Seals
-from memlog.eventlog.integrity.seal_losses import LOSS_REMEDY, Ownership, differing
+from memlog.eventlog.integrity.seal_losses import LOSS_REMEDY, Ownership, differing_segments
 from memlog.eventlog.log.quarantine import DAMAGE, BadLine
 from memlog.eventlog.log.reader import Bounds, Key, exclusion_reason, in_log_order, redacted_keys
 from memlog.eventlog.log.streams import Segment, by_writer, segments_of
@@ -137,7 +137,7 @@ def _add_sealed_segments(
     check: LogCheck, log: Path, unsealed: list[tuple[str, str]], losses: Container[tuple[str, str]]
 ) -> set[tuple[str, str]]:
     """Add missing seals, and segments that differ from their seals; return the latter."""
-    unlike, owner = differing(log), Ownership(log)
+    unlike, owner = differing_segments(log), Ownership(log)
     arriving = [name for name in unsealed if owner.is_foreign(name[1])]
     for name in unsealed:
         # memlog seals its segments before it creates the successor; foreign ones need no seal.

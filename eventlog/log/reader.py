@@ -45,7 +45,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
     data: without the newline; None for a line over 16 MiB, which is not loaded.
     length: in bytes, without the newline. number: counted from 1. end: the offset of the next line.
-    nuls_before, nuls_behind: NUL bytes around it, not part of it.
+    nuls_before, nuls_after: NUL bytes around it, not part of it.
     """
 
     offset: int
@@ -54,12 +54,12 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     end: int
     data: bytes | None
     nuls_before: int = 0
-    nuls_behind: int = 0
+    nuls_after: int = 0
 
     @property
     def is_open(self) -> bool:
         """Whether no newline ends it."""
-        return self.end == self.offset + self.length + self.nuls_behind
+        return self.end == self.offset + self.length + self.nuls_after
 
 
 @contextmanager

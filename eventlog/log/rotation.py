@@ -213,7 +213,7 @@ class Rotation:
             self._unrecorded[name] = size
             _unclosed.add(self)
             return
-        # A failure is no error of the append: without the record, only a later loss may go unnoticed.
+        # The append has succeeded: without the record, only a later loss may go unnoticed.
         try:
             self.writer.remember(*name, segment.fd, size, lock_timeout=_SHORT_TIMEOUT)
             self._unrecorded.pop(name, None)

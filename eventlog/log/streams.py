@@ -166,7 +166,7 @@ class SegmentName(msgspec.Struct, frozen=True, order=True):
 
 
 def current_segments(names: Iterable[SegmentName]) -> dict[str, SegmentName]:
-    """Return the last segment of each writer, to which alone it appends."""
+    """Return the last segment of each writer, the only one it appends to."""
     last: dict[str, SegmentName] = {}
     for name in names:
         known = last.get(name.writer)

@@ -11,7 +11,7 @@ from memlog.eventlog.files import disk
 from memlog.eventlog.files.file_io import blocks, lines_from_end
 from memlog.eventlog.files.folder_events import ChangeHints
 from memlog.eventlog.integrity.copy_identity import name_from
-from memlog.eventlog.integrity.seal_file import held_by, size_of
+from memlog.eventlog.integrity.seal_file import measure_if_present, size_of
 from memlog.eventlog.log.layout import CONVERSATIONS, FORMAT
 from memlog.eventlog.log.reader import LogEntry, entry_of, open_segment, read_lines
 from memlog.eventlog.log.streams import Segment, SegmentName, shown
@@ -143,7 +143,7 @@ def _segment_remedy(log: Path, path: Path, day: str) -> str:
     """
     stream = path.parent.relative_to(log).as_posix()
     try:
-        held = held_by(log, stream, path.name)
+        held = measure_if_present(log, stream, path.name)
     except OSError as error:
         return f"make it readable ({error.strerror}), then try again"
     if held is None or SegmentName.parse(f"{day}.jsonl") is None:

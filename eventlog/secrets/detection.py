@@ -100,17 +100,17 @@ _TELLING = frozenset(
 """Words that mark the value of a name as secret, anywhere in the name: `password_router`."""
 
 
-def is_telling_name(name: str) -> bool:
+def is_secret_name(name: str) -> bool:
     """Whether a name, such as a key of the core memory, marks its value as secret."""
     words = re.split(r"[\W_]+", name.casefold().strip())
     return (
-        is_telling(name)
+        ends_like_secret(name)
         or any(word in _TELLING or word.removesuffix("s") in _TELLING for word in words)
         or (len(words) > 1 and words[-1] in ("key", "keys"))
     )
 
 
-def is_telling(name: str) -> bool:
+def ends_like_secret(name: str) -> bool:
     """Whether a name ends like that of a secret: `wifi_password`."""
     return bool(_secret_prefix(name))
 
@@ -220,7 +220,7 @@ _SHORTEST_START = 4
 
 def named_values(text: str) -> Iterator[tuple[int, int]]:
     """Yield the span of each value that follows or precedes a secret's name in the text."""
-    if not may_name(text):
+    if not may_name_secret(text):
         return
     digit, digits = -1, _compile(r"\d")
     for name in _compile(_NAME).finditer(text):
@@ -262,7 +262,7 @@ def _values_before(text: str, start: int) -> Iterator[tuple[int, int]]:
             yield at, at + len(word)
 
 
-def may_name(text: str) -> bool:
+def may_name_secret(text: str) -> bool:
     """Whether a text may name a secret: a cheap test that clears most texts."""
     folded = text.casefold()
     return any(stem in folded for stem in _STEMS)
@@ -273,15 +273,15 @@ def opaque_words(text: str) -> list[tuple[int, int]]:
     return [match.span(1) for match in _opaque().finditer(text)]
 
 
-def begun_key(text: str) -> tuple[int, int] | None:
+def truncated_key(text: str) -> tuple[int, int] | None:
     """Return the span of a key that the end of a text truncates, recognised by its fixed start."""
     start = max(0, len(text) - _TAIL)
-    match = _truncated_key().search(text, start)
+    match = _truncated_pattern().search(text, start)
     return match.span(1) if match else None
 
 
 @cache
-def _truncated_key() -> re.Pattern[str]:
+def _truncated_pattern() -> re.Pattern[str]:
     fixed = {each for shape in SHAPES if shape.before == APART for each in shape.fixed.split()}
     starts = ["sk-", *(each for each in fixed if len(each) >= _SHORTEST_START and each[-1] in "-_.")]
     either = "|".join(map(re.escape, starts))

@@ -48,10 +48,10 @@ def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[
     from memlog.eventlog.secrets.detection import (
         PAIR_NAMES,
         PAIR_VALUES,
-        is_telling_name,
+        is_secret_name,
         kinds_in,
         kinds_in_line,
-        may_name,
+        may_name_secret,
     )
 
     text = msgspec.json.encode(members).decode()
@@ -60,18 +60,18 @@ def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[
         for member in (*PAIR_NAMES, "topic", "tags")
         if member in members
         for name in _texts_of(members[member])
-        if is_telling_name(name)
+        if is_secret_name(name)
     ]
-    if not names and not may_name(text) and not kinds_in(text):
+    if not names and not may_name_secret(text) and not kinds_in(text):
         return
-    from memlog.eventlog.secrets.outgoing import kinds_told
+    from memlog.eventlog.secrets.outgoing import kinds_of_keys
 
     pair = {name: members[name] for name in PAIR_NAMES if name in members}
     for name, raw in members.items():
         is_value = name in PAIR_VALUES
         # With its name: {"key": "wifi_password", "value": …}.
         kinds = kinds_in_line(msgspec.json.encode(pair | {name: raw} if is_value else {name: raw}))
-        told = (kinds_told(each, names if is_value else ()) for each in _texts_of(raw))
+        told = (kinds_of_keys(each, names if is_value else ()) for each in _texts_of(raw))
         kinds = kinds or sorted({kind for of_text in told for kind in of_text})
         if kinds:
             message = (

@@ -20,12 +20,12 @@ from memlog.eventlog.files.file_io import closing, open_regular, overwrite_all
 from memlog.eventlog.limits import PRIVATE_CATEGORIES
 from memlog.eventlog.log.layout import STORE_KEY
 from memlog.eventlog.secrets.detection import (
-    begun_key,
-    is_telling,
-    is_telling_name,
+    ends_like_secret,
+    is_secret_name,
     named_values,
     opaque_words,
     rewritten,
+    truncated_key,
 )
 from memlog.eventlog.secrets.keys import keys_in
 
@@ -96,10 +96,10 @@ def with_keys(parts: Sequence[SentText]) -> list[bool]:
 
 def has_key(text: str, names: Sequence[str] = ()) -> bool:
     """Whether a text holds a key."""
-    return bool(kinds_told(text, names))
+    return bool(kinds_of_keys(text, names))
 
 
-def kinds_told(text: str, names: Sequence[str] = ()) -> list[str]:
+def kinds_of_keys(text: str, names: Sequence[str] = ()) -> list[str]:
     """Return the kinds of the keys in a text; its names may reveal one."""
     return sorted({span.kind for span in _find_keys([SentText(text, names)])[0]})
 
@@ -128,7 +128,7 @@ def _find_keys(parts: Sequence[SentText]) -> list[set[_KeySpan]]:
             found[order[place]].add(span)
     for number, part in enumerate(parts):
         for name in part.names:
-            both = _find_split([name, part.text], [{*_find_own(name)}, found[number]], is_telling_name)
+            both = _find_split([name, part.text], [{*_find_own(name)}, found[number]], is_secret_name)
             found[number].update(span for place, span in both if place == 1)
     return found
 
@@ -137,13 +137,13 @@ def _find_own(text: str) -> Iterator[_KeySpan]:
     whole = [*keys_in(text)]
     yield from (_KeySpan(key.start, key.end, key.kind) for key in whole)
     yield from (_KeySpan(*place, _NAMED) for place in named_values(text))
-    place = begun_key(text)
+    place = truncated_key(text)
     if place and not any(key.end > place[0] for key in whole):
         yield _KeySpan(*place, _PIECE)
 
 
 def _find_split(
-    texts: Sequence[str], own: Sequence[set[_KeySpan]], is_name: Callable[[str], bool] = is_telling
+    texts: Sequence[str], own: Sequence[set[_KeySpan]], is_name: Callable[[str], bool] = ends_like_secret
 ) -> list[tuple[int, _KeySpan]]:
     """Return the pieces of keys split over consecutive texts, each with the index of its text.
 

@@ -1,4 +1,4 @@
-"""Embedding: models, and the cache of vectors that outlives every rebuild."""
+"""Embedding: models, and the vector cache that survives every rebuild."""
 
 EMBED_BATCH = 64
-"""Passages whose vectors are computed between two writes: what an interruption can cost."""
+"""Passages per write: the most vectors that an interruption can lose."""

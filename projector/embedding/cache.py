@@ -46,14 +46,14 @@ class VectorCache:
 
     def __init__(self, store: Path, model_id: str) -> None:
         self._path = store / EMBEDDINGS
-        self._db = _opened(self._path)
+        self._db = _open_or_replace(self._path)
         with wrapped(self._path), transaction(self._db):
             self._db.execute("INSERT OR IGNORE INTO models (id) VALUES (?)", (model_id,))
         number = self._db.execute("SELECT model_no FROM models WHERE id = ?", (model_id,))
         (self._model_no,) = number.fetchone()
 
     def find(self, texts: Sequence[str]) -> dict[str, bytes]:
-        """Return the vectors of those of `texts` that have one."""
+        """Return the cached vectors of `texts`."""
         found = {}
         sql = "SELECT vector FROM vectors WHERE model_no = ? AND text_sha256 = ?"
         with wrapped(self._path):
@@ -64,7 +64,7 @@ class VectorCache:
         return found
 
     def add(self, vectors: Iterable[tuple[str, bytes]]) -> None:
-        """Keep the vectors of texts."""
+        """Store the vectors of texts."""
         with wrapped(self._path), transaction(self._db):
             self._db.executemany(
                 "INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)",
@@ -72,7 +72,7 @@ class VectorCache:
             )
 
     def set_aside(self, texts: Iterable[str], day: str) -> None:
-        """Note that the model could not embed texts on a day."""
+        """Record that the model could not embed texts on a day."""
         with wrapped(self._path), transaction(self._db):
             self._db.executemany(
                 "INSERT OR REPLACE INTO set_aside VALUES (?, ?, ?)",
@@ -80,7 +80,7 @@ class VectorCache:
             )
 
     def days_aside(self, texts: Iterable[str]) -> dict[str, str]:
-        """Return the day on which each of `texts` was set aside, for those that were."""
+        """Return the day on which each of `texts` was set aside, if it was."""
         sql = "SELECT day FROM set_aside WHERE model_no = ? AND text_sha256 = ?"
         with wrapped(self._path):
             found = ((text, self._db.execute(sql, (self._model_no, _key(text))).fetchone()) for text in texts)
@@ -92,13 +92,13 @@ class VectorCache:
         with wrapped(self._path):
             return self._db.execute(sql, (self._model_no, before)).fetchone() is not None
 
-    def take_back(self, before: str) -> None:
+    def forget_set_aside(self, before: str) -> None:
         """Forget what was set aside before a day."""
         with wrapped(self._path), transaction(self._db):
             self._db.execute("DELETE FROM set_aside WHERE model_no = ? AND day < ?", (self._model_no, before))
 
     def dimension(self) -> int | None:
-        """Return the dimension of the model's vectors; None if there are none."""
+        """Return the dimension of the model's vectors; None without vectors."""
         sql = "SELECT length(vector) / 4 FROM vectors WHERE model_no = ? LIMIT 1"
         with wrapped(self._path):
             row = self._db.execute(sql, (self._model_no,)).fetchone()
@@ -110,19 +110,16 @@ class VectorCache:
 
 
 def keep_only(store: Path, texts: Iterable[str], *, vacuum: bool = False) -> int:
-    """Remove the vectors of all texts but these, of every model; return how many.
+    """Remove the vectors of all other texts, of every model; return how many.
 
-    Their bytes are overwritten, and none stays in SQLite's side files.
+    It overwrites their bytes, in SQLite's side files, too. vacuum: rewrite the file without free pages.
 
-    vacuum: rewrite the file, so that it has no free pages either.
-
-    Raises:
-        DatabaseError: another process has the file in use for too long.
+    Raises DatabaseError if another process uses the file for too long.
     """
     path = store / EMBEDDINGS
     if status_at(path) is None:
         return 0
-    with closing(_opened(path)) as db, wrapped(path):
+    with closing(_open_or_replace(path)) as db, wrapped(path):
         db.execute("PRAGMA secure_delete = ON")
         db.execute("CREATE TEMP TABLE kept (text_sha256 BLOB PRIMARY KEY) WITHOUT ROWID")
         with transaction(db):
@@ -135,29 +132,27 @@ def keep_only(store: Path, texts: Iterable[str], *, vacuum: bool = False) -> int
             db.execute("VACUUM")
         (is_busy, *_) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if is_busy:
-        raise DatabaseError(f"{path} is in use: what was removed may stand beside it", hint="try again")
+        raise DatabaseError(
+            f"{path} is in use: removed vectors may remain in its side files", hint="try again"
+        )
     return removed.rowcount
 
 
 def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]]:
-    """Return the number of vectors in the cache, and what is wrong with it. Changes nothing."""
+    """Return the number of vectors in the cache, and its problems. Read-only."""
     path = store / EMBEDDINGS
     if status_at(path) is None:
         return 0, []
     try:
         with closing(connect(path, "immutable" if read_only else "write")) as db, wrapped(path):
             problems = [str(row[0]) for row in db.execute("PRAGMA integrity_check(3)") if row[0] != "ok"]
-            return count_rows(db, "vectors"), [f"the cache: {text}" for text in problems + _unfit(db)]
+            return count_rows(db, "vectors"), [f"the cache: {text}" for text in problems + _find_problems(db)]
     except DatabaseError as error:
         return 0, [f"the cache could not be read ({error.message})"]
 
 
 def count_unused(store: Path, texts: Iterable[str], *, read_only: bool = False) -> int:
-    """Return how many texts other than `texts` have a vector in the cache. Changes nothing.
-
-    Raises:
-        DatabaseError: the cache cannot be read.
-    """
+    """Return how many other texts have a vector in the cache. Read-only. Raises DatabaseError."""
     path = store / EMBEDDINGS
     kept = {_key(text) for text in texts}
     if status_at(path) is None:
@@ -167,9 +162,9 @@ def count_unused(store: Path, texts: Iterable[str], *, read_only: bool = False) 
         return sum(key not in kept for (key,) in keys)
 
 
-def _unfit(db: Connection) -> list[str]:
-    """Return the problems of vectors: different lengths, numbers that are not finite."""
-    # Imported here: appending, reading and projecting without a model do without it.
+def _find_problems(db: Connection) -> list[str]:
+    """Return the problems of vectors: different lengths, or numbers that are not finite."""
+    # Imported here: nothing without a model needs it.
     try:
         import numpy
     except Exception as error:  # noqa: BLE001 - a wheel for another processor fails in any way
@@ -187,27 +182,25 @@ def _unfit(db: Connection) -> list[str]:
     return [*differing, *problems]
 
 
-def _opened(path: Path) -> Connection:
-    """Return the cache; a new one replaces a damaged one.
+def _open_or_replace(path: Path) -> Connection:
+    """Return the cache; a damaged one is replaced, since all of it can be recomputed.
 
-    Everything in it can be computed again.
-
-    Raises Busy if the parent of this process has it open: its vectors are not thrown away.
+    Raises Busy if the parent process has it open, so that its vectors are not lost.
     """
     try:
-        return _made(path)
+        return _open(path)
     except DatabaseError as error:
         if error.code == INHERITED:
             raise Busy(error.message, hint=error.hint) from error
         if error.code == NO_ROOM:
             raise
         remove_database(path)
-        return _made(path)
+        return _open(path)
 
 
-def _made(path: Path) -> Connection:
+def _open(path: Path) -> Connection:
     make_path(path.parent)
-    # SQLite would make it readable for everyone that the umask lets.
+    # SQLite would create it with the permissions of the umask.
     disk.close(file_io.open_file(path, disk.WRITE | disk.CREATE))
     db = connect(path, "write")
     with wrapped(path):

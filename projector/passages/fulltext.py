@@ -1,8 +1,8 @@
-"""Keeps the full-text tables in step with the rows that they are made from.
+"""Keeps the full-text tables in step with their source rows.
 
-They are contentless, so an entry is removed by telling FTS5 the text that it was made of, recomputed from the
-raw rows before those change. (`contentless_delete=1` would leave the old words in the ranking statistics, and
-an incremental read model would rank unlike a fresh one.)
+They are contentless, so removing an entry means passing its text to FTS5, recomputed from the raw rows before
+they change. (`contentless_delete=1` would leave the old words in the ranking statistics, so an incremental
+read model would rank unlike a fresh one.)
 https://www.sqlite.org/fts5.html#the_delete_command
 """
 
@@ -20,7 +20,7 @@ TABLES = (MESSAGES, "memory_chunks_fts", "doc_chunks_fts")
 """The full-text tables."""
 
 Text = tuple[int, str | None, str]
-"""A passage or message that is not blank: its number, label and content."""
+"""A non-blank passage or message: its number, label and content."""
 
 
 def add(db: Connection, table: str, texts: Iterable[Text]) -> None:
@@ -29,7 +29,7 @@ def add(db: Connection, table: str, texts: Iterable[Text]) -> None:
 
 
 def remove(db: Connection, table: str, texts: Iterable[Text]) -> None:
-    """Remove texts from the index, as they were added."""
+    """Remove texts, given as they were added, from the index."""
     sql = f"INSERT INTO {table} ({table}, rowid, content) VALUES ('delete', ?, ?)"
     db.executemany(sql, _entries(texts))
 
@@ -39,20 +39,20 @@ def _entries(texts: Iterable[Text]) -> Iterator[tuple[int, str]]:
 
 
 def remove_messages(db: Connection, stream: str) -> None:
-    """Remove all messages of `stream` from the index, before their rows."""
+    """Remove all messages of `stream` from the index, before their rows are deleted."""
     bounds = "SELECT (SELECT min(stream) FROM messages), (SELECT max(stream) FROM messages)"
     if db.execute(bounds).fetchone() == (stream, stream):
-        # No other stream has messages: nothing has to be analysed again.
+        # No other stream has messages, so none needs to be analysed again.
         db.execute(f"INSERT INTO {MESSAGES} ({MESSAGES}) VALUES ('delete-all')")
         return
     rows = db.execute("SELECT message_no, name, content FROM messages WHERE stream = ?", (stream,)).fetchall()
     remove(db, MESSAGES, [row for row in rows if row[2].strip()])
 
 
-# A key may be split over several messages, in whatever session.
+# A key may be split over several messages of a chat.
 
 ORDER = ("created_at", "day", "number", "writer", "offset", "stream")
-"""The columns by which a chat's messages are ordered."""
+"""The columns that order a chat's messages."""
 
 _COLUMNS = ", ".join(ORDER)
 _BACKWARDS = ", ".join(f"{column} DESC" for column in ORDER)
@@ -60,7 +60,7 @@ _PLACE = ", ".join("?" * len(ORDER))
 
 
 def message_holds_key(db: Connection, where: str, values: Sequence[Any]) -> bool:
-    """Whether the message that meets `where` holds a key, or a piece of one."""
+    """Whether the message that satisfies `where` holds a key or a piece of one."""
     row = db.execute(f"SELECT role, name, content FROM messages WHERE {where}", values).fetchone()
     if row is None:
         return False
@@ -69,7 +69,7 @@ def message_holds_key(db: Connection, where: str, values: Sequence[Any]) -> bool
 
 
 def fact_holds_key(db: Connection, fact_id: str) -> bool:
-    """Whether the value of a fact is a key, or holds one, by its topic."""
+    """Whether the value of a fact is or holds a key, given its topic."""
     row = db.execute("SELECT value, topic_key FROM facts WHERE fact_id = ?", (fact_id,)).fetchone()
     return row is not None and has_key(row[0], row[1:])
 
@@ -83,7 +83,7 @@ def names_of_memory(db: Connection, memory_id: str) -> list[str]:
 
 
 def names_of(title: str, content: str, topic: str | None, tags: Sequence[str]) -> list[str]:
-    """Return the names of a memory, without a title that only repeats its beginning."""
+    """Return the names of a memory, without a title that only repeats the start of the content."""
     return [name for name in (memory_label(title, content), topic, *tags) if name]
 
 
@@ -97,7 +97,7 @@ def newest(db: Connection, chat: Sequence[str]) -> list[SentText]:
 
 
 def beside(db: Connection, where: str, values: Sequence[Any]) -> tuple[list[SentText], list[SentText]]:
-    """Return the messages before and after the one that meets `where`, oldest first."""
+    """Return the messages before and after the one that satisfies `where`, oldest first."""
     place = db.execute(f"SELECT channel, chat_id, {_COLUMNS} FROM messages WHERE {where}", values).fetchone()
     if place is None:
         return [], []
@@ -106,7 +106,7 @@ def beside(db: Connection, where: str, values: Sequence[Any]) -> tuple[list[Sent
 
 
 def sent_text(role: str, name: str | None, content: str) -> SentText:
-    """Return a message as the gate looks at it."""
+    """Return a message in the form that the gate inspects."""
     return SentText(content, (name,) if name else (), f"{role}/{name or ''}")
 
 

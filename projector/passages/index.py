@@ -1,4 +1,4 @@
-"""The passages that are embedded and searched, with their full text, vectors, and queue for a vector."""
+"""The passages that are embedded and searched, with their full text, vectors, and embedding queue."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
@@ -14,15 +14,15 @@ from memlog.projector.passages.fulltext import fact_holds_key, message_holds_key
 from memlog.projector.passages.vectors import Pending, VectorSet
 from memlog.projector.sqlite import Connection, count_rows, insert
 from memlog.projector.text.analyzer import passage
-from memlog.projector.text.tokens import surely_within
+from memlog.projector.text.tokens import is_surely_within
 
 
 class PassageTables(msgspec.Struct, frozen=True):
     """The tables of one kind of passages.
 
     chunks: a row per passage. vectors: the vec0 table. queue: the passages that wait for a vector.
-    has_fulltext: which rows have an entry of their own in `fulltext`, as a condition.
-    embeds_label: whether a passage is embedded with its label. A file's name is not: a file that was renamed
+    has_fulltext: the condition for rows with their own entry in `fulltext`.
+    embeds_label: whether a passage is embedded with its label; not with a file name, so that a renamed file
         keeps its vectors.
     """
 
@@ -37,13 +37,13 @@ class PassageTables(msgspec.Struct, frozen=True):
 MEMORY = PassageTables(
     chunks="memory_chunks",
     fulltext="memory_chunks_fts",
-    # Whole messages have a full text of their own.
+    # Whole messages have their own full text.
     has_fulltext="message_id IS NULL",
     vectors="vec_memory",
     queue="memory_chunks_queue",
     embeds_label=True,
 )
-"""Of messages, memories, summaries, facts, daily events, and documents of sources of kind `memory`."""
+"""Passages of messages, memories, summaries, facts, daily events, and documents of kind `memory`."""
 
 DOCS = PassageTables(
     chunks="doc_chunks",
@@ -53,7 +53,7 @@ DOCS = PassageTables(
     queue="doc_chunks_queue",
     embeds_label=False,
 )
-"""Of documents of sources of kind `docs`."""
+"""Passages of documents of kind `docs`."""
 
 SHELVES = (MEMORY, DOCS)
 
@@ -71,7 +71,7 @@ def shelves(of: VectorSet) -> tuple[PassageTables, ...]:
 
 
 def sets_in_use(db: Connection) -> list[VectorSet]:
-    """Return the sets of vectors that passages of `db` wait for: the first in any case."""
+    """Return the sets of vectors in use: always the first."""
     return [vectors.FIRST, *(of for of in vectors.SETS[1:] if vectors.model_of(db, of) is not None)]
 
 
@@ -79,10 +79,9 @@ _PASSAGE = "stream, label, created_at, updated_at, chunk_index, section, content
 
 
 class SourceText(msgspec.Struct, frozen=True, gc=False):
-    """What passages are cut from.
+    """The source of passages.
 
-    id: of its owner, in the owner's table.
-    is_plain: whether it is cut plainly, though it alone is short enough.
+    id: of its owner, in the owner's table. is_plain: whether to split it plainly, however short it is.
     """
 
     stream: str
@@ -102,11 +101,11 @@ def add(
     wholes: Iterable[SourceText],
     sizes: ChunkSizes,
 ) -> None:
-    """Cut `wholes` into passages of `memory_chunks`, which wait for a vector then."""
+    """Split `wholes` into passages of `memory_chunks`, and queue them for a vector."""
     rows = [
         (*_row(whole, index, chunk), whole.source, whole.chat_id or "")
         for whole in wholes
-        for index, chunk in enumerate(_cut(whole, sizes))
+        for index, chunk in enumerate(_split(whole, sizes))
     ]
     _add(db, MEMORY, f"{owner}, {_PASSAGE}, source, chat_id", rows)
 
@@ -114,13 +113,13 @@ def add(
 def add_document(
     db: Connection, document: SourceText, file: str, version: str, filetype: str | None, sizes: ChunkSizes
 ) -> None:
-    """Cut a document into passages of `doc_chunks`, each with its lines (of a PDF its pages), from 1 on."""
+    """Split a document into passages of `doc_chunks`, each with its lines (of a PDF its pages), from 1 on."""
     rows = []
     content = document.content
     form = form_of(filetype)
     line, counted = 1, 0
-    for index, chunk in enumerate(_cut(document, sizes, form, names=(file, version))):
-        # Chunks overlap, so a start may lie before the end of the one before, but never before its start.
+    for index, chunk in enumerate(_split(document, sizes, form, names=(file, version))):
+        # Chunks overlap, but their starts ascend.
         line += content.count(form.line_end, counted, chunk.start)
         counted = chunk.start
         last = line + content.count(form.line_end, chunk.start, max(chunk.start, chunk.end - 1))
@@ -133,15 +132,12 @@ def _row(whole: SourceText, index: int, chunk: Chunk) -> tuple[Any, ...]:
     return (*owner, index, chunk.section or "", chunk.content, chunk.start, chunk.end)
 
 
-def _cut(
+def _split(
     whole: SourceText, sizes: ChunkSizes, form: Form = MARKDOWN, names: Sequence[str] = ()
 ) -> list[Chunk]:
-    """Return the passages of a text.
-
-    One only, where its names are too long to be repeated with each of several.
-    """
+    """Return the passages of a text; only one if its names are too long to repeat."""
     content = whole.content
-    if surely_within(content, sizes.window) and not whole.is_plain:
+    if is_surely_within(content, sizes.window) and not whole.is_plain:
         return single_chunk(content, form)  # most texts: one passage, whatever their names
     if not have_room(whole.id, whole.source, whole.chat_id, whole.label, *names):
         return [Chunk(None, 0, len(content), content)] if content.strip() else []
@@ -157,21 +153,18 @@ def _add(db: Connection, shelf: PassageTables, columns: str, rows: list[tuple[An
     numbers = range(first, first + len(rows))
     numbered = ((number, *row) for number, row in zip(numbers, rows, strict=True))
     insert(db, shelf.chunks, f"chunk_no, {columns}", numbered, empty_is_null=("chat_id", "label", "section"))
-    for each in _in_every_set(db, shelf):
-        insert(db, each.queue, "chunk_no", ((number,) for number in numbers))
-    if "message_id" not in columns:  # see `PassageTables.has_fulltext`: most passages need no look
-        fulltext.add(db, shelf.fulltext, _texts(db, shelf, "chunk_no >= ?", (first,)))
-
-
-def _in_every_set(db: Connection, shelf: PassageTables) -> list[PassageTables]:
-    return [shelves(of)[SHELVES.index(shelf)] for of in sets_in_use(db)]
+    for of in sets_in_use(db):
+        queue = shelves(of)[SHELVES.index(shelf)].queue
+        insert(db, queue, "chunk_no", ((number,) for number in numbers))
+    if "message_id" not in columns:  # see `PassageTables.has_fulltext`: most passages need no query
+        fulltext.add(db, shelf.fulltext, _select_texts(db, shelf, "chunk_no >= ?", (first,)))
 
 
 def _take_numbers(db: Connection, shelf: PassageTables, count: int) -> int:
-    """Return the first of `count` numbers that no passage ever had.
+    """Return the first of `count` new numbers that no passage ever had.
 
-    A vector that is computed while rows change must not land on another passage. (AUTOINCREMENT would do, at
-    a third of an insert's cost.)
+    A vector computed while rows change must not be stored with another passage. (AUTOINCREMENT would take a
+    third of an insert's time.)
     """
     name = f"last_of_{shelf.chunks}"
     row = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
@@ -181,11 +174,8 @@ def _take_numbers(db: Connection, shelf: PassageTables, count: int) -> int:
 
 
 def remove(db: Connection, shelf: PassageTables, where: str, values: tuple[Any, ...]) -> None:
-    """Remove the passages that meet `where`, before their owners' rows go or change.
-
-    Their vectors go too, which no cascade reaches.
-    """
-    fulltext.remove(db, shelf.fulltext, _texts(db, shelf, where, values))
+    """Remove the passages that satisfy `where`, with their vectors, before their owners' rows change."""
+    fulltext.remove(db, shelf.fulltext, _select_texts(db, shelf, where, values))
     chunk_numbers = f"SELECT chunk_no FROM {shelf.chunks} WHERE {where}"
     for of in sets_in_use(db):
         each = shelves(of)[SHELVES.index(shelf)]
@@ -204,35 +194,37 @@ def queue_all(db: Connection, of: VectorSet = vectors.FIRST) -> None:
 def waiting(
     db: Connection, size: int, of: VectorSet = vectors.FIRST, *, newest_first: bool = False
 ) -> Iterator[tuple[PassageTables, list[Pending]]]:
-    """Yield the passages without a vector, in the order of their numbers, up to `size` at a time.
+    """Yield the passages that wait for a vector, in the order of their numbers, up to `size` at a time.
 
-    newest_first: in the reverse order, without those that come meanwhile.
+    newest_first: reverse the order, and ignore new passages.
     """
     sign, order, last = ("<", "DESC", 2**63 - 1) if newest_first else (">", "ASC", 0)
     for shelf in shelves(of):
         source = f"{shelf.queue} JOIN {shelf.chunks} c USING (chunk_no)"
         after = last
-        while found := _some(db, shelf, source, f"chunk_no {sign} ? ORDER BY chunk_no {order}", after, size):
+        while found := _select_pending(
+            db, shelf, source, f"chunk_no {sign} ? ORDER BY chunk_no {order}", after, size
+        ):
             yield shelf, found
             after = found[-1].chunk_no
 
 
-def all_after(db: Connection, shelf: PassageTables, number: int, size: int) -> list[Pending]:
-    """Up to `size` passages behind that of a number, whether they have a vector or not."""
-    return _some(db, shelf, f"{shelf.chunks} c", "chunk_no > ? ORDER BY chunk_no", number, size)
+def passages_after(db: Connection, shelf: PassageTables, number: int, size: int) -> list[Pending]:
+    """Return up to `size` passages after that of a number, with or without a vector."""
+    return _select_pending(db, shelf, f"{shelf.chunks} c", "chunk_no > ? ORDER BY chunk_no", number, size)
 
 
 def without_vector(db: Connection, shelf: PassageTables) -> list[Pending]:
-    """Return the passages that have no vector and do not wait for one."""
+    """Return the passages that neither have a vector nor wait for one."""
     is_left = (
         f"chunk_no NOT IN (SELECT rowid FROM {shelf.vectors}) AND chunk_no NOT IN (SELECT chunk_no FROM"
         f" {shelf.queue}) AND chunk_no > ? ORDER BY chunk_no"
     )
-    return _some(db, shelf, f"{shelf.chunks} c", is_left, 0, -1)
+    return _select_pending(db, shelf, f"{shelf.chunks} c", is_left, 0, -1)
 
 
 def name_of_owner(db: Connection, shelf: PassageTables, number: int) -> str:
-    """Return the name of the text that a passage was cut from, such as `message 01a2160e-…`."""
+    """Return the name of a passage's source text, such as `message 01a2160e-…`."""
     owners = _OWNERS[shelf.chunks]
     sql = f"SELECT {', '.join(owners)} FROM {shelf.chunks} WHERE chunk_no = ?"
     row = db.execute(sql, (number,)).fetchone()
@@ -246,7 +238,7 @@ def queue_again(db: Connection, shelf: PassageTables, passage: Pending) -> None:
     db.execute(sql, (passage.chunk_no,))
 
 
-def _some(
+def _select_pending(
     db: Connection, shelf: PassageTables, source: str, where: str, number: int, size: int
 ) -> list[Pending]:
     of_memory = "(SELECT category FROM memories m WHERE m.memory_id = c.memory_id)"
@@ -267,7 +259,7 @@ _OWNERS = {
 def with_keys(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[int]:
     """Return the numbers of the passages that hold a key or a piece of one.
 
-    A key may be longer than a passage, and may be recognised only by what stands beside the text.
+    It checks the whole source texts, since a key may be longer than a passage or need its context.
     """
     owners = _OWNERS[shelf.chunks]
     columns = ", ".join(("stream", *owners))
@@ -284,19 +276,19 @@ def with_keys(db: Connection, shelf: PassageTables, passages: Iterable[Pending])
 
 
 def _holds_key(db: Connection, shelf: PassageTables, owners: Sequence[str], row: Sequence[Any]) -> bool:
-    """Whether the text holds one that the passages of an owner were cut from."""
+    """Whether the source text of an owner's passages holds a key."""
     stream, *ids = row
     name, value = next((name, value) for name, value in zip(owners, ids, strict=True) if value is not None)
     if name == "message_id":
         return message_holds_key(db, "stream = ? AND id = ?", (stream, value))
     if name == "fact_id":
         return fact_holds_key(db, value)
-    whole = _whole(db, shelf, name, value, stream)
+    whole = _join_source(db, shelf, name, value, stream)
     return has_key(whole, names_of_memory(db, value) if name == "memory_id" else ())
 
 
-def _whole(db: Connection, shelf: PassageTables, owner: str, value: str, stream: str) -> str:
-    """Return the text that the passages of an owner were cut from, which overlap."""
+def _join_source(db: Connection, shelf: PassageTables, owner: str, value: str, stream: str) -> str:
+    """Return the source text of an owner's overlapping passages."""
     sql = f"SELECT content, start_char, end_char FROM {shelf.chunks} WHERE {owner} = ? AND stream = ?"
     whole, end = [], 0
     for content, start, last in db.execute(f"{sql} ORDER BY chunk_index", (value, stream)):
@@ -305,19 +297,19 @@ def _whole(db: Connection, shelf: PassageTables, owner: str, value: str, stream:
     return "".join(whole)
 
 
-def drop_waiting(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> None:
-    """Have passages wait for no vector."""
+def dequeue(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> None:
+    """Remove passages from the embedding queue."""
     db.executemany(f"DELETE FROM {shelf.queue} WHERE chunk_no = ?", ((each.chunk_no,) for each in passages))
 
 
-def still_there(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[str]:
-    """Return the texts of those of `passages` that were not removed meanwhile."""
+def texts_still_present(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[str]:
+    """Return the texts of the `passages` that still exist."""
     sql = f"SELECT 1 FROM {shelf.chunks} WHERE chunk_no = ?"
     return {each.text for each in passages if db.execute(sql, (each.chunk_no,)).fetchone()}
 
 
 def texts(db: Connection) -> Iterator[str]:
-    """Yield the text of every passage as it is embedded."""
+    """Yield the text to embed of every passage."""
     for shelf in SHELVES:
         for label, content in db.execute(f"SELECT label, content FROM {shelf.chunks}"):
             yield _embedded_text(shelf, label, content)
@@ -328,21 +320,23 @@ def _embedded_text(shelf: PassageTables, label: str | None, content: str) -> str
 
 
 def count(db: Connection) -> int:
-    """Return how many passages there are."""
+    """Return the number of passages."""
     return sum(count_rows(db, shelf.chunks) for shelf in SHELVES)
 
 
 def count_pending(db: Connection, of: VectorSet = vectors.FIRST) -> int:
-    """Return how many passages have no vector yet."""
+    """Return the number of passages that wait for a vector."""
     return sum(count_rows(db, shelf.queue) for shelf in shelves(of)) if of in sets_in_use(db) else 0
 
 
 def count_all_pending(db: Connection) -> int:
-    """Return how many vectors passages wait for, in each set that is in use."""
+    """Return the number of missing vectors in all sets."""
     return sum(count_pending(db, of) for of in vectors.SETS)
 
 
-def _texts(db: Connection, shelf: PassageTables, where: str, values: tuple[Any, ...]) -> list[fulltext.Text]:
+def _select_texts(
+    db: Connection, shelf: PassageTables, where: str, values: tuple[Any, ...]
+) -> list[fulltext.Text]:
     condition = f"({where}) AND {shelf.has_fulltext}"
     texts = db.execute(f"SELECT chunk_no, label, content FROM {shelf.chunks} WHERE {condition}", values)
     return texts.fetchall()

@@ -1,7 +1,6 @@
-"""The Markdown blocks of a text, as far as they matter for where a passage may be cut.
+"""The Markdown blocks of a text, as far as they matter for splitting.
 
-Places in the text are in code points. Lines end at newlines; a carriage return before one is no part of what
-a line says.
+Positions are in code points. Lines end at newlines; a carriage return before one is not part of a line.
 """
 
 import re
@@ -11,20 +10,20 @@ from typing import Literal, NamedTuple
 
 Kind = Literal["fence", "table", "item", "heading", "paragraph"]
 
-# Repeats are possessive: none gives back what it took, so a line takes time linear in its length.
+# Possessive quantifiers do not backtrack, so matching is linear in the length of a line.
 _ITEM_MARK = r"[ \t]*+(?:[-*+]|\d{1,9}+[.)])[ \t]++"
 _DELIMITER = r"[ \t]*+:?+-++:?+[ \t]*+"
 _CODE_INDENT = 4
 
-# In characters: a section is stored with each passage below its headings.
+# In characters, as each passage stores the section of its headings.
 _TITLE_LENGTH = 250
 _SECTION_LENGTH = 1_000
 
 
-# Compiled at the first Markdown: a command that reads none does not wait for it.
+# Compiled at first use, so that commands without Markdown do not pay for it.
 @cache
 def _fence() -> re.Pattern[str]:
-    # A line with more backticks behind the first ones is code within a line, not a fence.
+    # A line with more backticks after the first ones is inline code, not a fence.
     return re.compile(
         rf"(?:{_ITEM_MARK})?(?P<indent>[ \t]*+)(?P<marks>`{{3,}}+(?=[^`]*+$)|~{{3,}}+)"
         r"[ \t]*+(?P<language>[^\s`]*+)"
@@ -47,18 +46,18 @@ def _delimiter_row() -> re.Pattern[str]:
 
 
 class Span(NamedTuple):
-    """A stretch of a text."""
+    """A range of a text."""
 
     start: int
     end: int
 
 
 class Frame(NamedTuple):
-    """What each part of a long block needs around it to be read by itself.
+    """What each part of a long block needs around it to be self-contained.
 
-    heads: what is repeated in front, the best first: a fence's line, then less of it; a table's first rows.
-    marks: what closes a fence; of no length for a table.
-    body_end: where the line that closes a fence begins; the block's end where none does.
+    heads: candidates to repeat in front, the best first: a fence's line, or less of it; a table's first rows.
+    marks: what closes a fence; empty for a table.
+    body_end: the start of the line that closes a fence; the end of an unclosed block.
     """
 
     heads: tuple[Span, ...]
@@ -67,11 +66,11 @@ class Frame(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A block, up to where the line behind it begins.
+    """A block, up to the start of the line after it.
 
-    section: the headings that it stands under, joined by ` > `; of very long ones the beginning.
+    section: the headings above it, joined by ` > ` and truncated.
     heading: the line of the last of them; None above the first, and for a heading itself.
-    frame: of fences, and of tables with a line under their header.
+    frame: of fences, and of tables with a delimiter row.
     """
 
     kind: Kind
@@ -83,17 +82,17 @@ class Block(NamedTuple):
 
 
 class TextLine(NamedTuple):
-    """A line without what ends it, and where it starts."""
+    """A line without its line end, and its start."""
 
     start: int
     text: str
 
 
 class Part(NamedTuple):
-    """A block as its format sees it.
+    """A block in terms of its format.
 
-    behind: the index of the line behind it.
-    level: of a heading, by which it ends those of its level and deeper ones; of source code its indent.
+    behind: the index of the line after it.
+    level: of a heading, which ends headings of the same or a deeper level; of source code its indent.
     title: of a heading.
     """
 
@@ -104,10 +103,10 @@ class Part(NamedTuple):
     frame: Frame | None = None
 
 
-def nested(text: str, part_at: Callable[[Sequence[TextLine], int], Part]) -> Iterator[Block]:
+def nest_blocks(text: str, part_at: Callable[[Sequence[TextLine], int], Part]) -> Iterator[Block]:
     """Yield the blocks of `text`, in order, each with the headings above it.
 
-    part_at: finds the block that begins at a line, which is not blank. Behind the last line is an empty one.
+    part_at: returns the block at a non-blank line. After the last line comes an empty one.
     """
     above: list[tuple[int, str, Span]] = []
     section: str | None = None
@@ -132,12 +131,12 @@ def nested(text: str, part_at: Callable[[Sequence[TextLine], int], Part]) -> Ite
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Return the blocks of `text`, in order. Blank lines are in none, but for those of a fence."""
-    return nested(text, _part_at)
+    """Yield the blocks of `text`, in order; blank lines belong only to fences."""
+    return nest_blocks(text, _part_at)
 
 
 def first_title(text: str) -> str | None:
-    """Return the heading that `text` begins with; None where it begins with something else."""
+    """Return the heading at the start of `text`; None if there is none."""
     if "#" not in text:  # most messages
         return None
     line = text.lstrip("\r\n").partition("\n")[0].rstrip("\r")
@@ -145,8 +144,8 @@ def first_title(text: str) -> str | None:
     return _title(line, heading) if heading else None
 
 
-def clipped_title(title: str) -> str:
-    """Return `title`, or its beginning where it is too long to be stored with each passage below it."""
+def truncate_title(title: str) -> str:
+    """Return `title`, truncated for storage with each passage below it."""
     return title if len(title) <= _TITLE_LENGTH else f"{title[: _TITLE_LENGTH - 1]}…"
 
 
@@ -160,8 +159,8 @@ def _lines_of(text: str) -> list[TextLine]:
 
 
 def _title(line: str, heading: re.Match[str]) -> str:
-    """Return the title of a heading: its line without the marks at both ends."""
-    return clipped_title(line[heading.end() :].rstrip(" \t").rstrip("#").rstrip(" \t"))
+    """Return the title of a heading: its line without the marks on both sides."""
+    return truncate_title(line[heading.end() :].rstrip(" \t").rstrip("#").rstrip(" \t"))
 
 
 def _part_at(lines: Sequence[TextLine], index: int) -> Part:
@@ -185,10 +184,7 @@ def _begins_block(line: str) -> bool:
 
 
 def _behind_fence(lines: Sequence[TextLine], index: int, fence: re.Match[str]) -> int:
-    """Return the index of the line after a fence.
-
-    It follows the line that closes the fence, or the end of the list that holds it.
-    """
+    """Return the index of the line after a fence, which its list may end, too."""
     is_in_list = fence.start("indent") > 0 or len(fence["indent"].expandtabs(_CODE_INDENT)) >= _CODE_INDENT
     marks = fence["marks"]
     for at in range(index + 1, len(lines)):
@@ -201,7 +197,7 @@ def _behind_fence(lines: Sequence[TextLine], index: int, fence: re.Match[str]) -
 
 
 def _closes(line: str, marks: str) -> bool:
-    """Whether a line closes the fence that `marks` opened: as many of them or more, and nothing else."""
+    """Whether a line closes the fence that `marks` opened: at least as many marks, and nothing else."""
     shut = line.strip()
     return len(shut) >= len(marks) and shut == marks[0] * len(shut)
 
@@ -215,7 +211,7 @@ def _frame_of_table(lines: Sequence[TextLine], index: int, behind: int) -> Frame
 
 def _frame_of_fence(lines: Sequence[TextLine], index: int, behind: int, fence: re.Match[str]) -> Frame:
     start, line = lines[index]
-    # A list item's mark is not repeated: the parts are one item.
+    # Without a list item's mark: the parts are one item.
     begin = start + fence.start("indent")
     ends = (len(line), fence.end("language"), fence.end("marks"))
     is_closed = behind > index + 1 and _closes(lines[behind - 1].text, fence["marks"])

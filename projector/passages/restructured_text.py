@@ -1,4 +1,4 @@
-"""The blocks of a reStructuredText, as far as they matter for where a passage may be cut.
+"""The reStructuredText blocks of a text, as far as they matter for splitting.
 
 https://docutils.sourceforge.io/docs/ref/rst/restructuredtext.html: a title has a line of one punctuation mark
 below it, at least as long, or the same above it too; the order of the marks determines their levels.
@@ -8,37 +8,33 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from memlog.projector.passages.markdown import Block, Kind, Part, TextLine, clipped_title, nested
+from memlog.projector.passages.markdown import Block, Kind, Part, TextLine, nest_blocks, truncate_title
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*$")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|(?:\d{1,9}|#|[a-zA-Z])[.)]|\(\w{1,3}\))[ \t]+\S")
 _TABLE = re.compile(r"[ \t]*(?:\+[-=]+\+|=+[ \t]+=[= \t]*$)")
 _CODE = re.compile(r"[ \t]*\.\. (?:code|code-block|sourcecode|parsed-literal|prompt)::")
 
-
 _Style = tuple[str, bool]
-"""The mark of a title, and whether it is above the title, too."""
+"""The mark of a title, and whether it is also above the title."""
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Return the blocks of `text`, in order.
-
-    Blank lines belong to a block only within a literal one.
-    """
-    return nested(text, partial(_part_at, []))
+    """Yield the blocks of `text`, in order; blank lines belong only to literal ones."""
+    return nest_blocks(text, partial(_part_at, []))
 
 
 def first_title(text: str) -> str | None:
-    """Return the title that `text` begins with; None where it begins with something else."""
+    """Return the title at the start of `text`; None if there is none."""
     first = next(blocks(text), None)
     return first.section if first is not None and first.kind == "heading" else None
 
 
 def _part_at(styles: list[_Style], lines: Sequence[TextLine], index: int) -> Part:
-    """styles: of the titles so far, the highest level first; a new one is added."""
+    """Return the block at a line. styles: of the titles so far, by level; a new one is added."""
     title = _title_at(lines, index)
     if title is None:
-        return Part(*_extent(lines, index))
+        return Part(*_kind_and_end(lines, index))
     text, style, length = title
     if style not in styles:
         styles.append(style)
@@ -46,40 +42,40 @@ def _part_at(styles: list[_Style], lines: Sequence[TextLine], index: int) -> Par
 
 
 def _title_at(lines: Sequence[TextLine], index: int) -> tuple[str, _Style, int] | None:
-    """Return the title that begins at a line: its text, its style, and how many lines it has."""
+    """Return the title at a line: its text, style and number of lines."""
     first, second, third = (
         lines[at].text.rstrip() if at < len(lines) else "" for at in range(index, index + 3)
     )
     if _ADORNMENT.match(first):
         if second.strip() and third == first and len(first) >= len(second.strip()):
-            return clipped_title(second.strip()), (first[0], True), 3
+            return truncate_title(second.strip()), (first[0], True), 3
         return None
     if _ADORNMENT.match(second) and len(second) >= len(first) and not first[0].isspace():
-        return clipped_title(first), (second[0], False), 2
+        return truncate_title(first), (second[0], False), 2
     return None
 
 
 def _is_literal(lines: Sequence[TextLine], index: int) -> bool:
-    """Whether a line is indented behind one that announces a literal block."""
+    """Whether a line is indented after one that announces a literal block."""
     before = next((lines[at].text for at in range(index - 1, -1, -1) if lines[at].text.strip()), "")
     announces = before.rstrip().endswith("::") or _CODE.match(before) is not None
     return announces and lines[index].text[0].isspace()
 
 
-def _extent(lines: Sequence[TextLine], index: int) -> tuple[Kind, int]:
-    """Return the kind of the block that begins at line `index`, and the index of the line behind it."""
+def _kind_and_end(lines: Sequence[TextLine], index: int) -> tuple[Kind, int]:
+    """Return the kind of the block at line `index`, and the index of the line after it."""
     line = lines[index].text
     following = range(index + 1, len(lines))
     if _is_literal(lines, index):
-        return "fence", _behind_literal(lines, index)
+        return "fence", _end_of_literal(lines, index)
     if _TABLE.match(line):
         return "table", next(at for at in following if not lines[at].text.strip())
     others = (at for at in following if not lines[at].text.strip() or _ITEM.match(lines[at].text))
     return ("item" if _ITEM.match(line) else "paragraph"), next(others)
 
 
-def _behind_literal(lines: Sequence[TextLine], index: int) -> int:
-    """Return the index of the line behind the last indented one."""
+def _end_of_literal(lines: Sequence[TextLine], index: int) -> int:
+    """Return the index of the line after the last indented one."""
     behind = index + 1
     for at in range(index + 1, len(lines)):
         line = lines[at].text

@@ -1,8 +1,7 @@
 """The vector tables of a generation: those of the store's model, and those of the multilingual one.
 
-Each set holds vectors of one model at a time; a row of `meta` has that model's id, and a search with another
-model does not look into them. The vectors of the next model gather in the cache, and replace them in one
-transaction.
+Each set holds vectors of one model at a time; a row of `meta` has its id, and a search with another model
+does not use them. The vectors of the next model accumulate in the cache, and replace them in one transaction.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,14 +11,14 @@ from memlog.projector.embedding.models import Model, is_multilingual
 from memlog.projector.sqlite import Connection, count_rows, why_no_vectors
 
 VERSION = 2
-"""Of the sets of tables: a memlog that does not know one would leave what was forgotten in it."""
+"""Changes with the sets of tables: an unknown one would keep the vectors of forgotten texts."""
 
 
 class VectorSet(NamedTuple):
     """The tables of the vectors of one model.
 
-    model: the name of the row of `meta` with its id. following: of the row about the next one. tables: of
-    vectors. queues: of passages that wait for one, which the set makes; the schema has those of the first.
+    model, following: the names of the `meta` rows about it and the next model. tables: of vectors.
+    queues: of passages that wait for one, created with the set; the schema has those of the first set.
     """
 
     model: str
@@ -38,15 +37,12 @@ MULTILINGUAL = VectorSet(
 SETS = (FIRST, MULTILINGUAL)
 
 _CHUNK = 64
-"""Vectors for which vec0 reserves space at once. With its default of 1,024 a table of one vector of 384
+"""Vectors for which vec0 allocates space at once. With its default of 1,024, a table with one vector of 384
 dimensions takes 1.5 MB. https://alexgarcia.xyz/sqlite-vec/features/vec0.html"""
 
 
 class Pending(NamedTuple):
-    """A passage that has no vector yet, with its text as it is to be embedded.
-
-    category: of its memory.
-    """
+    """A passage that waits for a vector, its text to embed, and the category of its memory."""
 
     chunk_no: int
     text: str
@@ -54,30 +50,30 @@ class Pending(NamedTuple):
 
 
 def set_for(model: Model) -> VectorSet:
-    """Return the tables that hold the vectors of a model."""
+    """Return the tables for the vectors of a model."""
     return MULTILINGUAL if is_multilingual(model.id) else FIRST
 
 
 def model_of(db: Connection, of: VectorSet = FIRST) -> str | None:
-    """Return the id of the model that the vector tables of `db` are for; None where there are none."""
+    """Return the id of the model of the vector tables in `db`; None if there are none."""
     row = db.execute("SELECT value FROM meta WHERE name = ?", (of.model,)).fetchone()
     return row[0] if row else None
 
 
 def tables(db: Connection, of: VectorSet = FIRST) -> tuple[str, ...]:
-    """Return the vector tables of `db` that this SQLite can read."""
+    """Return the vector tables in `db` that this SQLite can read."""
     return () if model_of(db, of) is None or why_no_vectors() is not None else of.tables
 
 
 def count(db: Connection, of: VectorSet = FIRST) -> int:
-    """Return how many passages have a vector."""
+    """Return the number of passages with a vector."""
     return sum(count_rows(db, table) for table in tables(db, of))
 
 
 def use_model(db: Connection, model: Model) -> bool:
-    """Make the vector tables for `model`; False if they are there.
+    """Create the vector tables for `model` in place of another's; return False if they exist.
 
-    If True, vectors of another model are gone, and all passages wait for vectors again.
+    If True, all passages wait for vectors again.
     """
     of = set_for(model)
     if model_of(db, of) == model.id:
@@ -97,7 +93,7 @@ def use_model(db: Connection, model: Model) -> bool:
 
 
 def gathered(db: Connection, model: Model) -> dict[str, int]:
-    """Up to which passage of each table the cache has the vectors of a model that is to be the next one."""
+    """Return, by table, up to which passage the cache has the vectors of the next model."""
     of = set_for(model)
     row = db.execute("SELECT value FROM meta WHERE name = ?", (of.following,)).fetchone()
     numbers, _, name = row[0].partition(" ") if row else ("", "", "")
@@ -107,17 +103,14 @@ def gathered(db: Connection, model: Model) -> dict[str, int]:
 
 
 def note_gathered(db: Connection, model: Model, upto: Mapping[str, int]) -> None:
-    """Note what `gathered` gives."""
+    """Store the value of `gathered`."""
     of = set_for(model)
     numbers = ",".join(str(upto[table]) for table in of.tables)
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (of.following, f"{numbers} {model.id}"))
 
 
-def why_unlike(db: Connection, model: Model) -> str | None:
-    """Return why the vectors in `db` cannot be compared with those of `model`.
-
-    None if they can, or if there are none.
-    """
+def why_incomparable(db: Connection, model: Model) -> str | None:
+    """Return why the vectors in `db` cannot be compared with those of `model`; None if they can."""
     stored = model_of(db, set_for(model))
     if stored in (None, model.id):
         return None
@@ -127,10 +120,10 @@ def why_unlike(db: Connection, model: Model) -> str | None:
 def store(
     db: Connection, table: str, queue: str, passages: Iterable[Pending], known: Mapping[str, bytes]
 ) -> list[Pending]:
-    """Store the float32 vectors that are known by text; return the passages that have theirs now.
+    """Store the float32 vectors `known` by text; return the passages that got theirs.
 
-    A passage that no longer waits in `queue` (it was replaced or forgotten, or another process was faster) is
-    left out.
+    It skips passages that are no longer in `queue`: they were replaced or forgotten, or another process was
+    faster.
     """
     stored = []
     for passage in passages:
@@ -142,10 +135,10 @@ def store(
 
 
 def remove(db: Connection, of: VectorSet, table: str, chunk_numbers: str, values: tuple[Any, ...]) -> bool:
-    """Remove the vectors of the chunks that the query `chunk_numbers` gives; return whether others stay.
+    """Remove the vectors of the chunks that the query `chunk_numbers` selects; return whether others stay.
 
-    A SQLite that cannot load sqlite-vec gives all vectors up, lest some stay without a chunk: all passages
-    wait for vectors again. One that can load it rebuilds the tables from the cache.
+    Without sqlite-vec it gives up all vectors, so that none stays without a chunk: all passages wait again. A
+    SQLite that can load it rebuilds the tables from the cache.
     """
     if model_of(db, of) is None:
         return True

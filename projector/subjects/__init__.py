@@ -1,8 +1,8 @@
-"""What each event does to the read model.
+"""The effects of each event on the read model.
 
-A handler is order-free: it leaves the same rows in whatever order events arrive. Of two changes of one thing
-the one with the greater precedence holds. It reads no rows of other streams and tolerates references to what
-does not exist. So events may be projected in batches of any size.
+Handlers are order-free: they leave the same rows in whatever order events arrive. Of two changes of one thing
+the one with the greater precedence wins. They read no rows of other streams and tolerate dangling references.
+So events may be projected in batches of any size.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ from memlog.projector.subjects import contexts, conversations, documents, extrac
 from memlog.projector.subjects.accepted import PositionedEvent
 
 VERSION = 18
-"""Changes with any change to the rows that a handler makes; part of the projection id."""
+"""Changes with the rows that handlers write; part of the projection id."""
 
 Handler = Callable[[Connection, Sequence[PositionedEvent], ChunkSizes], None]
 
@@ -51,13 +51,10 @@ _HANDLER_OF: dict[type[Event], Handler | None] = {
 
 
 def handle(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
-    """Fold accepted events of one stream into the read model.
-
-    `redacted` has no handler: it acts on lines, before they are events.
-    """
+    """Fold accepted events of one stream; `redacted` has no handler, since it acts on lines."""
     by_handler: defaultdict[Handler | None, list[PositionedEvent]] = defaultdict(list)
     _record_plain(db, events)
-    for placed in extractions.that_count(db, events):
+    for placed in extractions.release_closed(db, events):
         by_handler[_HANDLER_OF[type(placed.event)]].append(placed)
     for handler, its_events in by_handler.items():
         if handler is not None:
@@ -65,14 +62,14 @@ def handle(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes)
 
 
 def _record_plain(db: Connection, events: Sequence[PositionedEvent]) -> None:
-    """Note which events have texts that are indexed plainly, and why."""
+    """Record which events are indexed plainly, and why."""
     long = (placed for placed in events if placed.line.length > limits.LONGEST_NAMES)
     found = ((placed.stream, placed.id, limits.why_plain(placed.event)) for placed in long)
     insert(db, "plain_texts", "stream, id, reason", [row for row in found if row[2]])
 
 
 def clear_stream(db: Connection, stream: str, *, keep: Container[str] = ()) -> None:
-    """Remove every row of `stream`, so that it can be replayed, but for the tables `keep`."""
+    """Remove every row of `stream` before a replay, except from the tables `keep`."""
     kind = CONVERSATIONS if stream.startswith(f"{CONVERSATIONS}/") else stream
     if kind == CONVERSATIONS:
         fulltext.remove_messages(db, stream)
@@ -85,7 +82,7 @@ def clear_stream(db: Connection, stream: str, *, keep: Container[str] = ()) -> N
 
 
 _PASSAGES_OF = {
-    # Each condition is that of an index.
+    # Each condition matches an index.
     CONVERSATIONS: (
         (index.MEMORY, "stream = ? AND message_id IS NOT NULL"),
         (index.MEMORY, "stream = ? AND summary_id IS NOT NULL"),
@@ -95,7 +92,7 @@ _PASSAGES_OF = {
     "documents": ((index.MEMORY, "stream = ?"), (index.DOCS, "stream = ?")),
 }
 _CLEARED_BEFORE = {shelf.chunks for shelf in index.SHELVES}
-"""Tables of passages, which are removed with their full text and vectors."""
+"""Tables of passages, cleared together with their full text and vectors."""
 
 _ONLY_STREAM_OF = {
     "memory_events": "memory",
@@ -108,5 +105,5 @@ _ONLY_STREAM_OF = {
     "sources": "documents",
     "documents": "documents",
 }
-"""Tables without an index by stream, and the only stream that each has rows of. To read all memories for each
-of many conversations would be quadratic."""
+"""Tables without an index by stream, and the only stream with rows in each: scanning all memories for each of
+many conversations would be quadratic."""

@@ -1,4 +1,4 @@
-"""An accepted event and its position, and which of two changes of one thing holds."""
+"""Accepted events with their positions, and the precedence of changes."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ _json = msgspec.json.Encoder(order="deterministic")
 class PositionedEvent(msgspec.Struct, frozen=True, gc=False):
     """An accepted event and its position.
 
-    place: (day, number, writer, offset): the position in the stream, in the order of positions.
+    place: (day, number, writer, offset), which sorts by position in the stream.
     """
 
     id: str
@@ -30,32 +30,32 @@ class PositionedEvent(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def precedence(self) -> str:
-        """A text that is greater for the change that holds: its time of precedence, then its position."""
+        """A text that is greatest for the winning change: its time of precedence, then its position."""
         time = precedence(self.event, self.segment)
         day, number, writer, offset = self.place
-        # A number of a segment has at most 18 digits, and no file has an offset of more.
+        # Segment numbers have at most 18 digits, and so do offsets.
         return f"{time} {day} {number:018} {writer:6} {offset:018}"
 
     def row(self, *fields: str, **values: Any) -> Row:  # noqa: ANN401 - whatever a column holds
-        """Return a row of what the event sets: some of its fields, `values`, and which event set them."""
+        """Return a row with some fields of the event, `values`, and the origin."""
         event = {field: getattr(self.event, field) for field in fields}
         return {"stream": self.stream, "event_id": self.id, "precedence": self.precedence, **event, **values}
 
 
 def as_json(value: Any) -> str:  # noqa: ANN401 - whatever an event can hold
-    """Return `value` as JSON, the same for equal values."""
+    """Return `value` as deterministic JSON."""
     return _json.encode(value).decode()
 
 
 def write_tombstone(db: Connection, thing: str, placed: PositionedEvent) -> None:
-    """Leave a tombstone: no event older than `placed` sets anything of `thing` any more."""
+    """Write a tombstone: no event older than `placed` sets anything of `thing`."""
     source = getattr(placed.event, "source", None)
     row = {"stream": placed.stream, "thing": thing, "source": source, "precedence": placed.precedence}
     upsert(db, "tombstones", ("stream", "thing"), row, newer_by="precedence")
 
 
 def tombstone_version(db: Connection, stream: str, *things: str) -> str:
-    """Return the greatest precedence of a tombstone of any of `things`; "", below all others, without one."""
+    """Return the greatest precedence of the tombstones of `things`; "", below all others, without one."""
     marks = ", ".join("?" * len(things))
     (newest,) = db.execute(
         f"SELECT coalesce(max(precedence), '') FROM tombstones WHERE stream = ? AND thing IN ({marks})",

@@ -1,4 +1,4 @@
-"""Contexts that agents were given."""
+"""Contexts given to agents."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -13,7 +13,7 @@ from memlog.projector.subjects.accepted import PositionedEvent, as_json
 
 
 def add(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
-    """Note contexts with what they gave, and spare the memories that were the best for their messages."""
+    """Record contexts with their entries, and protect the best memories for their messages from decay."""
     contexts, named, best = [], [], []
     for placed in events:
         event = cast(ContextGiven, placed.event)
@@ -22,7 +22,7 @@ def add(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) ->
         things = {(each.stream or "", each.id) for each in event.entries}
         if event.message_id is not None:
             things.add((stream_of_chat(event.chat_id), event.message_id))
-        # Of a memory alone the stream is not named.
+        # Only the entries of memories name no stream.
         spared = {each.id for each in event.entries if each.is_best and each.stream is None}
         best += [(memory_id, placed.ts[:10], placed.stream, placed.id) for memory_id in sorted(spared)]
         named += [(*thing, placed.stream, placed.id) for thing in sorted(things)]
@@ -34,6 +34,6 @@ def add(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) ->
 
 
 def stream_of_chat(chat: str | None) -> str:
-    """Name the stream of `<channel>:<chat_id>`; `conversations` for no chat."""
+    """Return the stream of `<channel>:<chat_id>`; `conversations` without a chat."""
     channel, _, chat_id = (chat or "").partition(":")
     return conversation_stream(channel, chat_id) if channel and chat_id else CONVERSATIONS

@@ -1,4 +1,4 @@
-"""Messages, session breaks, summaries, and how far a conversation was distilled."""
+"""Messages, session breaks, summaries, daily events, and the progress of extraction."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -22,7 +22,7 @@ _PLACE = "created_at, day, number, writer, offset"
 
 
 def add_messages(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
-    """Add messages with their passages, and the session breaks among them."""
+    """Add messages with their passages, and session breaks."""
     rows: list[tuple[object, ...]] = []
     texts, wholes = [], []
     (last,) = db.execute("SELECT coalesce(max(message_no), 0) FROM messages").fetchone()
@@ -38,7 +38,7 @@ def add_messages(db: Connection, events: Sequence[PositionedEvent], sizes: Chunk
         rows.append((*event, *message, placed.ts, *placed.place))
         if spoken.content.strip():
             texts.append((number, spoken.name, spoken.content))
-        wholes.append(_whole(placed, spoken, "conversation", spoken.name))
+        wholes.append(_source_text(placed, spoken, "conversation", spoken.name))
     columns = f"message_no, {_EVENT}, role, type, name, content, metadata, {_PLACE}"
     insert(db, "messages", columns, rows, empty_is_null=("name", "metadata"))
     fulltext.add(db, fulltext.MESSAGES, texts)
@@ -61,14 +61,14 @@ def add_summaries(db: Connection, events: Sequence[PositionedEvent], sizes: Chun
         )
         is_distilled = event.extraction is not None
         rows.append((*row, event.content, is_distilled, position, placed.ts, *placed.place))
-        wholes.append(_whole(placed, event, "summary"))
+        wholes.append(_source_text(placed, event, "summary"))
     columns = f"{_EVENT}, from_message_id, to_message_id, content, is_distilled, position, {_PLACE}"
     insert(db, "summaries", columns, rows)
     index.add(db, "summary_id", wholes, sizes)
 
 
 def add_extractions(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
-    """Add how far a conversation was distilled."""
+    """Add how far messages of a conversation were distilled."""
     rows = []
     for placed in events:
         event = cast(ExtractionCompleted, placed.event)
@@ -77,7 +77,7 @@ def add_extractions(db: Connection, events: Sequence[PositionedEvent], sizes: Ch
     insert(db, "extractions", f"{_EVENT}, through_message_id, {_PLACE}", rows)
 
 
-def _whole(
+def _source_text(
     placed: PositionedEvent, event: Message | SummaryWritten, source: str, label: str | None = None
 ) -> SourceText:
     chat = f"{event.channel}:{event.chat_id}"
@@ -85,7 +85,7 @@ def _whole(
 
 
 def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
-    """Add daily events with their passages, and marks of compression."""
+    """Add daily events with their passages, and compressions."""
     rows, wholes, compressions, distillates = [], [], [], []
     for placed in events:
         event, stream, ts = placed.event, placed.stream, placed.ts

@@ -1,6 +1,6 @@
-"""Sources and documents: the newest event that added or removed one decides.
+"""Sources and documents: the newest event about one decides.
 
-The removal of a source removes the documents that were indexed before it.
+Removing a source removes the documents indexed before.
 """
 
 import re
@@ -18,13 +18,13 @@ from memlog.projector.subjects.accepted import PositionedEvent, as_json, tombsto
 _FENCE = re.compile(
     r"\ufeff?(?P<fence>---|\+\+\+)[ \t]*\r?\n(?P<lines>.*?)^(?P=fence)[ \t]*\r?$", re.M | re.S
 )
-"""YAML between `---`, or TOML between `+++`, at the very beginning, as Jekyll, Hugo and Obsidian have it."""
+"""YAML between `---`, or TOML between `+++`, at the very start, as in Jekyll, Hugo and Obsidian."""
 
 _LONGEST = 16 * 1024
-"""Characters in which front matter has to end: a text without it is not searched to its end."""
+"""Characters within which front matter must end, to bound the search."""
 
 _NAMES = ("date", "updated", "lastmod", "modified", "created")
-"""What names the date, the best first."""
+"""The names of the date, the best first."""
 
 _MEMBER = re.compile(
     r"(?ami)^(\w+)[ \t]*[:=][ \t]*[\"']?"
@@ -33,35 +33,31 @@ _MEMBER = re.compile(
 """A name, its day, and the time of day and offset, if given."""
 
 
-def dated(event: DocumentIndexed, ts: str) -> str:
-    """Return the date as the log writes times. A day is its first moment in UTC. ts: that of the event."""
-    return _of_front_matter(event.content) or _of_file(event.mtime) or ts
+def document_date(event: DocumentIndexed, ts: str) -> str:
+    """Return the date of a document in the log's form, by default `ts`; a day is its first moment in UTC."""
+    return _date_in_front_matter(event.content) or _date_of_file(event.mtime) or ts
 
 
-def _of_front_matter(content: str) -> str | None:
+def _date_in_front_matter(content: str) -> str | None:
     front = _FENCE.match(content[:_LONGEST])
     if front is None:
         return None
     found = {name.lower(): parts for name, *parts in reversed(_MEMBER.findall(front["lines"]))}
-    times = (_of_parts(*found[name]) for name in _NAMES if name in found)
+    dates = (found[name] for name in _NAMES if name in found)
+    times = (_parse(f"{day}T{time}{offset}" if time else day) or _parse(day) for day, time, offset in dates)
     return next(filter(None, times), None)
 
 
-def _of_parts(day: str, time: str, offset: str) -> str | None:
-    return _written(f"{day}T{time}{offset}" if time else day) or _written(day)
-
-
-def _of_file(mtime: str | float | None) -> str | None:
-    """mtime: RFC 3339, or seconds since 1970."""
+def _date_of_file(mtime: str | float | None) -> str | None:
     if not isinstance(mtime, int | float):
-        return None if mtime is None else _written(mtime)
+        return None if mtime is None else _parse(mtime)
     try:
         return timestamps.of_seconds(mtime)
     except ValueError:
         return None
 
 
-def _written(time: str) -> str | None:
+def _parse(time: str) -> str | None:
     try:
         return timestamps.of_day_or_time(time)
     except ValueError:
@@ -85,7 +81,7 @@ def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -
 
 
 def document_id(source_id: str, file: str) -> str:
-    """Return the key of a document; a source_id has no `/`."""
+    """Return the key of a document, unambiguous since a source_id has no `/`."""
     return f"{source_id}/{file}"
 
 
@@ -96,15 +92,15 @@ def _register(db: Connection, placed: PositionedEvent, event: SourceRegistered, 
     of_event = ("source_id", "kind", "root")
     row = placed.row(*of_event, **patterns, created_at=placed.ts, writer=placed.segment.writer)
     upsert(db, "sources", ("source_id",), row, newer_by="precedence")
-    _put_on_shelf(db, event.source_id, sizes)
+    _move_passages(db, event.source_id, sizes)
 
 
 def _remove_source(db: Connection, placed: PositionedEvent, event: SourceRemoved, sizes: ChunkSizes) -> None:
     write_tombstone(db, event.source_id, placed)
     delete(db, "sources", "source_id = ? AND precedence < ?", (event.source_id, placed.precedence))
     _remove_documents(db, placed, "source_id = ?", event.source_id)
-    # Documents that were indexed after a late removal stay, though their source is not registered.
-    _put_on_shelf(db, event.source_id, sizes)
+    # Documents indexed after the removal stay, even without a registered source.
+    _move_passages(db, event.source_id, sizes)
 
 
 def _index(db: Connection, placed: PositionedEvent, event: DocumentIndexed, sizes: ChunkSizes) -> None:
@@ -119,19 +115,19 @@ def _index(db: Connection, placed: PositionedEvent, event: DocumentIndexed, size
     row = placed.row(
         *("source_id", "file", "filetype", "size", "content"),
         document_id=thing,
-        kind=_kind(db, event.source_id),
+        kind=_kind_of(db, event.source_id),
         mtime=None if event.mtime is None else str(event.mtime),
         version=event.version or sha256(event.content.encode()).hexdigest(),
-        dated_at=dated(event, placed.ts),
+        dated_at=document_date(event, placed.ts),
         indexed_at=placed.ts,
     )
     upsert(db, "documents", ("document_id",), row)
     _add_passages(db, thing, sizes)
 
 
-def _put_on_shelf(db: Connection, source_id: str, sizes: ChunkSizes) -> None:
-    """Move the passages of a source's documents to the shelf of its kind."""
-    kind = _kind(db, source_id)
+def _move_passages(db: Connection, source_id: str, sizes: ChunkSizes) -> None:
+    """Move the passages of a source's documents to the tables of its kind."""
+    kind = _kind_of(db, source_id)
     moved = db.execute(
         "SELECT document_id FROM documents WHERE source_id = ? AND kind <> ? ORDER BY document_id",
         (source_id, kind),
@@ -142,13 +138,13 @@ def _put_on_shelf(db: Connection, source_id: str, sizes: ChunkSizes) -> None:
         _add_passages(db, thing, sizes)
 
 
-def _kind(db: Connection, source_id: str) -> str:
+def _kind_of(db: Connection, source_id: str) -> str:
     row = db.execute("SELECT kind FROM sources WHERE source_id = ?", (source_id,)).fetchone()
     return str(row[0]) if row else "docs"
 
 
 def _remove_documents(db: Connection, placed: PositionedEvent, where: str, value: str) -> None:
-    """Remove the documents that meet the condition `where` and are older than `placed`."""
+    """Remove the documents that satisfy `where` and are older than `placed`."""
     older = f"{where} AND precedence < ?"
     gone = db.execute(f"SELECT document_id FROM documents WHERE {older}", (value, placed.precedence))
     for (thing,) in gone.fetchall():
@@ -162,7 +158,7 @@ def _remove_passages(db: Connection, thing: str) -> None:
 
 
 def _add_passages(db: Connection, thing: str, sizes: ChunkSizes) -> None:
-    """Cut a document into passages. Those of a source of kind `memory` are searched as memories."""
+    """Split a document into passages; those of a source of kind `memory` are searched as memories."""
     columns = "stream, file, content, dated_at, version, filetype, kind"
     row = db.execute(f"SELECT {columns} FROM documents WHERE document_id = ?", (thing,))
     stream, file, content, ts, version, filetype, kind = required_row(row)

@@ -1,7 +1,7 @@
-"""Extractions: what a language model distilled counts once the line that closes its extraction is there.
+"""Extractions: what a language model distilled counts once the line that closes its extraction is written.
 
-A process may be killed between the lines. Then none of them counts, the messages stay in the buffer, and
-another extraction distils them.
+If a process is killed between the lines, none of them counts, the messages stay in the buffer, and another
+extraction distils them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,26 +37,26 @@ _CLOSING = MemoriesExtracted | DailyEventsCompressed | MemoriesMerged | ProfileR
 _decoder = msgspec.json.Decoder(_DISTILLED)
 
 
-def that_count(db: Connection, events: Sequence[PositionedEvent]) -> list[PositionedEvent]:
-    """Return the events that count now: those that need not wait, and those that were held until now.
-
-    Those that wait for the end of their extraction are held.
-    """
+def release_closed(db: Connection, events: Sequence[PositionedEvent]) -> list[PositionedEvent]:
+    """Return the events that count now, including those just released, and hold those of open extractions."""
     distilled = [placed for placed in events if _extraction_of(placed) is not None]
     closing = [placed for placed in events if isinstance(placed.event, _CLOSING)]
     if not distilled and not closing:
         return [*events]
     closed = {placed.id for placed in closing}
     waiting = [placed for placed in distilled if not _is_closed(db, placed, closed)]
-    held = ((each.stream, _extraction_of(each), each.id, _encoded(each)) for each in waiting)
+    held = (
+        (each.stream, _extraction_of(each), each.id, msgspec.json.encode(each.event).decode())
+        for each in waiting
+    )
     insert(db, "held_events", "stream, extraction_id, id, event", held)
-    released = [placed for each in closing for placed in _released(db, each.stream, each.id)]
+    released = [placed for each in closing for placed in _release(db, each.stream, each.id)]
     ids = {placed.id for placed in waiting}
     return [*(placed for placed in events if placed.id not in ids), *released]
 
 
 def close(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
-    """Note extractions with what they cover, and what was decided."""
+    """Record closed extractions with what they cover, and their decisions."""
     rows, covered, compared, decided = [], [], [], []
     for placed in events:
         event = cast(MemoriesExtracted | MemoriesMerged | ProfileRefreshed, placed.event)
@@ -81,7 +81,7 @@ def close(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) 
 
 
 def add_failures(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
-    """Note the requests that gave nothing, with what they were about."""
+    """Record failed requests with their subjects."""
     rows = []
     for placed in events:
         event = cast(ModelFailed, placed.event)
@@ -100,10 +100,6 @@ def _extraction_of(placed: PositionedEvent) -> str | None:
     return None
 
 
-def _encoded(placed: PositionedEvent) -> str:
-    return msgspec.json.encode(placed.event).decode()
-
-
 def _is_closed(db: Connection, placed: PositionedEvent, closed: set[str]) -> bool:
     name = _extraction_of(placed)
     if name in closed:
@@ -111,24 +107,24 @@ def _is_closed(db: Connection, placed: PositionedEvent, closed: set[str]) -> boo
     found = db.execute(
         "SELECT 1 FROM closed_extractions WHERE (stream, id) = (?1, ?2)"
         " UNION ALL SELECT 1 FROM daily_distillates WHERE (stream, event_id) = (?1, ?2)"
-        # A closing line that was forgotten has closed its extraction.
+        # A redacted closing line has closed its extraction, too.
         " UNION ALL SELECT 1 FROM redactions WHERE (stream, target_id) = (?1, ?2)",
         (placed.stream, name),
     )
     return found.fetchone() is not None
 
 
-def _released(db: Connection, stream: str, extraction_id: str) -> Iterable[PositionedEvent]:
+def _release(db: Connection, stream: str, extraction_id: str) -> Iterable[PositionedEvent]:
     rows = db.execute(
         "SELECT h.id, h.event, e.ts, e.day, e.number, e.writer, e.offset, e.length, e.line, e.content_sha256"
         " FROM held_events h JOIN events e USING (stream, id) WHERE (stream, extraction_id) = (?, ?)",
         (stream, extraction_id),
     ).fetchall()
     delete(db, "held_events", "(stream, extraction_id) = (?, ?)", (stream, extraction_id))
-    return [_placed(stream, *row) for row in rows]
+    return [_restore_event(stream, *row) for row in rows]
 
 
-def _placed(stream: str, name: str, event: str, ts: str, *place: Any) -> PositionedEvent:  # noqa: ANN401
+def _restore_event(stream: str, name: str, event: str, ts: str, *place: Any) -> PositionedEvent:  # noqa: ANN401
     day, number, writer, offset, length, line, content_sha256 = place
     segment = SegmentName(day, number, writer)
     at = Line(offset=offset, number=line, length=length, end=offset + length + 1, data=None)
@@ -139,7 +135,7 @@ def _placed(stream: str, name: str, event: str, ts: str, *place: Any) -> Positio
 
 
 def add_runs(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
-    """Note which jobs have run."""
+    """Record the jobs that have run."""
     rows = []
     for placed in events:
         event = cast(JobCompleted, placed.event)

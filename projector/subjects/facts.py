@@ -1,4 +1,4 @@
-"""Facts: of each (chat_id, topic_key, kind, rank) the greatest event that stored or removed it decides."""
+"""Facts: the event with the greatest precedence decides about each (chat_id, topic_key, kind, rank)."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -16,10 +16,10 @@ _KEY = ("chat_id", "topic_key", "kind", "rank")
 
 
 def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
-    """Store and remove facts with their passages, and keep the messages that stated them."""
+    """Store and remove facts with their passages, and record their source messages."""
     for placed in events:
         if isinstance(placed.event, FactRemoved):
-            _clear(db, placed, placed.event)
+            _remove(db, placed, placed.event)
         else:
             _store(db, placed, cast(FactStored, placed.event), sizes)
 
@@ -30,7 +30,7 @@ def _store(db: Connection, placed: PositionedEvent, event: FactStored, sizes: Ch
         source = (placed.stream, placed.id, chat, event.source_message_id)
         insert(db, "fact_sources", "stream, event_id, chat_id, source_message_id", [source])
     if event.rest is not None:
-        _clear(db, placed, FactRemoved(topic_key=event.topic_key, kind="ranked", chat_id=event.chat_id))
+        _remove(db, placed, FactRemoved(topic_key=event.topic_key, kind="ranked", chat_id=event.chat_id))
     values = entries(event)
     is_plain = not is_structured(*values)
     precedence = placed.precedence
@@ -40,11 +40,11 @@ def _store(db: Connection, placed: PositionedEvent, event: FactStored, sizes: Ch
             continue
         of_event = ("topic_key", "kind", "source_message_id")
         row = placed.row(*of_event, chat_id=chat, rank=rank, value=value, updated_at=placed.ts)
-        _put(db, row, sizes, is_plain=is_plain)
+        _replace(db, row, sizes, is_plain=is_plain)
 
 
-def _put(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool) -> None:
-    """Put a fact and its passages in the place of an older one with its key; leave a newer one."""
+def _replace(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool) -> None:
+    """Replace an older fact with the same key, and its passages; leave a newer one."""
     of_key = f"FROM facts WHERE {' AND '.join(f'{name} = :{name}' for name in _KEY)}"
     before = db.execute(f"SELECT precedence, fact_id {of_key}", row).fetchone()
     if before is not None:
@@ -58,8 +58,8 @@ def _put(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool) -> None
     index.add(db, "fact_id", [whole], sizes)
 
 
-def _clear(db: Connection, placed: PositionedEvent, event: FactRemoved) -> None:
-    """Remove the facts that `event` names and that are older than `placed`."""
+def _remove(db: Connection, placed: PositionedEvent, event: FactRemoved) -> None:
+    """Remove the facts that `event` names if they are older than `placed`."""
     chat = event.chat_id or ""
     write_tombstone(db, as_json([chat, event.topic_key, event.kind, event.rank]), placed)
     older = (
@@ -71,14 +71,14 @@ def _clear(db: Connection, placed: PositionedEvent, event: FactRemoved) -> None:
     delete(db, "facts", older, values)
 
 
-# A profile, which memlog writes for each group of chats, sets what nobody else has set.
+# A profile, which memlog derives for each group of chats, never overrides other values.
 
 PROFILE = "profile"
-"""The source of values that memlog makes of memories."""
+"""The source of values that memlog derives from memories."""
 
 
 def fold_core_memory(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
-    """Set and delete keys."""
+    """Set and delete keys of the core memory."""
     for placed in events:
         event = cast("CoreMemoryUpdated | CoreMemoryDeleted", placed.event)
         is_profile, chat = event.source == PROFILE, event.chat_id or ""
@@ -87,7 +87,7 @@ def fold_core_memory(db: Connection, events: Sequence[PositionedEvent], sizes: C
         if isinstance(event, CoreMemoryDeleted):
             write_tombstone(db, own, placed)
             older = (event.section, event.key, placed.precedence)
-            # A profile removes its own value alone.
+            # A profile removes only its own value.
             rest, values = (" AND is_profile AND chat_id = ?", (chat,)) if is_profile else ("", ())
             delete(db, "core_values", f"section = ? AND key = ? AND precedence < ?{rest}", (*older, *values))
         elif placed.precedence > tombstone_version(db, placed.stream, of_all, own):

@@ -1,7 +1,7 @@
-"""Memories: what they say, which of them exist, how often they were used, how far they have faded.
+"""Memories: their content, existence, use and salience.
 
-A memory's row is computed again from `versions`, `tombstones`, `decays`, `memory_events` and `undone_events`
-whenever one of them changes, so that it does not matter in which order events arrive.
+A memory's row is recomputed from `versions`, `tombstones`, `decays`, `memory_events` and `undone_events`
+whenever one of them changes, so the order in which events arrive does not matter.
 """
 
 from bisect import bisect_right
@@ -37,9 +37,9 @@ _TOUCHES = (
 
 
 def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
-    """Save, change, archive, delete, count and fade memories, and take changes back."""
+    """Save, update, archive, delete, count and fade memories, and undo changes."""
     touched = dict.fromkeys(memory_id for placed in events for memory_id in _record(db, placed))
-    touched |= dict.fromkeys(_undone(db, events))
+    touched |= dict.fromkeys(_find_undone(db, events))
     decays = _Decays(db)
     for memory_id in touched:
         _refresh(db, memory_id, decays, sizes)
@@ -48,7 +48,7 @@ def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -
 
 
 def fade(db: Connection, memory_ids: Collection[str] | None) -> None:
-    """Compute the saliences of some memories again; None for all."""
+    """Recompute the salience of some memories, or of all (None)."""
     if memory_ids is not None and not memory_ids:
         return
     decays = _Decays(db)
@@ -62,7 +62,7 @@ def fade(db: Connection, memory_ids: Collection[str] | None) -> None:
 
 
 def _record(db: Connection, placed: PositionedEvent) -> Iterable[str]:
-    """Keep what an event says of memories; return the ids of those that it touches."""
+    """Record what an event changes in memories; return their ids."""
     event = placed.event
     match event:
         case ev.MemorySaved():
@@ -102,8 +102,8 @@ def _record(db: Connection, placed: PositionedEvent) -> Iterable[str]:
     return memory_ids
 
 
-def _undone(db: Connection, events: Sequence[PositionedEvent]) -> list[str]:
-    """Return the memories with changes that events take back. One look for all: it reads every change."""
+def _find_undone(db: Connection, events: Sequence[PositionedEvent]) -> list[str]:
+    """Return the memories whose changes are undone, in one query, since it scans every change."""
     undone = {
         each
         for placed in events
@@ -121,13 +121,13 @@ def _undone(db: Connection, events: Sequence[PositionedEvent]) -> list[str]:
 
 
 def _given_fields(event: ev.MemorySaved | ev.MemoryUpdated) -> dict[str, Any]:
-    """Return the fields that an event sets; None for one that it leaves."""
+    """Return the fields of an event; None for those that it does not set."""
     fields = {name: getattr(event, name) for name in _FIELDS}
     return fields | {"category": event.category and read_as(event.category)}
 
 
 def _set(db: Connection, memory_id: str, placed: PositionedEvent, **fields: Any) -> None:  # noqa: ANN401
-    """Keep the fields that an event sets, unless a newer one deleted the memory."""
+    """Record the fields that an event sets, unless a newer event deleted the memory."""
     if placed.precedence < tombstone_version(db, placed.stream, memory_id):
         return
     of_event = (placed.stream, memory_id, placed.id, placed.ts, placed.precedence)
@@ -145,7 +145,7 @@ class _Version(NamedTuple):
 
 
 class _Decays:
-    """All decays in their order."""
+    """All decays, in order."""
 
     def __init__(self, db: Connection) -> None:
         self._db = db
@@ -159,9 +159,9 @@ class _Decays:
         self._known: dict[tuple[float, str, int, frozenset[str]], float] = {}
 
     def applied(self, memory_id: str, salience: float, since: str, category: str) -> float:
-        """Return a salience that was set with the precedence `since`, after the newer decays.
+        """Return a salience set with the precedence `since` after the newer decays.
 
-        Without decays of days on which the memory was one of the two best for a message.
+        It skips decays of days on which the memory was one of the two best for a message.
         """
         start = bisect_right(self._precedences, since)
         days = self._db.execute("SELECT day FROM best_in_contexts WHERE memory_id = ?", (memory_id,))
@@ -175,24 +175,24 @@ class _Decays:
 
 
 def _refresh(db: Connection, memory_id: str, decays: _Decays, sizes: ChunkSizes) -> None:
-    """Bring the row of a memory and its passages up to its versions."""
-    before = _cut_from(db, memory_id)
+    """Update the row of a memory and its passages from its versions."""
+    before = _passage_columns(db, memory_id)
     versions = _versions(db, memory_id)
-    row = _row(db, memory_id, versions, decays) if "saved" in versions else None
+    row = _compute_row(db, memory_id, versions, decays) if "saved" in versions else None
     if row is not None:
         upsert(db, "memories", ("memory_id",), row)
-        if _cut_from(db, memory_id) == before:
+        if _passage_columns(db, memory_id) == before:
             return
     if before is not None:
         index.remove(db, index.MEMORY, "memory_id = ?", (memory_id,))
     if row is None:
         delete(db, "memories", "memory_id = ?", (memory_id,))
     elif row["archived_at"] is None:
-        index.add(db, "memory_id", [_whole(row)], sizes)
+        index.add(db, "memory_id", [_source_text(row)], sizes)
 
 
-def _cut_from(db: Connection, memory_id: str) -> tuple[Any, ...] | None:
-    """Return the columns that the passages of a memory are made from; None without such a memory."""
+def _passage_columns(db: Connection, memory_id: str) -> tuple[Any, ...] | None:
+    """Return the columns that determine the passages of a memory; None without the memory."""
     row: tuple[Any, ...] | None = db.execute(
         "SELECT content, title, source, chat_id, created_at, updated_at, archived_at IS NULL FROM memories"
         " WHERE memory_id = ?",
@@ -213,8 +213,8 @@ def _versions(db: Connection, memory_id: str) -> dict[str, _Version]:
     }
 
 
-def _row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: _Decays) -> Row:
-    """Return the row of a memory that was saved, with the fields that newer events changed."""
+def _compute_row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: _Decays) -> Row:
+    """Return the row of a saved memory, with the fields that newer events changed."""
     saved = versions["saved"]
     newer = {name: version for name, version in versions.items() if version.precedence > saved.precedence}
     changes = {name: newer[name] for name in _FIELDS if name in newer}
@@ -254,7 +254,7 @@ def _row(db: Connection, memory_id: str, versions: dict[str, _Version], decays: 
     }
 
 
-def _whole(row: Row) -> SourceText:
+def _source_text(row: Row) -> SourceText:
     label = memory_label(row["title"], row["content"])
     columns = ("source", "content", "created_at", "updated_at", "chat_id")
     return SourceText(STREAM, row["memory_id"], **{name: row[name] for name in columns}, label=label)

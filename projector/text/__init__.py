@@ -1,1 +1,1 @@
-"""What texts are made of: the words of languages, and the files that hold them."""
+"""Text analysis: tokens, stems, languages, and their word files."""

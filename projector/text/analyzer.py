@@ -2,20 +2,20 @@
 
 FTS5's own tokenizer splits words, and stems English (porter). The analyzer prepares the text:
 
-- Unicode's compatible forms are one (NFKC), as are upper and lower case; letters lose the marks above and
-  below them. Cyrillic й is a letter of its own, ё is е.
-- Chinese, Japanese and Korean become overlapping pairs of characters, Thai, Lao, Burmese and Khmer triples.
-- Behind the text, apart from it, come the stems of its words in other languages than English, and the parts
-  of names such as getUserName, E1234, v1.2.3, C++.
+- It unifies Unicode's compatible forms (NFKC) and case, and strips diacritics. Cyrillic й stays a letter, ё
+  becomes е.
+- Chinese, Japanese and Korean become overlapping bigrams, Thai, Lao, Burmese and Khmer trigrams.
+- After the text, separated from it, come the stems of its words in languages other than English, and the
+  parts of names such as getUserName, E1234, v1.2.3, C++.
 
-The words of the text stay as they are, next to each other. So phrases and prefixes match written words, and a
-language that was mistaken for another loses no word. A stem begins with a mark that no word has: a question
-in Finnish that asks for the stem "car" finds no English car.
+The words of the text stay adjacent and unchanged. So phrases and prefixes match written words, and a wrongly
+detected language loses no word. A stem begins with a mark that no word has: the stem "car" of a Finnish
+question does not match an English car.
 
-A question in one language asks for its words and their stems. One without signs of a language, such as a
+A question asks for its words and their stems in its language. One without a detectable language, such as a
 single word, asks for the stems in each language of its script.
 
-All functions are pure functions of the text: an entry is removed from the index by analysing it again.
+All functions are pure functions of the text: removing an entry from the index analyses its text again.
 """
 
 import math
@@ -42,9 +42,9 @@ from memlog.projector.text.tokens import (
 )
 
 VERSION = 4
-"""Changes with any change to what this module or `languages` makes of a text; part of the projection id."""
+"""Changes with the output of this module and the language files; part of the projection id."""
 
-# A private character is a letter to FTS5, and no text that is indexed has one.
+# FTS5 takes a private-use character for a letter, and no indexed text has one.
 _STEM = "\ue000"
 _APART = " \ue001 "
 
@@ -52,9 +52,9 @@ _CASES_AND_DIGITS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _VERSION = re.compile(r"(?<![^\W_])[vV]([0-9]+(?:\.[0-9]+)+)")
 _SIGNED = re.compile(r"(?<![^\W_])([A-Za-z])(\+\+|#)(?![\w#+])")
 _SIGNS = {"++": "plusplus", "#": "sharp"}
-_LONGEST_NAME = 64  # characters; what is longer is data, such as base64
+_LONGEST_NAME = 64  # characters; longer ones are data, such as base64
 
-# A copy of a text in these shows whether it may have a name, at a tenth of the price of an expression.
+# Translating a text to these shows whether it may have a name, at a tenth of the cost of a pattern.
 _SHAPES = bytes.maketrans(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+#",
     b"A" * 26 + b"a" * 26 + b"0" * 10 + b"00",
@@ -69,21 +69,20 @@ _PREFIX_LENGTH = 3
 _FEW_WORDS = 8
 """A question with no stop word and at most this many words is stemmed in every Latin-script language."""
 
-
-# Expressions that take `re` milliseconds are compiled at first use: a command that lists memories needs none.
+# Patterns that take milliseconds to compile are compiled at first use: listing memories needs none.
 
 
 @cache
 def _without_stems() -> re.Pattern[str]:
-    # Russian is stemmed by shortening words alone: what begins with a stem is found by it.
+    # Russian stems only truncate words, so a prefix search finds the forms.
     return re.compile(f"[{CJK_CHARACTERS}{SOUTH_EAST_ASIAN}\u0400-\u052f]+")
 
 
 @cache
 def _marks() -> str:
-    """Return the vowels of Indian and other scripts, as ranges of a regular expression.
+    """Return the combining vowels of Indic and other scripts, as ranges of a regular expression.
 
-    They are no letters to `re`, but to the tokenizer of schema.sql, and the two must split alike.
+    The tokenizer of schema.sql takes them for letters, `re` does not, and both must split alike.
     """
     blocks = (range(0x0300, 0x2100), range(0x302A, 0x309B), range(0xA66F, 0xABEE), range(0xFE00, 0xFE30))
     codes = (code for block in blocks for code in block if unicodedata.category(chr(code)) in ("Mn", "Mc"))
@@ -92,10 +91,8 @@ def _marks() -> str:
     return "".join(f"{run[0]}-{run[-1]}" for run in ends)
 
 
-# ASCII has none of them: without them an expression takes a tenth of the time to compile.
-
-
 def _letters(is_ascii: bool) -> str:
+    # ASCII has no marks, without which a pattern compiles in a tenth of the time.
     return r"[^\W_]+" if is_ascii else rf"(?:[^\W_]|[{_marks()}])+"
 
 
@@ -105,7 +102,7 @@ def _word_pattern(is_ascii: bool) -> re.Pattern[str]:
 
 
 def words_in(text: str) -> Iterator[re.Match[str]]:
-    """Return the words of `text` as they are written, with their places."""
+    """Yield the matches of the words of `text`."""
     return _word_pattern(text.isascii()).finditer(text)
 
 
@@ -115,25 +112,25 @@ def _words(text: str) -> list[str]:
 
 @cache
 def _sign() -> re.Pattern[str]:
-    # To the tokenizer, newer signs are letters: an emoji would be a part of the word before.
+    # The tokenizer takes newer symbols for letters: an emoji would join the word before.
     return re.compile(rf"[^\w\s{_marks()}]+")
 
 
 def _whole_word(is_ascii: bool) -> str:
-    # Possessive, and only from where a word begins: else a long word is read again from each of its letters.
+    # Possessive, and anchored at the start of a word: otherwise long words cost quadratic time.
     begins = r"(?<![^\W_])" + ("" if is_ascii else f"(?<![{_marks()}])")
     return f"{begins}{_letters(is_ascii)}+"
 
 
 @cache
 def _divided(is_ascii: bool) -> re.Pattern[str]:
-    """Return a word that a hyphen divides at the end of a line."""
+    """Return the pattern of a word hyphenated at a line end."""
     return re.compile(rf"({_whole_word(is_ascii)})-\n\s*+({_letters(is_ascii)}+)")
 
 
 @cache
 def _joined(is_ascii: bool) -> re.Pattern[str]:
-    """Return the pattern of a path, an address, a version or a code: words with signs between them."""
+    """Return the pattern of a path, address, version or code: words joined by symbols."""
     word = _letters(is_ascii)
     return re.compile(rf"{_whole_word(is_ascii)}(?:(?:[._\-/\\@:+~]|://|::|->){word}+)+")
 
@@ -141,10 +138,8 @@ def _joined(is_ascii: bool) -> re.Pattern[str]:
 class Word(NamedTuple):
     """A word of a question.
 
-    written: folded, as the index has it.
-    stem: the beginning of its forms, if its language is known.
-    stems: the marked stems that the index may have of its forms.
-    is_stop: whether it is a function word.
+    written: folded, as in the index. stem: the common prefix of its forms, if its language is known.
+    stems: the marked stems of its forms in the index. is_stop: whether it is a stop word.
     """
 
     written: str
@@ -154,58 +149,50 @@ class Word(NamedTuple):
 
 
 def analysed(text: str) -> str:
-    """Return `text` as it is indexed.
+    """Return the indexed form of `text`.
 
-    A run of a script without spaces has also what is left at its end, so each character begins one token, and
-    is found as a prefix: 喝绿茶 becomes 喝绿 绿茶 茶.
+    A run of a script without spaces includes the shorter n-grams at its end, so each character starts a token
+    and is found as a prefix: 喝绿茶 becomes 喝绿 绿茶 茶.
     """
     if len(text) <= PIECE:
-        written, added = _analysed(text)
+        written, added = _analyse(text)
     else:
-        analysed_piece = _analysed if is_structured(text) else _plainly_analysed
-        found = [analysed_piece(piece) for piece in pieces(text)]
+        is_plain = not is_structured(text)
+        found = [_analyse(piece, is_plain=is_plain) for piece in pieces(text)]
         written = "".join(words for words, _ in found)
         added = [word for _, words in found for word in words]
     return f"{written}{_APART}{' '.join(added)}" if added else written
 
 
-def _analysed(text: str) -> tuple[str, list[str]]:
-    """Return the words of `text` as they are indexed, and those that are put behind them."""
+def _analyse(text: str, *, is_plain: bool = False) -> tuple[str, list[str]]:
+    """Return the indexed words of `text`, and those added after them; none if `is_plain`."""
     if text.isascii():
         # NUL would end the text inside SQLite's tokenizer.
         text = text.replace("\0", " ")
-        # Most texts end here: what is added to this path, every English message costs.
-        if stemming.is_plain_english(text) and not _may_have_names(text) and "-\n" not in text:
+        # The path of most texts: keep it fast.
+        if is_plain or (stemming.is_plain_english(text) and not _may_have_names(text) and "-\n" not in text):
             return text, []
         return text, _stems(text) + _parts_of_names(text) + _hyphenated(text)
     text = compatible(text)
     lower = text.casefold()
-    return _words_as_indexed(lower), _stems(lower) + _parts_of_names(text) + _hyphenated(lower)
+    signless = _sign().sub(" ", plain(lower))
+    words = spaceless().sub(lambda run: f" {' '.join(grams(run[0], is_whole=True))} ", signless)
+    return words, [] if is_plain else _stems(lower) + _parts_of_names(text) + _hyphenated(lower)
 
 
 def _hyphenated(text: str) -> list[str]:
-    """Return the words that a hyphen divides at the end of a line, whole; their halves stay as they are."""
+    """Return the joined words that are hyphenated at line ends; the text keeps their halves."""
     if "-\n" not in text:
         return []
     divided = _divided(text.isascii()).finditer(text)
     return [plain(f"{match[1]}{match[2]}").casefold() for match in divided]
 
 
-def _plainly_analysed(text: str) -> tuple[str, list[str]]:
-    """As `_analysed`, without stems and parts of names."""
-    return text.replace("\0", " ") if text.isascii() else _words_as_indexed(compatible(text).casefold()), []
-
-
-def _words_as_indexed(lower: str) -> str:
-    signless = _sign().sub(" ", plain(lower))
-    return spaceless().sub(lambda run: f" {' '.join(grams(run[0], is_whole=True))} ", signless)
-
-
 def written_words(text: str) -> list[str]:
-    """Return the words of `text` in their order, folded, as the index has them next to each other.
+    """Return the folded words of `text`, in the order of the index.
 
-    Runs of scripts without spaces are pairs or triples, without what is left at the end of longer runs: that
-    stands in the index only at the end of a run, so a phrase that contained it would miss.
+    Runs of scripts without spaces become n-grams, without the shorter ones at the end: the index has those
+    only at the end of a run, so a phrase with them would not match.
     """
     text = folded(text)
     if not text.isascii():
@@ -214,52 +201,46 @@ def written_words(text: str) -> list[str]:
 
 
 def question_words(text: str) -> list[Word]:
-    """Return the words that a question asks for, each once.
-
-    Of paths and versions, only those of two letters or more.
-    """
+    """Return the distinct words that a question asks for, without one-letter parts of paths and versions."""
     text = compatible(text)
     names = _names(text)
-    text = _without_single_parts(text)
+    # Many texts have the one-character parts of names such as v1.2.3, E_NOENT.
+    text = _joined(text.isascii()).sub(
+        lambda joined: " ".join(part for part in _words(joined[0]) if len(part) > 1 or is_spaceless(part)),
+        _SIGNED.sub(" ", text),
+    )
     lower = text.casefold()
     between = _words(lower if lower.isascii() else spaceless().sub(" ", lower))
     spoken = stemming.languages(filter(stemming.is_latin, between), by_letters=False)
     stop_words = stemming.stop_words_in(spoken or (ENGLISH,))
     stemmed_in = _stem_languages(between, spoken)
-    found = {plain(word): _word(word, spoken, stemmed_in, stop_words) for word in dict.fromkeys(between)}
+    found = {plain(word): _to_word(word, spoken, stemmed_in, stop_words) for word in dict.fromkeys(between)}
     words = {word: found.get(word) or Word(word) for word in written_words(text)}
-    # A name is no word of a language: it and its parts have no stems.
-    bare = [*filter(_inner_parts, _words(text)), *_telling_parts(names)]
+    # Names are not words of a language, so they have no stems. Of w00059n00007 neither number alone is
+    # specific.
+    parts = [part for name in names for part in name if len(part) > 1 and (len(name) == 1 or part.isalpha())]
+    bare = [*filter(_inner_parts, _words(text)), *parts]
     return list((words | {word: Word(word) for word in map(folded, bare)}).values())
 
 
 def question_names(text: str) -> list[list[str]]:
-    """Return the words of each path, address, version or code in `text`, as the index has them.
-
-    Each has two words or more.
-    """
+    """Return the indexed words of each path, address, version or code in `text`, if it has several."""
     joined = [written_words(match[0]) for match in _joined(text.isascii()).finditer(text)]
     return [words for words in (*joined, *_names(text)) if len(words) > 1]
 
 
 def passage(label: str | None, content: str) -> str:
-    """Return the text of a passage as it is indexed and embedded: with its speaker, or its memory's title."""
+    """Return the indexed and embedded text of a passage: with its speaker, or its memory's title."""
     return f"{label}: {content}" if label else content
 
 
 def memory_label(title: str, content: str) -> str | None:
-    """Return the title where it adds to the content.
-
-    The default title is the content's beginning.
-    """
+    """Return the title unless it is the default, the start of the content."""
     return None if content.startswith(title) else title
 
 
 def _stems(text: str) -> list[str]:
-    """Return the marked stems that the index has of a text.
-
-    Of other scripts, those that do not begin the word.
-    """
+    """Return the marked stems of a text for the index; of other scripts, those that are not prefixes."""
     is_english = stemming.is_plain_english(text)
     if is_english and text.isascii():
         return []
@@ -274,15 +255,17 @@ def _stems(text: str) -> list[str]:
 
 
 def _stem_languages(words: Sequence[str], spoken: Sequence[str]) -> Sequence[str]:
-    """Return the languages in whose stems a question in Latin letters is looked up."""
+    """Return the languages in which to stem a question in Latin letters."""
     if not spoken and len(set(words)) <= _FEW_WORDS:
         return latin()
     found = spoken or stemming.languages(filter(stemming.is_latin, words))
     return [name for name in found if name != ENGLISH]
 
 
-def _word(word: str, spoken: Sequence[str], stemmed_in: Sequence[str], stop_words: Collection[str]) -> Word:
-    # A word with a letter that English has not is not English, whatever the others are.
+def _to_word(
+    word: str, spoken: Sequence[str], stemmed_in: Sequence[str], stop_words: Collection[str]
+) -> Word:
+    # A word with a non-English letter is not English, whatever the others are.
     in_latin = stemmed_in if stemmed_in or word.isascii() else latin()
     stems = list(dict.fromkeys(plain(stem) for _, stem in stemming.stems([word], in_latin)))
     is_one = len(stems) == 1 and plain(word).startswith(stems[0])
@@ -291,7 +274,7 @@ def _word(word: str, spoken: Sequence[str], stemmed_in: Sequence[str], stop_word
 
 
 def _least_stem(word: str, spoken: Sequence[str]) -> float:
-    """Return the letters that a stem needs so that few other words begin with it."""
+    """Return the minimal length of a stem with which few other words begin."""
     if not stemming.is_latin(word):
         return _PREFIX_LENGTH
     return _PREFIX_LENGTH + 1 if len(spoken) == 1 and ENGLISH not in spoken else math.inf
@@ -311,11 +294,6 @@ def _parts_of_names(text: str) -> list[str]:
     return [part for name in _names(text) for part in name]
 
 
-def _telling_parts(names: list[list[str]]) -> list[str]:
-    """Return the parts to ask for alone: of w00059n00007 neither number, which other names have too."""
-    return [part for name in names for part in name if len(part) > 1 and (len(name) == 1 or part.isalpha())]
-
-
 def _inner_parts(word: str) -> list[str]:
     if (word.islower() and word.isalpha()) or not word.isascii() or len(word) > _LONGEST_NAME:
         return []
@@ -325,18 +303,6 @@ def _inner_parts(word: str) -> list[str]:
 
 def _may_have_names(text: str) -> bool:
     shapes = text.encode(errors="replace").translate(_SHAPES)
-    # Measured: `b"aA" in` and `b"0" in` take three times as long.
+    # `b"aA" in` and `b"0" in` take three times as long.
     has_cases = any(shapes.rfind(shape) >= 0 for shape in _CASE_SHAPES)
     return has_cases or (_DIGIT in shapes and any(shape in shapes for shape in _NAME_SHAPES))
-
-
-def _without_single_parts(text: str) -> str:
-    """Return `text` without the one-character parts of names such as v1.2.3, E_NOENT.
-
-    Most texts have those somewhere.
-    """
-    return _joined(text.isascii()).sub(lambda joined: _longer_parts(joined[0]), _SIGNED.sub(" ", text))
-
-
-def _longer_parts(joined: str) -> str:
-    return " ".join(part for part in _words(joined) if len(part) > 1 or is_spaceless(part))

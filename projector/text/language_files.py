@@ -1,6 +1,6 @@
 """Loads the words of languages: one TOML file each, in the folder `languages`.
 
-A new file adds a language; no module names it. Words are separated by white space, phrases by commas.
+A new file adds a language; no code names it. Words are separated by white space, phrases by commas.
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,17 +12,17 @@ import msgspec
 
 
 class TextWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Words and letters by which texts of a language are recognised and indexed; `TEXT_SHA256` covers them.
+    """Words and letters that detect and index texts of a language; `TEXT_SHA256` covers them.
 
     stemmer: a Snowball algorithm, by default that of the language's name. FTS5 stems English.
-    dropped_endings: letters to drop at the end of a stem, where Snowball leaves forms of a word apart.
-    characters: ranges of code points that only this language uses. One without them uses Latin letters.
+    dropped_endings: final letters to drop from a stem, where Snowball does not unify the forms of a word.
+    characters: ranges of code points that only this language uses; without any, it uses Latin letters.
     foreign_letters: letters in those ranges that only other languages use.
     preference: the rank among equally likely languages in Latin letters; the lowest wins.
     letters: letters beside a to z.
-    endings: the last three letters of many of its words, and of few in other languages.
-    pairs: pairs of letters that are frequent in it and rare in English.
-    signs: parts of sentences that occur in no other language.
+    endings: the last three letters of many of its words, but few in other languages.
+    pairs: pairs of letters that are frequent in it but rare in English.
+    signs: parts of sentences unique to it.
     stop_words: function words, as the Snowball project lists them. more_stop_words: those that memlog adds.
     """
 
@@ -42,11 +42,11 @@ class TextWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 class GateWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Phrases that people say to an agent, for `query.gate`.
 
-    Folded: lower case, `'` for each apostrophe, е for ё. `word*` matches the beginning of a word, `*word` its
+    Folded: lower case, `'` for each apostrophe, е for ё. `word*` matches the start of a word, `*word` its
     end.
 
     greetings, acknowledgements: need no answer from the memory, alone or in a row.
-    openings: the same, together with the words behind them: `thanks for the help`. fillers: add nothing.
+    openings: the same, together with the words after them: `thanks for the help`. fillers: add nothing.
     memory: refer to earlier talk, or ask to keep something, as do "my" and "favourite" in `facts`.
     asks: begin a question. asks_anywhere: make a question of a sentence.
     """
@@ -64,7 +64,7 @@ class QuestionWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Phrases around the topic in a question about facts, folded. None may change the question's meaning.
 
     leads: begin a question, in any number. listing: leads that ask for a whole list. tails: end a question.
-    owners, owners_behind: mean "my", before the topic as `FactWords.own`, and behind it.
+    owners, owners_behind: mean "my", before the topic as `FactWords.own`, and after it.
     fillers: add nothing, before the topic. every: ask for the whole list.
     joints: join two ordinals. first: mean the first place, before the favourite: `most favourite`.
     top: mean the first places, before their number. plural: occur only before a plural topic.
@@ -90,7 +90,7 @@ class NumberWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ordinal_endings: replace a `-` at the end of an ordinal.
     digit_endings: make an ordinal of the digits before them. in_digits: the first ordinals in digits.
-    marks: phrases that make an ordinal of the number behind them.
+    marks: phrases that make an ordinal of the number after them.
     """
 
     cardinals: str = ""
@@ -109,7 +109,7 @@ class ListWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         the beginning of a sentence, `%(topic)s` the topic, `%(lists)s` the sign before a list; `%(favorite)s`
         and `%(number)s` are words.
     ranked_statement: the same for a sentence that names a rank.
-    ordinal: a regular expression for what stands before a value; `%(ordinal)s` are words.
+    ordinal: a regular expression for what precedes a value; `%(ordinal)s` are words.
     doubts: phrases beside the list that make it uncertain whether, or of whom, it is meant.
     open: phrases that leave a value open. In both, `*phrase` matches the end of a word.
     joints: join a value to the next one. no_topic: words that no topic's name has.
@@ -131,7 +131,7 @@ class ListWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Words with which people name topics and ask for them, folded.
 
-    favorite: words for "favourite" before a topic. favorite_behind: the same, behind it.
+    favorite: words for "favourite" before a topic. favorite_behind: the same, after it.
     favorite_prefixes: the same, as beginnings of the topic's first word.
     own: words for "my", which a topic's key leaves out. own_suffix: the same, as an ending.
     other_suffixes: endings for "your", "his" and the like.
@@ -159,8 +159,8 @@ class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     turning: change the meaning of a sentence: numbers, days, limits. `word*` matches the beginning of a word.
         A word too many prevents a merge, one too few may lose a memory.
-    negating: the same, of words that also change what a filler behind them says: "not always" is not "not".
-    turning_endings: as `turning`, as endings; `ending*` may have up to 20 letters behind it.
+    negating: the same, of words that also change what a filler after them says: "not always" is not "not".
+    turning_endings: as `turning`, as endings; `ending*` may have up to 20 letters after it.
     filling: do not change the meaning of a sentence; in Chinese perhaps with the character before. A language
         without fillers is not understood. joints: join two parts that may change places.
     light: function words in a sentence that a merge may join; without them, it joins none of a language.
@@ -195,7 +195,7 @@ class AlwaysWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ChangeWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Phrases by which a memory says that something is no longer as an earlier one says; folded as
+    """Phrases by which a memory says that an earlier one no longer holds; folded as
     `GateWords`.
 
     cues: say so by themselves. present: only that it holds now. several: verbs of what may be so of several
@@ -254,9 +254,7 @@ def pairs(table: str) -> dict[str, str]:
 def languages(table: Table) -> Mapping[str, Language]:
     """Return the languages whose files have a table, by name in alphabetical order.
 
-    Raises:
-        ValueError: see `parsed`.
-        OSError: the installation lacks the files.
+    Raises ValueError as `parsed`, and OSError if the installation lacks the files.
     """
     return {name: parsed(name, source) for name, source in _sources().items() if f"[{table}]" in source}
 
@@ -271,11 +269,10 @@ def _sources() -> Mapping[str, str]:
 def parsed(name: str, source: str) -> Language:
     """Return the language `name` from the source of its file.
 
-    Raises:
-        ValueError: a line cannot be read, a key is unknown, or a value has the wrong type.
+    Raises ValueError for an invalid line, an unknown key, or a value of the wrong type.
     """
     try:
-        tables = _tables(source)
+        tables = _parse_tables(source)
         if "text" in tables:
             tables["text"].setdefault("stemmer", name)
         return msgspec.convert(tables, Language)
@@ -283,18 +280,15 @@ def parsed(name: str, source: str) -> Language:
         raise ValueError(f"{name}.toml: {error}") from error
 
 
-def _tables(source: str) -> dict[str, Any]:
-    """Read TOML whose values are text in `'` or `'''`, or on one line what JSON spells alike.
-
-    Importing tomllib takes 2 ms, at the start of each command that needs a word.
-    """
+def _parse_tables(source: str) -> dict[str, Any]:
+    """Parse TOML of strings in `'` or `'''`, or one-line JSON values: importing tomllib would take 2 ms."""
     tables: dict[str, Any] = {}
     table = tables
     lines = iter(source.splitlines())
     for line in lines:
         key, sign, value = line.partition(" = ")
         if sign:
-            table[key.strip('"')] = _value(value, lines)
+            table[key.strip('"')] = _parse_value(value, lines)
         elif line.startswith("[") and line.endswith("]"):
             table = tables
             for part in line[1:-1].split("."):
@@ -304,12 +298,12 @@ def _tables(source: str) -> dict[str, Any]:
     return tables
 
 
-def _value(value: str, following: Iterator[str]) -> object:
-    """Return a value that begins with `value`, and may go on in the lines that follow."""
+def _parse_value(value: str, following: Iterator[str]) -> object:
+    """Return a value that begins with `value` and may continue in the following lines."""
     if value.startswith("'''"):
         while not value.endswith("'''", 3):
             if (line := next(following, None)) is None:
-                raise ValueError(f"a text does not end: {value[:40]!r}…")
+                raise ValueError(f"unterminated string: {value[:40]!r}…")
             value = f"{value}\n{line}"
         return value[3:-3]
     if value.startswith("'") and value.endswith("'", 1):

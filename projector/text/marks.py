@@ -1,4 +1,4 @@
-"""The words of a text that a question may have found it by."""
+"""Finds the words of a text that match a question."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -9,37 +9,34 @@ from memlog.projector.text.stemming import latin
 from memlog.projector.text.tokens import folded, is_spaceless, plain
 
 _SHORTEST_STEM = 3
-"""Letters. Too many words begin with a shorter one: "te" of tea."""
+"""Letters of a stem; too many words begin with a shorter one: "te" of tea."""
 
 
 class Marks(NamedTuple):
-    """What a question looks for in a text: pairs of characters, and beginnings of words."""
+    """What a question looks for in a text: n-grams, and word prefixes."""
 
     pairs: tuple[str, ...] = ()
     beginnings: tuple[str, ...] = ()
 
 
 def marks_of(words: Sequence[str]) -> Marks:
-    """Return the marks of words, folded, as `written_words` gives them."""
+    """Return the marks of the folded words that `written_words` returns."""
     return Marks(
         tuple(filter(is_spaceless, words)),
-        tuple(_beginning(word) for word in words if not is_spaceless(word)),
+        tuple(_common_prefix(word) for word in words if not is_spaceless(word)),
     )
 
 
 def first_place(text: str, marks: Marks) -> int:
-    """Return the place in `text` of the first word that a question with `marks` may have found.
-
-    It is 0 without such a word.
-    """
+    """Return the position in `text` of the first word that matches `marks`; 0 without one."""
     pairs = [text.find(pair) for pair in marks.pairs]
     word, _ = next(_marked_words(text, marks), (-1, -1))
     return min((place for place in (*pairs, word) if place >= 0), default=0)
 
 
 def marked_places(text: str, marks: Marks) -> list[tuple[int, int]]:
-    """Return the parts of `text`, as (start, end), that a question with `marks` may have found, in order."""
-    pairs = (place for pair in marks.pairs for place in _places_of(pair, text))
+    """Return the spans (start, end) of `text` that match `marks`, merged and in order."""
+    pairs = (place for pair in marks.pairs for place in _find_all(pair, text))
     found: list[tuple[int, int]] = []
     for start, end in sorted([*_marked_words(text, marks), *pairs]):
         if found and start <= found[-1][1]:
@@ -48,7 +45,7 @@ def marked_places(text: str, marks: Marks) -> list[tuple[int, int]]:
     return found
 
 
-def _places_of(part: str, text: str) -> Iterator[tuple[int, int]]:
+def _find_all(part: str, text: str) -> Iterator[tuple[int, int]]:
     start = text.find(part)
     while start >= 0:
         yield start, start + len(part)
@@ -59,8 +56,8 @@ def _marked_words(text: str, marks: Marks) -> Iterator[tuple[int, int]]:
     return (match.span() for match in words_in(text) if folded(match[0]).startswith(marks.beginnings))
 
 
-def _beginning(word: str) -> str:
-    """Return the beginnings of the forms of a word in a text, as far as its stems tell."""
+def _common_prefix(word: str) -> str:
+    """Return the shortest prefix that the forms of a word share, by its stems."""
     foreign = stemming.stems([word], stemming.languages([word]) or latin())
     stems = map(plain, [stemming.english_stem(word), *(stem for _, stem in foreign)])
     beginnings = (stem for stem in stems if len(stem) >= _SHORTEST_STEM and word.startswith(stem))

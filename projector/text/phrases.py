@@ -19,7 +19,7 @@ _KEY = 3
 class Phrases:
     """Phrases, indexed by their first words.
 
-    `word*` matches the beginning of a word, `*word` its end, `*word*` any part of it.
+    `word*` matches the start of a word, `*word` its end, `*word*` any part of it.
     """
 
     def __init__(self, phrases: Iterable[str]) -> None:
@@ -38,14 +38,15 @@ class Phrases:
         self._ends = re.compile("|".join(ends) or "(?!)").search
 
     def length_at(self, words: Sequence[str], place: int) -> int:
-        """Count the words of the longest phrase at `place`; 0 without one."""
+        """Return the number of words of the longest phrase at `place`; 0 without one."""
         return max(
-            (len(parts) for parts in self._likely(words[place]) if _is_at(parts, words, place)), default=0
+            (len(parts) for parts in self._candidates(words[place]) if _matches_at(parts, words, place)),
+            default=0,
         )
 
     def places(self, words: Sequence[str]) -> list[int]:
         """Return the places where a phrase may begin, in a tenth of the time of `length_at`."""
-        # A microsecond a word: a context asks this of each memory.
+        # A microsecond per word, since a context checks every memory.
         one, two, ends = self._words, self._beginnings, self._ends
         return [
             place
@@ -53,18 +54,18 @@ class Phrases:
             if word in one or word[:_KEY] in two or word[:2] in two or word[:1] in two or ends(word)
         ]
 
-    def _likely(self, word: str) -> Iterable[list[str]]:
+    def _candidates(self, word: str) -> Iterable[list[str]]:
         beginnings = (self._beginnings.get(word[:length], ()) for length in range(1, _KEY + 1))
         return chain(self._words.get(word, ()), *beginnings, self._endings if self._ends(word) else ())
 
 
 def folded(text: str) -> str:
-    """Return `text` as phrases are written: lower case, `'` for each apostrophe, е for ё."""
+    """Return `text` in the spelling of phrases: lower case, `'` for each apostrophe, е for ё."""
     return unicodedata.normalize("NFKC", text).casefold().translate(FOLDED)
 
 
 def spaced(text: str) -> str:
-    """Return `text` with spaces around each Chinese character, which is a word of its own."""
+    """Return `text` with spaces around each Chinese character, which counts as a word."""
     if max(text, default="") < _FIRST_CHINESE:
         return text
     return "".join(f" {letter} " if is_chinese(letter) else letter for letter in text)
@@ -72,33 +73,33 @@ def spaced(text: str) -> str:
 
 def is_chinese(letter: str) -> bool:
     """Whether a letter is a Chinese character."""
-    # An expression with these ranges takes 2 ms to compile.
+    # A pattern with these ranges takes 2 ms to compile.
     return _FIRST_CHINESE <= letter <= "\u9fff" or "\uf900" <= letter <= "\ufaff"
 
 
-def _is_at(parts: Sequence[str], words: Sequence[str], place: int) -> bool:
+def _matches_at(parts: Sequence[str], words: Sequence[str], place: int) -> bool:
     here = words[place : place + len(parts)]
-    return len(here) == len(parts) and all(map(_is, parts, here))
+    return len(here) == len(parts) and all(map(_matches_word, parts, here))
 
 
-def _is(part: str, word: str) -> bool:
+def _matches_word(part: str, word: str) -> bool:
     if part.endswith("*"):
         return part[1:-1] in word if part.startswith("*") else word.startswith(part[:-1])
     return word.endswith(part[1:]) if part.startswith("*") else word == part
 
 
-# Contexts give them whatever the prompt is (`query.context.always`); the read model has the answer beside
-# each memory, since to look for it in 5,000 memories takes as long as a search.
+# Contexts include these memories whatever the prompt is (`query.context.always`). The read model stores the
+# result with each memory, since checking 5,000 memories takes as long as a search.
 
 _PREFERENCES = frozenset(["preference", "preferences"])
-"""Categories that say the same as the kind."""
+"""Categories that mean the same as the kind."""
 
 _READ = 4000
-"""Characters of a memory that are looked at: a longer one is no line of a context."""
+"""Characters of a memory to inspect: a longer one does not fit a line of a context."""
 
 
 class Holds(IntFlag):
-    """As what a memory always holds; an allergy is health, too."""
+    """The kinds of memories that always hold; an allergy is also health."""
 
     ALLERGY = 1
     HEALTH = 2
@@ -106,7 +107,7 @@ class Holds(IntFlag):
 
 
 def holds(title: str | None, content: str, kind: str, category: str) -> Holds:
-    """Return the kinds of what a memory always holds; none where its category is private."""
+    """Return the kinds in which a memory always holds; none if its category is private."""
     if category.casefold() in PRIVATE_CATEGORIES:
         return Holds(0)
     found = by_words(content if title is None or content.startswith(title) else f"{title}\n{content}")
@@ -115,9 +116,9 @@ def holds(title: str | None, content: str, kind: str, category: str) -> Holds:
 
 
 def by_words(text: str) -> Holds:
-    """Return the kinds of what a text always holds, by its words."""
+    """Return the kinds in which a text always holds, by its words."""
     words = WORD.findall(spaced(folded(text[:_READ])))
-    # Most texts have none, which is known in a third of the time.
+    # Most texts have none; finding that out takes a third of the time.
     likely = _phrases("allergies", "health", "prohibitions").places(words)
     found = Holds(0)
     if any(_phrases("allergies").length_at(words, place) for place in likely):

@@ -1,8 +1,8 @@
-"""Recognises the language of a text, as far as search needs it, and stems its words.
+"""Detects the language of a text, as far as search needs it, and stems its words.
 
-A language with a script of its own (Russian, Greek, Arabic, Hindi, Tamil, Armenian) is recognised by its
-letters, word by word. A text in Latin letters is in the languages whose stop words and special letters it has
-most of; several may be equal. A text with none of them is in no language. FTS5 stems English (porter).
+Languages with their own script (Russian, Greek, Arabic, Hindi, Tamil, Armenian) are detected by letters, word
+by word. For a text in Latin letters, the languages with most stop words and special letters in it win,
+several on a tie, or none without any. FTS5 stems English (porter).
 """
 
 import re
@@ -20,7 +20,7 @@ ENGLISH = "english"
 
 _MOST_LANGUAGES = 4
 
-# Weights of the signs of a language: a letter is in more languages than a stop word, an ending in most.
+# Weights of the signs of a language: a letter occurs in more languages than a stop word, an ending in most.
 _OF_A_STOP_WORD = 4
 _OF_A_LETTER = 2
 _OF_AN_ENDING = 1
@@ -29,17 +29,17 @@ _LATIN_ENDS = 0x024F
 _MORE_LATIN = 0x1E00  # Vietnamese, and letters with dots
 _SHORTEST = 3
 OTHER_SCRIPT = "other"
-"""The language of a text in a script that no language file has."""
+"""The language of a text in an unknown script."""
 
 _SIGNS_IN = 400
-"""Characters of a text that tell its language."""
+"""Characters of a text to inspect for its language."""
 
 _SIGNS = 2
 _FEW_WORDS = 3
 _WORD = re.compile(r"[^\W\d_]+")
 
 _LONGEST = 64
-"""Characters. Longer runs of letters are no words, and stemming takes quadratic time."""
+"""Characters. Longer runs of letters are not words, and stemming is quadratic."""
 
 
 class _Stemmer(Protocol):
@@ -47,7 +47,7 @@ class _Stemmer(Protocol):
 
 
 def snowball_version() -> str:
-    """Return the version of the stemmers, on which stems depend."""
+    """Return the version of the stemmers, which determines stems."""
     import Stemmer
 
     return str(Stemmer.version())
@@ -55,30 +55,30 @@ def snowball_version() -> str:
 
 @cache
 def stop_words() -> dict[str, frozenset[str]]:
-    """Return the function words by language, in lower case."""
+    """Return the stop words by language, in lower case."""
     texts = ((name, language.text) for name, language in language_files.languages("text").items())
     return {name: frozenset(f"{text.stop_words} {text.more_stop_words}".split()) for name, text in texts}
 
 
 @cache
 def latin() -> tuple[str, ...]:
-    """Return the languages in Latin letters whose stems the index has."""
-    return tuple(name for name in _told_apart() if name != ENGLISH)
+    """Return the languages in Latin letters with stems in the index."""
+    return tuple(name for name in _by_preference() if name != ENGLISH)
 
 
 @lru_cache(maxsize=64)
 def stop_words_in(names: tuple[str, ...]) -> frozenset[str]:
-    """Return the stop words of these languages, and of all that have a script of their own."""
+    """Return the stop words of these languages, and of all with their own script."""
     with_own_script = {name for _, _, name, _ in _scripts()}
     return frozenset().union(*(stop_words()[name] for name in {*names, *with_own_script}))
 
 
 def is_plain_english(text: str) -> bool:
-    """Whether a quick look shows that a text is English, or has no sign of another language in Latin letters.
+    """Whether a quick test shows that a text is English, or has no sign of another language in Latin letters.
 
     If False, the text may still be English.
     """
-    # Searching for them takes a tenth of the time for all words.
+    # Ten times as fast as testing all words.
     for sign in language_files.languages("text")[ENGLISH].text.signs:
         if sign in text:
             return True
@@ -99,8 +99,7 @@ def is_plain_english(text: str) -> bool:
 def languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ...]:
     """Return the likeliest languages of a text; none without a sign of one.
 
-    words: in Latin letters and lower case.
-    by_letters: whether letters count as a sign, or stop words alone.
+    words: in Latin letters and lower case. by_letters: whether letters count, or only stop words.
     """
     signs = _signs()
     words = tuple(words)
@@ -121,16 +120,14 @@ def languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ..
     best = max(scores.values(), default=0)
     if best < (1 if by_letters else _OF_A_STOP_WORD):
         return ()
-    return tuple(name for name in _told_apart() if scores[name] == best)[:_MOST_LANGUAGES]
+    return tuple(name for name in _by_preference() if scores[name] == best)[:_MOST_LANGUAGES]
 
 
 def language_of(text: str) -> str:
-    """Return the language of a text by its beginning.
+    """Return the language of the start of a text: that of its script, or English unless two signs differ.
 
-    It is that of its script, else English, unless two signs point to another one.
-
-    A sign is a stop word that English has not, or a word with letters that English has not. One word such as
-    "no", "ned" or "o" is a stop word of some language by chance: see docs/tools/context-details.md.
+    A sign is a stop word or a word with a letter that English lacks. A single word such as "no", "ned" or "o"
+    is a stop word of some language by chance: see docs/tools/context-details.md.
     """
     return _language_of(text[:_SIGNS_IN])
 
@@ -141,14 +138,14 @@ def _language_of(text: str) -> str:
         return next(chain.from_iterable(map(_by_script, _WORD.findall(text))), OTHER_SCRIPT)
     if is_plain_english(text):
         return ENGLISH
-    # An acronym such as KES is no word.
+    # An acronym such as KES is not a word.
     is_cased = not text.isupper()
     found = (word for word in _WORD.findall(text) if not (is_cased and len(word) > 1 and word.isupper()))
     words = [word for word in map(str.lower, found) if is_latin(word)]
     names = languages(words)
     common = stop_words()[ENGLISH].intersection(words)
     if ENGLISH in names:
-        # "on" and "no" are also words of others.
+        # "on" and "no" are also words of other languages.
         names = tuple(name for name in names if common and common <= stop_words()[name] and name != ENGLISH)
     if not names:
         return ENGLISH
@@ -167,7 +164,7 @@ def _language_of(text: str) -> str:
 
 
 def _is_like(word: str, language: str) -> bool:
-    """Whether a word ends as many words of a language do, or has a pair of letters that is frequent in it."""
+    """Whether a word has an ending or a pair of letters that is typical of a language."""
     signs = _signs()
     return language in signs.endings.get(word[-3:], ()) or any(
         pair in word and language in names for pair, names in signs.pairs.items()
@@ -177,8 +174,8 @@ def _is_like(word: str, language: str) -> bool:
 def stems(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]:
     """Return pairs of word and stem, unordered; Latin-script words are stemmed in each language of `latin`.
 
-    words: in lower case. Stop words are not stemmed in their language; words of one or two letters and very
-    long ones are not stemmed at all.
+    words: in lower case. It skips stop words of the language, words of one or two letters, and very long
+    ones.
     """
     by_language: dict[str, list[str]] = {}
     for word in words:
@@ -193,7 +190,7 @@ def stems(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]
 
 
 def english_stem(word: str) -> str:
-    """Return the stem as FTS5 makes it, for code outside of SQLite."""
+    """Return the stem that FTS5 uses, for code outside SQLite."""
     return _stemmer("porter").stemWords([word])[0] if len(word) <= _LONGEST else word
 
 
@@ -204,10 +201,7 @@ def is_latin(word: str) -> bool:
 
 
 def is_mostly_latin(text: str) -> bool:
-    """Whether at least half of the letters of `text` are Latin, so that a model of English can read it.
-
-    True for a text without letters.
-    """
+    """Whether at least half of the letters of `text` are Latin, or it has none."""
     if text.isascii():
         return True
     letters = [letter for letter in text if letter.isalpha()]
@@ -217,7 +211,7 @@ def is_mostly_latin(text: str) -> bool:
 def _stems_in(language: str, words: list[str]) -> list[str]:
     text = language_files.languages("text")[language].text
     stems = _stemmer(text.stemmer).stemWords(words)
-    # Snowball leaves liina and liino of liinaa and liinoja, koira and koir of koiraa and koiria.
+    # Snowball stems liinaa and liinoja to liina and liino, koiraa and koiria to koira and koir.
     dropped = text.dropped_endings
     return [stem[:-1] if len(stem) > _SHORTEST and stem[-1] in dropped else stem for stem in stems]
 
@@ -231,7 +225,7 @@ def _languages_of(word: str, latin: Collection[str]) -> Collection[str]:
 
 
 def _by_script(word: str) -> tuple[str, ...]:
-    """Return the language that alone has the script of a word; none if several have."""
+    """Return the only language with the script of a word; none if there are several."""
     first = ord(word[0])
     for start, end, name, foreign in _scripts():
         if start <= first <= end:
@@ -240,8 +234,8 @@ def _by_script(word: str) -> tuple[str, ...]:
 
 
 @cache
-def _told_apart() -> dict[str, TextWords]:
-    """Return the languages that are recognised by their words, the preferred ones first."""
+def _by_preference() -> dict[str, TextWords]:
+    """Return the languages that are detected by words, in order of preference."""
     texts = [(name, language.text) for name, language in language_files.languages("text").items()]
     found = [(text.preference, name, text) for name, text in texts if text.preference is not None]
     return {name: text for _, name, text in sorted(found, key=itemgetter(0, 1))}
@@ -249,7 +243,7 @@ def _told_apart() -> dict[str, TextWords]:
 
 @cache
 def _scripts() -> tuple[tuple[int, int, str, frozenset[str]], ...]:
-    """Return ranges of characters: first, last, language, and letters that only other languages use."""
+    """Return the ranges of scripts: first, last, language, and letters that only other languages use."""
     return tuple(
         (start, end, name, frozenset(language.text.foreign_letters))
         for name, language in language_files.languages("text").items()
@@ -261,16 +255,16 @@ def _scripts() -> tuple[tuple[int, int, str, frozenset[str]], ...]:
 def _stemmer(language: str) -> _Stemmer:
     import Stemmer
 
-    # Without its cache, which was measured no faster, and which threads would share.
+    # Without its cache, which is not faster, and which threads would share.
     stemmer: _Stemmer = Stemmer.Stemmer(language, 0)
     return stemmer
 
 
 class _Signs(NamedTuple):
-    """Languages by what they are told by: stop words, endings, pairs of letters, special letters.
+    """Languages by their signs: stop words, endings, pairs of letters, special letters.
 
     letters: with the weight for each language; negative for languages without the letter.
-    english: stop words of no other language. foreign, foreign_endings: those that English has not.
+    english: stop words of no other language. foreign, foreign_endings: those that English lacks.
     """
 
     words: dict[str, list[str]]
@@ -284,14 +278,14 @@ class _Signs(NamedTuple):
 
 @cache
 def _signs() -> _Signs:
-    texts = _told_apart()
-    words = _turned({name: stop_words()[name] for name in texts})
-    endings = _turned({name: text.endings.split() for name, text in texts.items()})
-    having = _turned({name: text.letters for name, text in texts.items()})
+    texts = _by_preference()
+    words = _invert({name: stop_words()[name] for name in texts})
+    endings = _invert({name: text.endings.split() for name, text in texts.items()})
+    having = _invert({name: text.letters for name, text in texts.items()})
     return _Signs(
         words=words,
         endings=endings,
-        pairs=_turned({name: text.pairs.split() for name, text in texts.items()}),
+        pairs=_invert({name: text.pairs.split() for name, text in texts.items()}),
         letters={
             letter: [(name, _OF_A_LETTER if name in names else -_OF_A_LETTER) for name in latin()]
             for letter, names in having.items()
@@ -302,7 +296,7 @@ def _signs() -> _Signs:
     )
 
 
-def _turned(signs: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+def _invert(signs: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
     turned = defaultdict[str, list[str]](list)
     for name, having in signs.items():
         for sign in having:

@@ -1,6 +1,4 @@
-"""WordPiece tokens by the vocabulary that memlog ships, so that chunks are the same on every machine,
-whichever embedding model is installed.
-"""
+"""WordPiece tokens of the shipped vocabulary, so that chunks are independent of machine and model."""
 
 import re
 import unicodedata
@@ -20,18 +18,18 @@ if TYPE_CHECKING:
 VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
 """Of vocab.txt; part of the projection id."""
 
-# Characters that the tokenizer is given at once. It holds the GIL: 5 ms for Chinese, the slowest text. For
-# 10 MB of prose it takes 11 s of CPU time at once, and 3 s in such pieces.
+# Characters per call of the tokenizer, which holds the GIL: 5 ms for Chinese, the slowest text. 10 MB of
+# prose take 11 s of CPU time at once, and 3 s in such pieces.
 _PIECE = 4096
 
 
 def vocabulary() -> list[str]:
-    """Return the lines of vocab.txt: a word, or a part of one, at its number."""
+    """Return the lines of vocab.txt: words and parts of words, by number."""
     return (Path(__file__).parents[1] / "vocab.txt").read_bytes().decode().split("\n")
 
 
 def new_tokenizer() -> "Tokenizer":
-    """BERT's uncased WordPiece tokenizer, without truncation and padding."""
+    """Return BERT's uncased WordPiece tokenizer, without truncation and padding."""
     # Imported here: most messages are short enough to need no counting.
     from tokenizers import Tokenizer
     from tokenizers.models import WordPiece
@@ -54,23 +52,23 @@ _tokenizer = cache(new_tokenizer)
 
 
 def count_tokens(text: str) -> int:
-    """Return the number of tokens of `text`, without the two that mark its beginning and end."""
+    """Return the number of tokens of `text`, without the start and end markers."""
     encode = _tokenizer().encode
     return sum(len(encode(piece, add_special_tokens=False)) for piece in pieces(text, _PIECE))
 
 
-def surely_within(text: str, limit: int) -> bool:
-    """Whether `text` has at most `limit` tokens for a reason that needs no counting.
+def is_surely_within(text: str, limit: int) -> bool:
+    """Whether `text` certainly has at most `limit` tokens, without counting.
 
-    A token is at least one byte of UTF-8, also after accents are split off, so most messages never need
-    the tokenizer.
+    A token has at least one byte of UTF-8, even after accents are stripped, so most messages never need the
+    tokenizer.
     """
     length = len(text)
     return length * 4 <= limit or (length <= limit and (text.isascii() or len(text.encode()) <= limit))
 
 
 class Ruler:
-    """Measures one text in tokens. Places in the text are in code points."""
+    """Measures one text in tokens. Positions are in code points."""
 
     def __init__(self, text: str) -> None:
         self._end = len(text)
@@ -85,14 +83,11 @@ class Ruler:
             start, words = start + len(piece), self._words[-1] + 1 if self._words else 0
 
     def count(self, start: int, end: int) -> int:
-        """Return the tokens that begin from `start` to before `end`."""
+        """Return the number of tokens that start in [`start`, `end`)."""
         return bisect_left(self._starts, end) - bisect_left(self._starts, start)
 
     def forward(self, start: int, tokens: int) -> int:
-        """Return the last place that is at most `tokens` behind `start` and breaks no word.
-
-        Always behind `start`: one character may be several tokens.
-        """
+        """Return the last word boundary at most `tokens` after `start`, and always after `start`."""
         first = bisect_left(self._starts, start)
         index = first + tokens
         if index >= len(self._starts):
@@ -105,7 +100,7 @@ class Ruler:
         return self._starts[index] if index < len(self._starts) else self._end
 
     def back(self, end: int, tokens: int) -> int:
-        """Return the first place that is at most `tokens` before `end` and breaks no word."""
+        """Return the first word boundary at most `tokens` before `end`."""
         last = bisect_right(self._starts, end - 1)
         index = max(0, last - tokens)
         while 0 < index < last and self._words[index] == self._words[index - 1]:
@@ -125,7 +120,7 @@ SOUTH_EAST_ASIAN = (
 
 @cache
 def spaceless() -> re.Pattern[str]:
-    """Return the pattern of runs in scripts without spaces."""
+    """Return the pattern for runs in scripts without spaces."""
     return re.compile(f"[{CJK_CHARACTERS}]+|[{SOUTH_EAST_ASIAN}]+")
 
 
@@ -135,15 +130,15 @@ def _south_east_asian() -> re.Pattern[str]:
 
 
 def is_spaceless(token: str) -> bool:
-    """Whether `token` is of a script without spaces, which is indexed in pairs or triples of characters."""
+    """Whether `token` is in a script without spaces, which is indexed as bigrams or trigrams."""
     return not token.isascii() and spaceless().fullmatch(token) is not None
 
 
 def gram_length(run: str) -> int:
-    """Return the length of the parts in which a run of a script without spaces is indexed.
+    """Return the length of the n-grams that index a run of a script without spaces.
 
-    Pairs of Chinese, Japanese and Korean; triples of Thai and its neighbours, which have fewer letters. Of
-    XQuAD's questions in Thai, triples find 99.7 % in the first ten, pairs 97.2 %.
+    Bigrams for Chinese, Japanese and Korean; trigrams for Thai and its neighbours, which have fewer letters.
+    Of XQuAD's questions in Thai, trigrams find 99.7 % in the first ten, bigrams 97.2 %.
     """
     return 3 if _south_east_asian().match(run) else 2
 
@@ -154,83 +149,75 @@ def is_cjk(token: str) -> bool:
 
 
 def grams(run: str, *, is_whole: bool = False) -> Iterator[str]:
-    """Overlapping parts of a run, of `gram_length` characters each.
-
-    is_whole: whether what is left at the end comes behind them.
-    """
+    """Return the overlapping n-grams of a run; with `is_whole`, also the shorter ones at its end."""
     size = gram_length(run)
     return (run[index : index + size] for index in range(len(run) if is_whole else len(run) - size + 1))
 
 
 @cache
 def _spellings() -> tuple[re.Pattern[str], dict[str, str], dict[str, str]]:
-    """Return the beginnings of the words of a family; their American spelling, and the other one of each."""
+    """Return the pattern of word prefixes with two spellings, their American spelling, and the other one."""
     american = pairs(languages("english")[ENGLISH].english.american)
     other = american | {american: british for british, american in american.items()}
     return re.compile("|".join(other)), american, other
 
 
 def american(word: str) -> str:
-    """Return `word`, folded, as Americans spell it."""
+    """Return a folded word in American spelling."""
     begins, american, _ = _spellings()
     found = begins.match(word)
     return word if found is None else american.get(found[0], found[0]) + word[found.end() :]
 
 
 def other_spelling(word: str) -> str | None:
-    """Return the other spelling of `word`, folded: British or American; None if there is no other.
-
-    `colours` becomes `colors`.
-    """
+    """Return the other spelling, British or American, of a folded word; None if there is none."""
     begins, _, other = _spellings()
     found = begins.match(word)
     return None if found is None else other[found[0]] + word[found.end() :]
 
 
-# In NFKC ﷺ is 18 characters, and a text of nothing else 18 times as long.
+# In NFKC ﷺ becomes 18 characters, so a text of nothing else becomes 18 times as long.
 _LONGEST_GROWTH = 3
 _LONGEST_FORM = 18
 
 _INVISIBLE = dict.fromkeys((0x00AD, 0x034F, 0x061C, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF))
-"""Soft hyphens, joiners and marks of direction: within a word, they do not end it."""
+"""Soft hyphens, joiners and direction marks: they do not end a word."""
 
 _INDIC = (0x0900, 0x0980, 0x0A00, 0x0A80, 0x0B00, 0x0B80, 0x0C00, 0x0C80, 0x0D00)
-"""Blocks with one layout: a letter has the same offset in each."""
+"""Blocks with the same layout: a letter has the same offset in each."""
 
 _CHANDRABINDU, _ANUSVARA, _NUKTA, _VIRAMA = 0x01, 0x02, 0x3C, 0x4D
 _NASALS = (0x19, 0x1E, 0x23, 0x28, 0x2E)
 
 _EMOJI = (*range(0x2600, 0x27C0), *range(0x2B00, 0x2C00), *range(0x1F000, 0x1FB00))
-"""Blocks of signs that are words of their own, whatever a Python knows of them."""
+"""Blocks of symbols that are words, whatever Python's `unicodedata` knows of them."""
 
 
 def compatible(text: str) -> str:
-    """Return `text` in NFKC without invisible characters.
-
-    It stays as is where most of its characters would become several.
-    """
+    """Return `text` in NFKC without invisible characters; unchanged if that would expand it too much."""
     found = nfkc(text).translate(_INVISIBLE)
     return found if len(found) <= _LONGEST_GROWTH * len(text) + _LONGEST_FORM else text
 
 
 def folded(text: str) -> str:
-    """Return `text` as the index has its letters."""
+    """Return `text` with the letters of the index."""
     return plain(compatible(text).casefold())
 
 
 def plain(folded: str) -> str:
-    """Return a case-folded text in NFKC without marks on its letters, with an emoji as a word.
+    """Return a case-folded text in NFKC without diacritics, with emoji as words.
 
-    Letters that several ways of writing have for one sound are one: ک and ك, ی and ي, हिन्दी and हिंदी.
+    It unifies spelling variants of letters: ک and ك, ی and ي, हिन्दी and हिंदी.
     """
     if folded.isascii():
         return folded
-    return _nasals().sub(_as_anusvara, folded).translate(_plain_letters())
+    dotted = _nasals().sub(lambda nasal: chr(ord(nasal[0][0]) & ~0x7F | _ANUSVARA), folded)
+    return dotted.translate(_plain_letters())
 
 
 @cache
 def _nasals() -> re.Pattern[str]:
-    """Return a nasal letter before another consonant, which may be written as a dot above."""
+    """Return the pattern for a nasal before a consonant, which may be written as anusvara, a dot above."""
     return re.compile(
         "|".join(
             f"[{''.join(chr(block + nasal) for nasal in _NASALS)}]{chr(block + _VIRAMA)}"
@@ -240,18 +227,14 @@ def _nasals() -> re.Pattern[str]:
     )
 
 
-def _as_anusvara(nasal: re.Match[str]) -> str:
-    return chr(ord(nasal[0][0]) & ~0x7F | _ANUSVARA)
-
-
 def _emoji_word(code: int) -> str:
-    """Return a word of letters alone: digits would make it a name with parts."""
+    """Return a word of letters only: digits would make it a name with parts."""
     return " emoji" + "".join(chr(ord("a") + int(digit, 16)) for digit in f"{code:x}") + " "
 
 
 @cache
 def _plain_letters() -> dict[int, int | str | None]:
-    """Return replacements for letters that unicode61 leaves as is, and for what must not reach it."""
+    """Return replacements for letters that unicode61 does not fold, and for characters it must not get."""
     points = (*range(0x0591, 0x05C8), 0x0640, *range(0x064B, 0x0653), 0x0670)  # Hebrew, Arabic
     combining = (*range(0x0300, 0x0370), *range(0xFE00, 0xFE10))
     private = (0, *range(0xE000, 0xF900))

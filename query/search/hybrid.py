@@ -9,7 +9,7 @@ import msgspec
 from memlog.eventlog.errors import BadInput
 from memlog.projector.embedding.models import Models
 from memlog.projector.passages.vectors import set_for
-from memlog.projector.sqlite import Connection, error_types, is_of_the_statement, transaction
+from memlog.projector.sqlite import Connection, error_types, is_statement_error, transaction
 from memlog.query.changes import are_forms, later_first
 from memlog.query.context import floor
 from memlog.query.context.background import StoreSample
@@ -265,7 +265,7 @@ def _search_text(db: Connection, request: Search, quota: Quota, expression: str)
     try:
         return fulltext.matches(db, expression, quota.where, request.ranked_by.text_pool(quota.k))
     except error_types() as error:
-        if not (request.is_raw and is_of_the_statement(error)):
+        if not (request.is_raw and is_statement_error(error)):
             raise
         raise BadInput(
             f"FTS5 does not understand {expression!r}: {error}",

@@ -390,7 +390,7 @@ class ReadModel(SplitByFork):
         is_whole = done.read.is_whole and done.rebuilt is None
         # A note may say that the view of core memory could not be written: the next read retries.
         if is_whole and done.read.notes:
-            is_whole = self.projector.core_view.is_up_to(self.projector.live())
+            is_whole = self.projector.core_view.is_current(self.projector.live())
         return done, is_whole
 
     def _state(self) -> "_State | None":

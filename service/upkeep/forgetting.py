@@ -481,7 +481,7 @@ def scrub_store(
 @contextmanager
 def _markers_updated(db: Connection, watermarks: Watermarks, segment: Segment, fd: int) -> Iterator[None]:
     """Update the watermarks and checkpoints of an open segment while its bytes are erased."""
-    with watermarks.erasing(segment, fd), checkpoints.following(db, segment, fd):
+    with watermarks.erasing(segment, fd), checkpoints.preserving_checkpoint(db, segment, fd):
         yield
 
 
@@ -489,8 +489,8 @@ def _rebuild_all(read_model: ReadModel, progress: Progress | None) -> int:
     """Build a new generation, remove the others, and prune the cache; return how many vectors it lost."""
     projector = read_model.projector
     projector.rebuild("scrubbed", progress=progress)
-    projector.leave_no_other()
-    projector.core_view.leave_no_older(projector.live())
+    projector.remove_other_generations()
+    projector.core_view.remove_stale_copies(projector.live())
     forget_all(read_model.path)
     return keep_only(read_model.path, index.texts(projector.live()), vacuum=True)
 

@@ -87,7 +87,7 @@ def status_of(language_model: LanguageModelProvider | None, read_model: ReadMode
             name_pending(db, silent)
         if (missing := why_multilingual(db, read_model.model)) is not None:
             silent["multilingual"] = missing
-        if embedder is not None and (reason := vectors.why_unlike(db, embedder)):
+        if embedder is not None and (reason := vectors.why_incomparable(db, embedder)):
             silent["vector"] = reason
         if doubt := why_clock_is_doubted(db, timestamps.now(), PRUNED):
             silent["prune"] = doubt

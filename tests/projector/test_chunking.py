@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from memlog.eventlog.errors import BadInput
 from memlog.projector.passages.chunking import ELEMENT_TOKENS, Chunk, ChunkSizes, chunks
-from memlog.projector.text.tokens import Ruler, count_tokens, surely_within
+from memlog.projector.text.tokens import Ruler, count_tokens, is_surely_within
 from tests.support.examples import examples
 
 SIZES = ChunkSizes()
@@ -311,5 +311,5 @@ def test_fences_that_are_closed_are_closed_in_each_part(fences):
 @settings(max_examples=examples(40))
 @given(st.text(max_size=200), st.integers(1, 400))
 def test_what_surely_fits_is_within_the_limit(text, limit):
-    if surely_within(text, limit):
+    if is_surely_within(text, limit):
         assert count_tokens(text) <= limit

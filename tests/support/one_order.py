@@ -117,7 +117,7 @@ def _content(event):
     return {name: value for name, value in event.items() if name not in envelope and value is not None}
 
 
-def that_count(events):
+def release_closed(events):
     """Events without those of extractions that no line closes."""
     closing = ("memories_extracted", "daily_events_compressed", "memories_merged", "profile_refreshed")
     closed = {event["id"] for event in events if event["type"] in closing}

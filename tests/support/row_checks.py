@@ -24,7 +24,7 @@ def check_rows(projector: Projector, contents) -> None:
     for table, types in CONVERSATION_TABLES.items():
         expected = [(event["id"], event["ts"]) for event in of_conversations if event["type"] in types]
         assert rows(db, f"SELECT id, created_at FROM {table}") == sorted(expected)
-    told = told | {name: one_order.that_count(told.get(name, [])) for name in ("memory", "core")}
+    told = told | {name: one_order.release_closed(told.get(name, [])) for name in ("memory", "core")}
     check_memories(db, one_order.memories(told["memory"]))
     kept = rows(db, "SELECT id, event_date FROM daily_events")
     assert kept == sorted(

@@ -17,7 +17,7 @@ from memlog.eventlog.codec.content_ids import folded
 from memlog.eventlog.codec.encode import draft, new_id
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Extraction, ProfileRefreshed
-from memlog.eventlog.secrets.detection import is_telling_name, kinds_in
+from memlog.eventlog.secrets.detection import is_secret_name, kinds_in
 from memlog.eventlog.secrets.outgoing import SentText, is_private, masked_parts
 from memlog.projector.sqlite import Connection
 from memlog.projector.subjects.facts import PROFILE
@@ -360,7 +360,7 @@ class Profile:
         standing = {
             key: each.value
             for key, each in values.items()
-            if key not in stale | kept and each.value and not is_telling_name(key)
+            if key not in stale | kept and each.value and not is_secret_name(key)
         }
         told = masked_parts([SentText(value, (key,)) for key, value in standing.items()])
         request = {

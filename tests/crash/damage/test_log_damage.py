@@ -9,7 +9,7 @@ import pytest
 
 import memlog
 from memlog.eventlog.integrity.seal_close import seal_all
-from memlog.eventlog.integrity.seal_losses import unlike
+from memlog.eventlog.integrity.seal_losses import altered_segments
 from memlog.eventlog.log.quarantine import BadLine
 from tests.crash.storms.log_damage import (
     CHAT,
@@ -153,7 +153,7 @@ def test_lines_of_a_sealed_segment_that_are_swapped_removed_or_repeated_are_foun
     segment = written(tmp_path / "store", SEED, size=16 * 1024)
     seal_all(segment.store)
     log, lines = segment.store / "log", segment.lines
-    assert unlike(log) == []
+    assert altered_segments(log) == []
     for number in range(len(lines)):
         swapped = [*lines[:number], *lines[number : number + 2][::-1], *lines[number + 2 :]]
         removed = lines[:number] + lines[number + 1 :]
@@ -162,10 +162,10 @@ def test_lines_of_a_sealed_segment_that_are_swapped_removed_or_repeated_are_foun
             if changed == lines:  # the last line has none to be swapped with
                 continue
             segment.path.write_bytes(b"\n".join(changed) + b"\n")
-            (found,) = unlike(log)
+            (found,) = altered_segments(log)
             assert (found.seal.stream, found.seal.segment) == (CHAT, segment.path.name)
     segment.path.write_bytes(segment.data)
-    assert unlike(log) == []
+    assert altered_segments(log) == []
 
 
 def test_flipped_bits_of_foreign_lines_in_a_sealed_segment_are_found(tmp_path):
@@ -180,4 +180,4 @@ def test_flipped_bits_of_foreign_lines_in_a_sealed_segment_are_found(tmp_path):
         changed = bytearray(data)
         changed[bit // 8] ^= 1 << bit % 8
         path.write_bytes(changed)
-        assert len(unlike(store / "log")) == 1, bit
+        assert len(altered_segments(store / "log")) == 1, bit

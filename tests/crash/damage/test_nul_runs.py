@@ -186,7 +186,7 @@ def test_nuls_across_the_blocks_of_reading_are_left_out(tmp_path: Path) -> None:
     path = write(tmp_path, data, "memory")
     with opened(tmp_path / "log", "memory", path.name) as fd:
         first, second, third = read_lines(fd)
-    assert (first.length, first.nuls_before, first.nuls_behind) == (mib - 5, 0, mib + 9)
+    assert (first.length, first.nuls_before, first.nuls_after) == (mib - 5, 0, mib + 9)
     start = 2 * mib + 5
     assert second == Line(start + mib, 2, 1, start + 2 * mib + 2, b"y", mib, mib)
     assert third == Line(second.end, 3, 1, second.end + 2, b"z")

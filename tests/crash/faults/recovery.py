@@ -10,7 +10,7 @@ from memlog.eventlog.events import Message
 from memlog.eventlog.integrity.scrub import due_lines, erase, unfinished
 from memlog.eventlog.integrity.seal_close import seal_all
 from memlog.eventlog.integrity.seal_file import SealFiles, read_seals
-from memlog.eventlog.integrity.seal_losses import losses, unlike
+from memlog.eventlog.integrity.seal_losses import altered_segments, losses
 from memlog.eventlog.log.layout import FORMAT
 from memlog.eventlog.log.reader import LogEntry, accepted, redacted_keys
 from memlog.eventlog.log.streams import segments_of
@@ -97,7 +97,7 @@ def seal_problems(store: Path) -> list[str]:
     return [
         *[f"line {line.number} of the seals: {line.damage}" for line in found if line.damage != "torn"],
         *[f"{loss.segment} is lost: {loss.why}" for loss in losses(store / "log")],
-        *[f"{each.seal.segment} is unlike its seal: {each.why}" for each in unlike(store / "log")],
+        *[f"{each.seal.segment} is unlike its seal: {each.why}" for each in altered_segments(store / "log")],
     ]
 
 

@@ -9,7 +9,7 @@ from memlog.eventlog.errors import LogError
 from memlog.eventlog.files import disk
 from memlog.eventlog.integrity.seal_close import accept_losses, all_losses, seal_all
 from memlog.eventlog.integrity.seal_file import SealFiles, read_seals
-from memlog.eventlog.integrity.seal_losses import losses, unlike
+from memlog.eventlog.integrity.seal_losses import altered_segments, losses
 from memlog.eventlog.integrity.seal_reader import sealed_bytes
 
 TODAY = "2026-02-24"
@@ -28,11 +28,11 @@ def folder(log: Any) -> Path:
 
 
 def why(log: Any) -> list[str]:
-    return [each.why for each in unlike(folder(log))]
+    return [each.why for each in altered_segments(folder(log))]
 
 
 def test_what_stands_as_it_was_sealed_is_no_loss(sealed: Any) -> None:
-    assert (losses(folder(sealed)), unlike(folder(sealed))) == ([], [])
+    assert (losses(folder(sealed)), altered_segments(folder(sealed))) == ([], [])
 
 
 def test_a_segment_that_is_gone_is_a_loss(sealed: Any) -> None:
@@ -99,7 +99,7 @@ def test_an_accepted_loss_is_a_line_that_says_how_much_it_was(sealed: Any) -> No
     assert (made.bytes, made.lost, made.stream) == (size - 10, 10, "memory")
     assert b'"lost":10,"crc":"' in sealed.seals.read_bytes()
     found = read_seals(folder(sealed))
-    assert (found.damaged, losses(folder(sealed)), unlike(folder(sealed))) == ([], [], [])
+    assert (found.damaged, losses(folder(sealed)), altered_segments(folder(sealed))) == ([], [], [])
     assert accept_losses(sealed.store, lock_timeout=0.3) == []
 
 
@@ -108,32 +108,32 @@ def test_the_loss_of_a_whole_segment_is_accepted_too(sealed: Any) -> None:
     lost.unlink()
     (made,) = accept_losses(sealed.store, lock_timeout=0.3)
     assert (made.bytes, made.lines) == (0, 0)
-    assert (losses(folder(sealed)), unlike(folder(sealed))) == ([], [])
+    assert (losses(folder(sealed)), altered_segments(folder(sealed))) == ([], [])
     # Its name is not used again: another copy of the store may still have it.
     assert sealed.append("white")[0].segment != lost.name
-    assert unlike(folder(sealed)) == []
+    assert altered_segments(folder(sealed)) == []
 
 
 def test_bytes_that_changed_are_accepted_as_they_stand(sealed: Any) -> None:
     sealed.flip_byte(7)
     (made,) = accept_losses(sealed.store, lock_timeout=0.3)
     assert made.lost == 0
-    assert unlike(folder(sealed)) == []
+    assert altered_segments(folder(sealed)) == []
 
 
 def test_of_a_segment_whose_hash_is_blank_the_length_alone_is_compared(sealed: Any) -> None:
     SealFiles(folder(sealed)).blank("memory", sealed.name(TODAY))
     sealed.flip_byte(7)
-    assert unlike(folder(sealed)) == []
+    assert altered_segments(folder(sealed)) == []
     sealed.shrink(1)
-    assert len(unlike(folder(sealed))) == len(losses(folder(sealed))) == 1
+    assert len(altered_segments(folder(sealed))) == len(losses(folder(sealed))) == 1
 
 
 def test_a_link_in_the_place_of_a_sealed_segment_is_a_loss(sealed: Any) -> None:
     path = sealed.segment
     path.rename(path.with_name("elsewhere"))
     path.symlink_to("elsewhere")
-    assert len(losses(folder(sealed))) == len(unlike(folder(sealed))) == 1
+    assert len(losses(folder(sealed))) == len(altered_segments(folder(sealed))) == 1
 
 
 def test_seals_that_cannot_be_read_are_an_error(sealed: Any, faulty_disk: Any) -> None:
@@ -156,7 +156,7 @@ def test_a_segment_that_goes_while_it_is_looked_at_is_gone(sealed: Any, faulty_d
         return opened(path, *rest, **more)
 
     faulty_disk.open = open_late
-    assert [each.held for each in unlike(folder(sealed))] == [None]
+    assert [each.held for each in altered_segments(folder(sealed))] == [None]
 
 
 def test_a_sealed_segment_that_is_gone_is_not_sealed_again(sealed: Any) -> None:
