@@ -53,7 +53,7 @@ def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str,
     reason = (
         why_no_vectors()
         or ("no vectors yet: project the log" if vectors.model_of(db, set_for(embedder)) is None else None)
-        or vectors.why_unlike(db, embedder)
+        or vectors.why_incomparable(db, embedder)
         or (None if can_read(embedder, text) else _OTHER_SCRIPT)
     )
     if reason is None:
