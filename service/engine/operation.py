@@ -140,7 +140,7 @@ class Operation:
 
         namespace = {"__doc__": self._method.__doc__, "__post_init__": checked}
         made: Any = msgspec.defstruct(
-            self.__qualname__, fields, bases=(Request,), namespace=namespace, frozen=True, kw_only=True
+            self.name, fields, bases=(Request,), namespace=namespace, frozen=True, kw_only=True
         )
         return cast("type[Request]", made)
 
@@ -152,18 +152,28 @@ class Operation:
         """
         if len(args) == 1 and not kwargs and isinstance(args[0], self.request):
             return args[0]
-        check_names(f"{self.__qualname__}()", kwargs, self.request.__struct_fields__)
+        check_names(f"{self.name}()", kwargs, self.request.__struct_fields__)
         first = [name for name in self.arguments if name != self._rest]
         values: dict[str, Any] = dict(zip(first, args, strict=False))
         rest = args[len(values) :]
         if self._rest is not None and self._rest not in kwargs:
             values[self._rest], rest = one_by_one(rest), ()
-        if rest or values.keys() & kwargs.keys():
-            raise BadInput(f"{self.__qualname__}() takes other arguments by position", hint=self._usage())
+        if rest:
+            wrong = f"takes {len(first)} arguments by position, and {len(args)} are given"
+            raise BadInput(f"{self.name}() {wrong}", hint=self._usage())
+        if twice := values.keys() & kwargs.keys():
+            raise BadInput(f"{self.name}() is given {min(twice)} twice", hint=self._usage())
         try:
             return self.request(**(kwargs | values))
         except TypeError as error:
-            raise BadInput(f"{self.__qualname__}(): {error}", hint=self._usage()) from None
+            raise BadInput(f"{self.name}(): {error}", hint=self._usage()) from None
+
+    @property
+    def name(self) -> str:
+        """The name by which adapters call it, such as `facts.set`."""
+        kind = f":{self.__qualname__.partition('.')[0]}"
+        group = next(group for group, place in (PLACES | _BESIDE).items() if place.endswith(kind))
+        return f"{group}.{self.__name__}".lstrip(".")
 
     @cached_property
     def arguments(self) -> Sequence[str]:
@@ -217,10 +227,9 @@ class Operation:
 
     def documentation(self) -> str:
         """Return a docstring: what the operation does, its arguments, and its errors."""
-        says, raises, errors = (self.request.__doc__ or "").partition("Raises:")
-        fields = fields_of(self.request)
-        arguments = "".join(f"    {each.name}: {each.description}\n" for each in fields)
-        return f"{says.rstrip()}\n\n{arguments}\n    {raises}{errors}".rstrip() + "\n"
+        says, raises, errors = inspect.cleandoc(self.request.__doc__ or "").partition("Raises:")
+        arguments = "".join(f"{each.name}: {each.description}\n" for each in fields_of(self.request))
+        return f"{says.rstrip()}\n\n{arguments}\n{raises}{errors}".rstrip() + "\n"
 
 
 @overload
@@ -277,9 +286,12 @@ PLACES = {
 """The class of each group of operations, in its module of `memlog.service`, by the store's attribute."""
 
 
+_BESIDE = {"projects": "projects:Projects"}
+
+
 def group_named(name: str) -> type[Any]:
     """Return the class of a group of operations; it is imported at the first call."""
-    module, _, kind = (PLACES | {"projects": "projects:Projects"})[name].partition(":")
+    module, _, kind = (PLACES | _BESIDE)[name].partition(":")
     found: type[Any] = getattr(import_module(f"memlog.service.{module}"), kind)
     return found
 

@@ -56,7 +56,7 @@ def _section(name: str, commands: Mapping[type[Request], str], answer: dict[str,
     yield f"\n## {name}\n"
     command = f"`memlog {path}`" if path else WITHOUT_COMMAND.get(name, "none")
     python = name.replace("projects", "memlog.Projects(FOLDER)") if name in PROJECTS else f"store.{name}"
-    yield f"Python `{python}` · command {command} · request `{request.__name__}` · {_effect(operation)}\n"
+    yield f"Python `{python}` · command {command} · {_effect(operation)}\n"
     yield description_of(request).strip()
     fields = [field for field in fields_of(request) if not field.is_local]
     if fields:
