@@ -151,7 +151,8 @@ def test_of_copies_of_one_time_the_one_last_in_the_log_is_the_newest(store):
 
 def test_a_side_that_does_not_know_the_newest_copy_finds_it():
     old, new = (
-        Candidate("message", "message", ("s", ts), 0.5, ts, ref, text_key="x") for ref, ts in ((1, "a"), (2, "b"))
+        Candidate("message", "message", ("s", ts), 0.5, ts, ref, text_key="x")
+        for ref, ts in ((1, "a"), (2, "b"))
     )
     old = old._replace(copies=3, score=0.9)
     sides = represent_copies({"text": [[new]], "vector": [[old]]})
