@@ -142,7 +142,7 @@ def _quoted(name: str) -> str:
 def _read_only_uri(path: str) -> str:
     """Return the URI of a read-only database.
 
-    One in WAL mode without a writer is opened as immutable: otherwise SQLite would leave files beside it.
+    One in WAL mode without a writer is opened as immutable: otherwise SQLite would leave files next to it.
     """
     with Path(path).open("rb") as file:
         is_wal = file.read(20)[18:] == b"\2\2"

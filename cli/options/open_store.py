@@ -40,10 +40,10 @@ def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
             return None
         folder = Path(model or "").expanduser()
         model = str(settings.store / folder if origin == IN_FILE else folder) if model else None
-    with _naming("embedding"):
+    with _name_section_in_errors("embedding"):
         return memlog.EmbeddingProvider(
             type=kind,
-            **_in_common(settings, "embedding") | {"model": model},
+            **_common_values(settings, "embedding") | {"model": model},
             dimension=settings.value("embedding.dimension"),
             **_values(settings, "embedding", "batch", "query_prefix", "passage_prefix", "encoding_format"),
         )
@@ -59,8 +59,8 @@ def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
     if is_off or not _is_configured(settings, "rerank"):
         return None
     kind, top_n = settings.value("rerank.type"), settings.value("rerank.top_n")
-    with _naming("rerank"):
-        return memlog.RerankProvider(type=kind, **_in_common(settings, "rerank"), top_n=top_n)
+    with _name_section_in_errors("rerank"):
+        return memlog.RerankProvider(type=kind, **_common_values(settings, "rerank"), top_n=top_n)
 
 
 def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | None":
@@ -72,9 +72,9 @@ def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | Non
     if not _is_configured(settings, "language_model"):
         return None
     parameters = ("max_tokens_parameter", "temperature", "response_format", "system_role")
-    with _naming("language_model"):
+    with _name_section_in_errors("language_model"):
         return memlog.LanguageModelProvider(
-            **_in_common(settings, "language_model"),
+            **_common_values(settings, "language_model"),
             **_values(settings, "language_model", "type", "max_tokens", *parameters),
         )
 
@@ -111,18 +111,18 @@ def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
     sent = []
     embedding, rerank = embedding_of(settings), rerank_of(settings)
     if embedding is not None and embedding.type not in ("onnx", "none"):
-        where = _by_way_of(embedding.proxy, embedding.base_url or OLLAMA_URL)
+        where = _route(embedding.proxy, embedding.base_url or OLLAMA_URL)
         when = ", if no model on this machine works" if embedding.type == "auto" else ""
         sent.append({"what": "passages and questions", "to": where + when})
     if rerank is not None:
         what = f"questions and the {rerank.top_n} best hits"
-        sent.append({"what": what, "to": _by_way_of(rerank.proxy, rerank.base_url)})
+        sent.append({"what": what, "to": _route(rerank.proxy, rerank.base_url)})
     if (model := language_model_of(settings)) is not None:
-        sent.append({"what": "conversations", "to": _by_way_of(model.proxy, model.base_url)})
+        sent.append({"what": "conversations", "to": _route(model.proxy, model.base_url)})
     return sent
 
 
-def _by_way_of(proxy: str | None, url: str | None) -> str:
+def _route(proxy: str | None, url: str | None) -> str:
     return str(url) if proxy is None else f"{url} through {proxy}"
 
 
@@ -133,23 +133,23 @@ def _is_configured(settings: Settings, section: str) -> bool:
 
 
 @contextmanager
-def _naming(section: str) -> Iterator[None]:
+def _name_section_in_errors(section: str) -> Iterator[None]:
     try:
         yield
     except BadInput as error:
         raise BadInput(f"[{section}] {error.message}", hint=error.hint) from error
 
 
-def _in_common(settings: Settings, section: str) -> dict[str, Any]:
+def _common_values(settings: Settings, section: str) -> dict[str, Any]:
     values = _values(settings, section, "base_url", "model", "timeout", "proxy")
-    return values | {"api_key": _key(settings, section)}
+    return values | {"api_key": _api_key(settings, section)}
 
 
 def _values(settings: Settings, section: str, *names: str) -> dict[str, Any]:
     return {name: settings.value(f"{section}.{name}") for name in names}
 
 
-def _key(settings: Settings, section: str) -> Callable[[], str] | str | None:
+def _api_key(settings: Settings, section: str) -> Callable[[], str] | str | None:
     """Return the key of a provider, or a function that reads it: most commands do not need the key."""
     text = settings.value(f"{section}.api_key")
     if text is not None:
@@ -184,16 +184,16 @@ def open_store(ctx: click.Context, notify: Callable[[str], None] = note) -> "mem
     Raises:
         BadInput: a setting cannot be used.
     """
-    return _opened(ctx.ensure_object(Settings), notify, STORED.add)
+    return _open(ctx.ensure_object(Settings), notify, STORED.add)
 
 
 def store_opener(ctx: click.Context) -> "Callable[[Path], memlog.Store]":
     """Return a function that opens the store in a folder with that store's settings."""
     settings = ctx.ensure_object(Settings)
-    return lambda path: _opened(settings.at(path), note, None)
+    return lambda path: _open(settings.at(path), note, None)
 
 
-def _opened(
+def _open(
     settings: Settings, notify: Callable[[str], None], on_stored: Callable[..., None] | None
 ) -> "memlog.Store":
     language_model = language_model_of(settings)

@@ -48,9 +48,9 @@ class RequestCommand(Command):
 
     def _run(self, **given: Any) -> int:  # noqa: ANN401
         ctx = click.get_current_context()
-        request = self._spelling.made(self.request, ctx, given)
+        request = self._spelling.build(self.request, ctx, given)
         if self._spelling.opens_store:
-            with open_store(ctx) as store, _showing_progress(request) as shown:
+            with open_store(ctx) as store, _with_progress(request) as shown:
                 answer = self._function(store, shown, **given)
         else:
             answer = self._function(ctx, request, **given)
@@ -58,7 +58,7 @@ class RequestCommand(Command):
 
 
 @contextmanager
-def _showing_progress(request: Request) -> Iterator[Request]:
+def _with_progress(request: Request) -> Iterator[Request]:
     """Yield the request, with a progress line if it has a field for one."""
     if "progress" not in request.__struct_fields__:
         yield request
@@ -123,9 +123,9 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         # Imported here: most calls do not show help.
         from memlog.cli.output.help_pages import in_commands
 
-        return in_commands(f"{self._spelled(description_of(self.request))}\n{self.adds}".rstrip())
+        return in_commands(f"{self._with_option_names(description_of(self.request))}\n{self.adds}".rstrip())
 
-    def made(self, request: type[Request], ctx: click.Context, given: dict[str, Any]) -> Request:
+    def build(self, request: type[Request], ctx: click.Context, given: dict[str, Any]) -> Request:
         """Build a request from the values of a command line, and remove them from `given`.
 
         Raises:
@@ -134,7 +134,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         values: dict[str, Any] = {}
         for field in fields_of(request):
             if field.struct:
-                values[field.name] = self.made(field.struct, ctx, given)
+                values[field.name] = self.build(field.struct, ctx, given)
             elif field.name in self.settings:
                 values[field.name] = ctx.ensure_object(Settings).value(self.settings[field.name])
             elif field.name in given:
@@ -165,7 +165,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
     def _fields(self) -> dict[str, Field]:
         return {
             field.name: field
-            for field in _flat(self.request)
+            for field in _flatten(self.request)
             if field.name not in self.without and not field.is_local
         }
 
@@ -176,7 +176,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
             for name, field in self._fields.items()
         }
 
-    def _spelled(self, text: str) -> str:
+    def _with_option_names(self, text: str) -> str:
         parts = text.split("`")
         parts[1::2] = (self._words.get(name, f"`{name}`") for name in parts[1::2])
         return "".join(parts)
@@ -200,7 +200,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         if field.name in self.settings:
             return SettingOption(self.settings[field.name], declaration)
         changes: dict[str, Any] = {"type": self.types[field.name]} if field.name in self.types else {}
-        changes["help"] = self._spelled(field.description)
+        changes["help"] = self._with_option_names(field.description)
         if changes.get("type") is STDIN:
             changes["help"] = f"{changes['help'].removesuffix('.')}; - reads it from stdin."
         return option_of(field, declaration, **changes)
@@ -213,10 +213,10 @@ def _metavar(field: Field) -> str:
     return field.title or field.name.upper()
 
 
-def _flat(request: type[Request]) -> Iterator[Field]:
+def _flatten(request: type[Request]) -> Iterator[Field]:
     """Yield the fields of a request, and instead of a nested request its fields."""
     for field in fields_of(request):
         if field.struct:
-            yield from _flat(field.struct)
+            yield from _flatten(field.struct)
         else:
             yield field

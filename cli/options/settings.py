@@ -157,7 +157,7 @@ def read_file(path: Path) -> dict[str, Any]:
     from memlog.eventlog.log.streams import shown
 
     where = shown(path)
-    values = {name: _checked(name, given, where) for name, given in by_name(_parsed(path, where))}
+    values = {name: _read_setting(name, given, where) for name, given in by_name(_parse_file(path, where))}
     return {
         name: path.parent / value if isinstance(value, Path) else value
         for name, value in values.items()
@@ -177,7 +177,7 @@ def by_name(parsed: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield f"{name}.{'type' if key == 'provider' else key}", value
 
 
-def _parsed(path: Path, where: str) -> dict[str, Any]:
+def _parse_file(path: Path, where: str) -> dict[str, Any]:
     # Imported here: most stores have no such file, and `append` starts without a TOML parser.
     import tomllib
 
@@ -193,7 +193,7 @@ def _parsed(path: Path, where: str) -> dict[str, Any]:
         raise BadInput(f"{where}: {error}", hint="https://toml.io: one `name = value` a line") from error
 
 
-def _checked(name: str, given: object, where: str) -> Any:  # noqa: ANN401 - of the setting's type
+def _read_setting(name: str, given: object, where: str) -> Any:  # noqa: ANN401 - of the setting's type
     setting = BY_NAME.get(name)
     if setting is None:
         raise BadInput(f"{where}: there is no setting {name!r}", hint=f"did you mean {nearest(name)}?")
@@ -220,11 +220,11 @@ def file_with_defaults() -> str:
             parts.append(f"# [{section}]\n")
             last = section
         if setting.in_file:
-            parts.append(_commented(setting))
+            parts.append(_comment_out(setting))
     return "\n".join(parts)
 
 
-def _commented(setting: Setting) -> str:
+def _comment_out(setting: Setting) -> str:
     value = "" if setting.default is None else setting.default
     without = f" Without it, {setting.default_words}." if setting.default_words else ""
     assignment = f"# {setting.name.rpartition('.')[2]} = {msgspec.json.encode(value).decode()}"
@@ -256,7 +256,7 @@ class SettingOption(click.Option):
             envvar=setting.variable,
             show_envvar=True,
             help=setting.meaning,
-            callback=self._keep,
+            callback=self._set_value,
             expose_value=False,
         )
 
@@ -270,7 +270,7 @@ class SettingOption(click.Option):
         extra["default"] = self.setting.default_text
         return extra
 
-    def _keep(self, ctx: click.Context, _: click.Parameter, value: Any) -> None:  # noqa: ANN401
+    def _set_value(self, ctx: click.Context, _: click.Parameter, value: Any) -> None:  # noqa: ANN401
         if value is not None:
             ctx.ensure_object(Settings).options[self.setting.name] = value
 

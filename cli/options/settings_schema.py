@@ -124,7 +124,7 @@ class Setting(msgspec.Struct, frozen=True):
         return _FORMS.get(type(self.default), (str, f"a {self.unit} in quotes"))
 
 
-def _number(name: str, limit: limits.Limit[Any], *, has_default: bool = True) -> tuple[str, Any, Any]:
+def _range(name: str, limit: limits.Limit[Any], *, has_default: bool = True) -> tuple[str, Any, Any]:
     kind = WholeNumber if isinstance(limit.default, int) else Number
     return name, limit.default if has_default else None, kind(limit.least, limit.most)
 
@@ -156,14 +156,14 @@ def _people(text: str) -> dict[str, list[str]]:
         raise ValueError(f"not a JSON object of chats by person: {text!r}") from error
 
 
-def _of_provider(section: str, request: str, timeout: Limit[float]) -> tuple[Setting, ...]:
+def _provider(section: str, request: str, timeout: Limit[float]) -> tuple[Setting, ...]:
     return (
         Setting(
             f"{section}.base_url", None, TEXT, "URL", f"Where {request}; with the version: https://…/v1."
         ),
         Setting(f"{section}.model", None, TEXT, "name", "The name of the model at the provider."),
         Setting(
-            *_number(f"{section}.timeout", timeout),
+            *_range(f"{section}.timeout", timeout),
             "seconds",
             "How long to wait for an answer of the provider.",
         ),
@@ -201,11 +201,10 @@ SETTINGS = (
     Setting("store", None, FOLDER, "folder", "The store's folder."),
     Setting("project", "default", PROJECT, "name", "The project whose store to use if none is named."),
     Setting("model", None, FOLDER, "folder", "A folder with model.onnx and tokenizer.json."),
-    Setting(
+    _choice(
         "durability",
+        limits.Durability,
         "fsync",
-        click.Choice(get_args(limits.Durability)),
-        "fsync, os",
         "What an acknowledged event survives: a power cut (fsync), or the process only (os).",
     ),
     Setting(
@@ -216,23 +215,23 @@ SETTINGS = (
         "Whether what looks like a key is masked before it is written: [REDACTED:kind].",
     ),
     Setting(
-        *_number("lock_timeout", limits.LOCK_TIMEOUT),
+        *_range("lock_timeout", limits.LOCK_TIMEOUT),
         "seconds",
         "How long to wait for other writers and projectors.",
     ),
     Setting(
-        *_number("chunk_tokens", limits.CHUNK_TOKENS),
+        *_range("chunk_tokens", limits.CHUNK_TOKENS),
         "tokens",
         "The size of a passage. Each size has its own read model.",
     ),
     Setting(
-        *_number("chunk_overlap", limits.CHUNK_OVERLAP),
+        *_range("chunk_overlap", limits.CHUNK_OVERLAP),
         "tokens",
         "How much a passage repeats of the previous one, less than chunk_tokens."
         " Each value has its own read model.",
     ),
     Setting(
-        *_number("document_seconds", limits.DOCUMENT_SECONDS),
+        *_range("document_seconds", limits.DOCUMENT_SECONDS),
         "seconds",
         "The most CPU time to read one HTML or PDF file. A file that takes longer is skipped.",
     ),
@@ -244,46 +243,43 @@ SETTINGS = (
         "The time zone of times in text output, and of days such as those of --since. JSON is in UTC.",
     ),
     Setting(
-        *_number("archive_threshold", limits.ARCHIVE_THRESHOLD),
+        *_range("archive_threshold", limits.ARCHIVE_THRESHOLD),
         "relevance",
         "The relevance up to which memlog prune archives memories.",
     ),
-    Setting(*_number("search_limit", limits.HITS), "hits", "Hits of a query at most."),
-    Setting(
+    Setting(*_range("search_limit", limits.HITS), "hits", "Hits of a query at most."),
+    _choice(
         "search_mode",
+        limits.Mode,
         "hybrid",
-        click.Choice(get_args(limits.Mode)),
-        "hybrid, text, vector",
         "Search by words (text), by meaning (vector), or by both, fused by rank (hybrid).",
     ),
-    Setting(
+    _choice(
         "context_scope",
+        limits.Scope,
         "auto",
-        click.Choice(get_args(limits.Scope)),
-        "auto, store, chat",
         "What a context has besides its window: entries of the whole store, or only of its chat; without a"
         " chat, only of no chat. auto: store while at most one person talks to the agent.",
     ),
     Setting(
-        *_number("context_health_tokens", limits.HEALTH_TOKENS),
+        *_range("context_health_tokens", limits.HEALTH_TOKENS),
         "tokens",
         "The budget for allergies, illnesses and medicines in every context; 0: none are always given.",
     ),
     Setting(
-        *_number("context_preference_tokens", limits.PREFERENCE_TOKENS),
+        *_range("context_preference_tokens", limits.PREFERENCE_TOKENS),
         "tokens",
         "The budget for preferences and prohibitions in every context; 0: none are always given.",
     ),
     Setting(
-        *_number("search_depth", limits.DEPTH),
+        *_range("search_depth", limits.DEPTH),
         "candidates",
         "Candidates of each side of a query, at least as many as hits.",
     ),
-    Setting(
+    _choice(
         "search_fusion",
+        limits.Fusion,
         "rrf",
-        click.Choice(get_args(limits.Fusion)),
-        "rrf, convex",
         "How the two sides of a query are joined: by rank (rrf), or by the sum of their scaled scores"
         " (convex).",
     ),
@@ -314,21 +310,20 @@ SETTINGS = (
         "memory.enabled", True, click.BOOL, "true, false", "Whether contexts and searches return anything."
     ),
     Setting("embedding.enabled", True, click.BOOL, "true, false", "Whether texts are embedded."),
-    Setting(
+    _choice(
         "embedding.type",
+        limits.EmbeddingType,
         "onnx",
-        click.Choice(get_args(limits.EmbeddingType)),
-        ", ".join(get_args(limits.EmbeddingType)),
         "What embeds texts: a model on this machine (onnx), Ollama, an OpenAI-compatible API (api), nothing"
         " (none); auto: onnx, else Ollama if it answers, else nothing.",
     ),
-    *_of_provider("embedding", "texts are sent to be embedded", limits.PROVIDER_TIMEOUT),
+    *_provider("embedding", "texts are sent to be embedded", limits.PROVIDER_TIMEOUT),
     Setting(
-        *_number("embedding.dimension", limits.EMBEDDING_DIMENSION, has_default=False),
+        *_range("embedding.dimension", limits.EMBEDDING_DIMENSION, has_default=False),
         "numbers",
         "The dimension of the model's vectors.",
     ),
-    Setting(*_number("embedding.batch", limits.EMBEDDING_BATCH), "texts", "The most texts in a request."),
+    Setting(*_range("embedding.batch", limits.EMBEDDING_BATCH), "texts", "The most texts in a request."),
     Setting("embedding.query_prefix", None, TEXT, "text", "The text to put before a question."),
     Setting("embedding.passage_prefix", None, TEXT, "text", "The text to put before a passage."),
     _choice(
@@ -338,34 +333,33 @@ SETTINGS = (
         "The encoding of vectors to request from an API; none: do not request one.",
     ),
     Setting("rerank.enabled", True, click.BOOL, "true, false", "Whether hits are reranked."),
-    Setting(
+    _choice(
         "rerank.type",
+        limits.RerankType,
         "api",
-        click.Choice(get_args(limits.RerankType)),
-        ", ".join(get_args(limits.RerankType)),
         "The API that reranks hits: /v1/rerank of Cohere, Jina, vLLM and llama.cpp (api), or /rerank of"
         " text-embeddings-inference (tei).",
     ),
-    *_of_provider("rerank", "questions and hits are sent to be ranked", limits.PROVIDER_TIMEOUT),
-    Setting(*_number("rerank.top_n", limits.RERANKED), "hits", "How many of the best hits to rerank."),
+    *_provider("rerank", "questions and hits are sent to be ranked", limits.PROVIDER_TIMEOUT),
+    Setting(*_range("rerank.top_n", limits.RERANKED), "hits", "How many of the best hits to rerank."),
     Setting("extraction.enabled", True, click.BOOL, "true, false", "Whether conversations are distilled."),
     Setting(
-        *_number("extraction.quiet_minutes", limits.QUIET_MINUTES),
+        *_range("extraction.quiet_minutes", limits.QUIET_MINUTES),
         "minutes",
         "How long a chat must be quiet before a watch distils it.",
     ),
     Setting(
-        *_number("extraction.tokens", limits.BUFFER_TOKENS),
+        *_range("extraction.tokens", limits.BUFFER_TOKENS),
         "tokens",
         "The size of undistilled messages at which a watch distils a chat at once; also that of a request.",
     ),
     Setting(
-        *_number("extraction.threshold", limits.EXTRACTION_THRESHOLD),
+        *_range("extraction.threshold", limits.EXTRACTION_THRESHOLD),
         "importance",
         "The least importance of memories to keep.",
     ),
     Setting(
-        *_number("extraction.max_per_session", limits.MEMORIES_PER_SESSION),
+        *_range("extraction.max_per_session", limits.MEMORIES_PER_SESSION),
         "memories",
         "The most memories to distil from a session.",
     ),
@@ -377,21 +371,20 @@ SETTINGS = (
         "Channels or formats whose imports may also be sent to a language model on another machine.",
     ),
     Setting(
-        *_number("extraction.max_tokens_per_day", limits.TOKENS_PER_DAY),
+        *_range("extraction.max_tokens_per_day", limits.TOKENS_PER_DAY),
         "tokens",
         "The most tokens of requests and answers of the language model per day in UTC; the rest waits.",
     ),
-    Setting(
+    _choice(
         "language_model.type",
+        limits.LanguageModelType,
         "api",
-        click.Choice(get_args(limits.LanguageModelType)),
-        ", ".join(get_args(limits.LanguageModelType)),
         "The API that distils: OpenAI's /v1/chat/completions with a JSON schema (api), or Anthropic's"
         " /v1/messages.",
     ),
-    *_of_provider("language_model", "conversations are sent to be distilled", limits.LANGUAGE_MODEL_TIMEOUT),
+    *_provider("language_model", "conversations are sent to be distilled", limits.LANGUAGE_MODEL_TIMEOUT),
     Setting(
-        *_number("language_model.max_tokens", limits.ANSWER_TOKENS), "tokens", "The most tokens of an answer."
+        *_range("language_model.max_tokens", limits.ANSWER_TOKENS), "tokens", "The most tokens of an answer."
     ),
     _choice(
         "language_model.max_tokens_parameter",

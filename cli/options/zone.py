@@ -26,7 +26,7 @@ ZONE = Zone()
 def zone() -> tzinfo | None:
     """Return the zone of this run; None is the system's."""
     name = ZONE.name()
-    return None if name is None else _known(name)
+    return None if name is None else _zone_or_none(name)
 
 
 def minute(ts: str | None) -> str:
@@ -37,20 +37,20 @@ def minute(ts: str | None) -> str:
         moment = timestamps.in_zone(ts, zone())
     except (OverflowError, ValueError, OSError):  # beyond the range of datetime
         return f"{ts[:16].replace('T', ' ')} UTC"
-    name = "" if ZONE.is_told else f" {_name(moment)}"
+    name = "" if ZONE.is_told else f" {_zone_name(moment)}"
     ZONE.is_told = True
     return moment.isoformat(" ", "minutes")[:16] + name
 
 
-def _name(moment: datetime) -> str:
+def _zone_name(moment: datetime) -> str:
     """Return the name of the zone, such as Europe/Helsinki, or else its abbreviation (EET)."""
     key = getattr(moment.tzinfo, "key", None) or os.environ.get("TZ", "").removeprefix(":")
-    if "/" in key and not key.startswith("/") and _known(key) is not None:
+    if "/" in key and not key.startswith("/") and _zone_or_none(key) is not None:
         return key
     return timestamps.zone_name(moment)
 
 
-def _known(name: str) -> tzinfo | None:
+def _zone_or_none(name: str) -> tzinfo | None:
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:

@@ -115,7 +115,7 @@ class Answer(msgspec.Struct, frozen=True):
             note(text)
 
     def _print_text(self) -> None:
-        _echo(_aligned(self.table) if self.text is None else self.text)
+        _echo(_align(self.table) if self.text is None else self.text)
 
 
 class TextAnswer(Answer, frozen=True):
@@ -214,15 +214,15 @@ def _echo(lines: Iterable[str]) -> None:
 
 def _markdown_cell(cell: object) -> str:
     """Escape what would end a cell or row, or begin a tag (https://github.github.com/gfm/#tables-extension-)."""
-    text = printable(_text(cell)).replace("\\", "\\\\").replace("|", "\\|").replace("<", "\\<")
+    text = printable(_cell_text(cell)).replace("\\", "\\\\").replace("|", "\\|").replace("<", "\\<")
     return "<br>".join(text.splitlines())
 
 
-def _aligned(table: Table) -> Iterator[str]:
-    rows = [[one_line(_text(cell)) for cell in row] for row in table.rows]
+def _align(table: Table) -> Iterator[str]:
+    rows = [[one_line(_cell_text(cell)) for cell in row] for row in table.rows]
     room = columns_of(sys.stdout)
     if room is not None and rows:
-        rows = list(_folded_rows(table, rows, room))
+        rows = list(_fold_rows(table, rows, room))
     columns = list(zip(*rows, strict=True))
     printed = [
         _column(name, texts, is_headed=table.is_headed, is_last=number == len(columns))
@@ -242,7 +242,7 @@ def _column(name: str, cells: Iterable[str], *, is_headed: bool, is_last: bool) 
     return head + ([dim(text) for text in body] if name == "position" else body)
 
 
-def _folded_rows(table: Table, rows: list[list[str]], room: int) -> Iterator[list[str]]:
+def _fold_rows(table: Table, rows: list[list[str]], room: int) -> Iterator[list[str]]:
     """Yield the rows as lines of at most `room` columns; fold the widest columns first."""
     widths = [max(map(_width, texts)) for texts in zip(*rows, strict=True)]
     if table.is_headed:
@@ -256,13 +256,11 @@ def _folded_rows(table: Table, rows: list[list[str]], room: int) -> Iterator[lis
 
     most = next((most for most in range(room, _LEAST, -1) if fits(most)), _LEAST)
     for row in rows:
-        lines = [
-            list(_folded(text, most)) if can else [text] for text, can in zip(row, foldable, strict=True)
-        ]
+        lines = [list(_fold(text, most)) if can else [text] for text, can in zip(row, foldable, strict=True)]
         yield from map(list, zip_longest(*lines, fillvalue=""))
 
 
-def _folded(text: str, width: int) -> Iterator[str]:
+def _fold(text: str, width: int) -> Iterator[str]:
     start = 0
     while (end := _end_of_line(text, start, width)) < len(text):
         space = text.rfind(" ", start + 1, end + 1)
@@ -282,7 +280,7 @@ def _end_of_line(text: str, start: int, width: int) -> int:
     return len(text)
 
 
-def _text(cell: object) -> str:
+def _cell_text(cell: object) -> str:
     text = "" if cell is None else str(cell)
     return minute(text) if timestamps.is_written_form(text) else text
 

@@ -53,10 +53,10 @@ def reader_may_go() -> Iterator[None]:
 def use_own_streams() -> None:
     """Replace sys.stdout and sys.stderr, unless a caller in this process has done so."""
     try:
-        sys.stdout = _text(_stdout(), sys.stdout)
+        sys.stdout = _text_stream(_stdout(), sys.stdout)
         # None if stderr is closed: Python and click then write nothing.
         if sys.stderr is not None:
-            sys.stderr = _text(_Output(_file(sys.stderr.fileno()), is_needed=False), sys.stderr)
+            sys.stderr = _text_stream(_Output(_file(sys.stderr.fileno()), is_needed=False), sys.stderr)
     except io.UnsupportedOperation:
         return
 
@@ -108,7 +108,7 @@ def _file(fd: int) -> io.FileIO:
     return io.FileIO(fd, "w", closefd=False)
 
 
-def _text(output: _Output, before: Any) -> io.TextIOWrapper:  # noqa: ANN401 - a text stream, or None
+def _text_stream(output: _Output, before: Any) -> io.TextIOWrapper:  # noqa: ANN401 - a text stream, or None
     """Return a text stream over `output`, like the stream `before`."""
     return io.TextIOWrapper(
         output,
@@ -152,8 +152,8 @@ LOSS = 3
 _INTERRUPTED = 130
 _INTERNAL = 70
 IO_FAILED = 74
-_LACKING = 71
-_OF_LACK = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+_OUT_OF_RESOURCES = 71
+_EXHAUSTED = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 _NOT_LOADED = "failed to map segment from shared object"
 """The message of glibc's and musl's loader when there is no memory for a library."""
 
@@ -169,26 +169,28 @@ class Failure(msgspec.Struct):
 
 def failure_of(error: BaseException) -> Failure:
     """Return `error` for JSON; keys and passwords in it are masked."""
-    _, found = _classified(error)
+    _, found = _classify(error)
     return msgspec.structs.replace(found, message=_masked(found.message), hint=_masked(found.hint))
 
 
 def exit_code_of(error: BaseException) -> int:
     """Return the exit code for `error`."""
-    return error.exit_code if isinstance(error, click.exceptions.Exit) else _classified(error)[0]
+    return error.exit_code if isinstance(error, click.exceptions.Exit) else _classify(error)[0]
 
 
-def _classified(error: BaseException) -> tuple[int, Failure]:
+def _classify(error: BaseException) -> tuple[int, Failure]:
     match error:
-        case _ if (what := _lacking(error)) is not None:
+        case _ if (what := _exhausted_resource(error)) is not None:
             hint = "give memlog more of it, or less to do at once; what was acknowledged is stored"
-            return _LACKING, Failure("resources", f"the system has no more for memlog: {what}", hint, True)
+            return _OUT_OF_RESOURCES, Failure(
+                "resources", f"the system has no more for memlog: {what}", hint, True
+            )
         case MemlogError():
             # Imported here: most runs end without an error.
             from memlog.cli.output.help_pages import in_commands
 
             failure = Failure(error.code, error.message, in_commands(error.hint), error.retryable)
-            return _code_of(error), failure
+            return _exit_code(error), failure
         case click.UsageError():
             return error.exit_code, Failure("usage", error.format_message(), _usage_hint(error), False)
         case click.ClickException():
@@ -196,7 +198,7 @@ def _classified(error: BaseException) -> tuple[int, Failure]:
         case KeyboardInterrupt() | click.Abort():
             return _INTERRUPTED, Failure("interrupted", "interrupted", "what was done is kept", True)
         case OutputError():
-            return IO_FAILED, _not_printed(error)
+            return IO_FAILED, _output_failure(error)
         case OSError():
             name = error.filename or "input or output"
             hint = "see that it can be read and written, then try again"
@@ -205,7 +207,7 @@ def _classified(error: BaseException) -> tuple[int, Failure]:
     return _INTERNAL, Failure("internal", f"{type(error).__name__}: {error}", hint, False)
 
 
-def _code_of(error: MemlogError) -> int:
+def _exit_code(error: MemlogError) -> int:
     if error.code == "cannot_create":
         return _CANNOT_CREATE
     return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), _INTERNAL)
@@ -233,7 +235,7 @@ def _usage_hint(error: click.UsageError) -> str:
     return f"{context.command_path} --help"
 
 
-def _not_printed(error: OutputError) -> Failure:
+def _output_failure(error: OutputError) -> Failure:
     if not STORED.count:
         return Failure("io", f"the output: {error}", "see that it can be written, then try again", True)
     ids = ", ".join(STORED.ids)
@@ -246,23 +248,23 @@ def _not_printed(error: OutputError) -> Failure:
     return Failure("stored", message, "do not append them again without these ids", False)
 
 
-def _lacking(error: BaseException | None) -> str | None:
+def _exhausted_resource(error: BaseException | None) -> str | None:
     """Return the resource that the system has run out of, if that caused the error."""
     match error:
         case MemoryError():
             return "memory"
-        case OSError() if error.errno in _OF_LACK:
+        case OSError() if error.errno in _EXHAUSTED:
             return (error.strerror or str(error)).lower()
         case ImportError() if _NOT_LOADED in str(error):
             return "memory"
         case ImportError():
-            return _lacking(error.__cause__ or error.__context__)
+            return _exhausted_resource(error.__cause__ or error.__context__)
         case LogError():
-            return _lacking(error.__cause__)
+            return _exhausted_resource(error.__cause__)
     return None
 
 
-def _words_of(error: BaseException) -> str:
+def _provider_words(error: BaseException) -> str:
     """Return the provider's words, only for a terminal: they may quote the request."""
     if not (isinstance(error, MemlogError) and error.said and sys.stderr.isatty()):
         return ""
@@ -295,7 +297,7 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
         click.echo(msgspec.json.encode({"error": safe}).decode(), err=True)
         return
     click.echo(f"memlog: {one_line(failure.message)}", err=True)
-    if words := _words_of(error):
+    if words := _provider_words(error):
         click.echo(f"it said: {one_line(words)}", err=True)
     if failure.hint:
         click.echo(f"hint: {one_line(failure.hint)}", err=True)
@@ -339,7 +341,7 @@ class Interrupts:
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         signal.signal(signal.SIGINT, self._interrupt)
         # Not `threading`, whose `start` waits until the thread runs: 3 ms of the 45 of a command.
-        start_new_thread(self._wait, (reader,))
+        start_new_thread(self._watch_pipe, (reader,))
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         self.has_come = True
@@ -348,7 +350,7 @@ class Interrupts:
             self._end()
         signal.default_int_handler(number, frame)
 
-    def _wait(self, reader: int) -> None:
+    def _watch_pipe(self, reader: int) -> None:
         while data := os.read(reader, 64):
             if signal.SIGINT in data:
                 time.sleep(_GRACE)

@@ -31,7 +31,7 @@ from memlog.query.context.token_counters import Counter, size, weight
 from memlog.query.event_index import Key
 from memlog.query.time_words import NamedTime
 
-_WIDE = "made while chats were not kept apart; the weekly job makes them again for each person"
+_WIDE = "derived before chats were separated; the weekly job regenerates them for each person"
 """The reason in `silent` why some core values are hidden."""
 
 

@@ -31,7 +31,7 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     citation: `M1`, `M2`, … in the order of printing; "" for omitted entries and for the stable half, except
         in the style `session`.
-    id: as `store.get` takes it: of the event of a message, summary, daily event or core value, a memory_id,
+    id: for `store.get`: that of the event of a message, summary, daily event or core value, a memory_id, or
         the name of a fact or document.
     label: the kind of entry, as the text prints it: `PREFERENCE`.
     content: of a long message or a memory file, the passage that was found.

@@ -56,7 +56,7 @@ class _FactSource(NamedTuple):
 
 
 def superseded(db: Connection, messages: Iterable[ChatMessage]) -> set[Key]:
-    """Return the keys of the messages that are sources of facts, none of which is current."""
+    """Return the keys of the messages whose facts have all been superseded."""
     messages = list(messages)
     rows = db.execute(
         "SELECT source_message_id, chat_id, event_id FROM fact_sources"

@@ -205,7 +205,7 @@ class PromptSearches:
 
     @cached_property
     def _listed_kinds(self) -> list[Kind]:
-        """The kinds that are listed; messages and documents only beside enough memories and facts."""
+        """The listed kinds; messages and documents only if there are enough memories and facts."""
         most = _DISTILLED * (count_rows(self._db, "memories") + count_rows(self._db, "facts"))
         tables: dict[Kind, str] = {"message": "messages", "document": "documents"}
         few = [

@@ -253,7 +253,7 @@ class Hit(msgspec.Struct, kw_only=True):
     ts: of a daily event the beginning of its day.
     file, section, start_line, end_line: of a document's passage; lines count from 1.
     explain: by side (`text`, `vector`); None unless requested.
-    around: the messages beside a message, the text beside a document's passage; None unless requested, and
+    around: the neighbours of a message, or the text around a document's passage; None unless requested, and
         for memories.
     changed_by: a later memory that may change this one, if any.
     copies: the number of copies (same words, kind, role and speaker), including this one, the newest; 1 for a

@@ -68,8 +68,7 @@ class SearchResult(msgspec.Struct, kw_only=True):
     """The hits, best first.
 
     synced: whether the read model had caught up with the log.
-    certain: whether a hit certainly relates to the question; None where that is not judged: for a question in
-        FTS5's own syntax.
+    certain: whether a hit certainly relates to the question; None for a query in FTS5's own syntax.
     silent: the sides that were left out or incomplete, with the reason: `vector`, `multilingual`, `text`,
         `pending`.
     took_ms: milliseconds.

@@ -48,7 +48,7 @@ class Reranker:
         self._provider = provider
         self._breaker = Breaker(store, "rerank", provider)
         self._may_be_sent, self._has_key = may_be_sent, has_key
-        self._left = provider.timeout
+        self._seconds_left = provider.timeout
 
     def __call__(self, question: str, hits: list[Hit], silent: dict[str, str]) -> list[Hit]:
         """Return `hits`, the best `top_n` of them in the order of the provider.
@@ -84,24 +84,24 @@ class Reranker:
         if not though_it_rests:
             self._breaker.check()
         try:
-            scores = self._scores(question, texts)
+            scores = self._scores_in_time(question, texts)
         except ProviderError as error:
             self._breaker.failed(error)
             raise
         self._breaker.worked()
         return [number for number, _ in sorted(scores, key=lambda scored: -scored[1])]
 
-    def _scores(self, question: str, texts: list[str]) -> list[tuple[int, float]]:
-        if self._left <= 0:
+    def _scores_in_time(self, question: str, texts: list[str]) -> list[tuple[int, float]]:
+        if self._seconds_left <= 0:
             raise late(f"{self._provider.base_url}: no answer within {self._provider.timeout:.3g} s")
         started = time.monotonic()
-        scores = self._answered(question, texts, self._left)
-        self._left -= time.monotonic() - started
+        scores = self._request_scores(question, texts, self._seconds_left)
+        self._seconds_left -= time.monotonic() - started
         if sorted(number for number, _ in scores) != list(range(len(texts))):
             raise ProviderError(f"{self._provider.base_url}: the answer does not rank each text once")
         return scores
 
-    def _answered(self, question: str, texts: list[str], seconds: float) -> list[tuple[int, float]]:
+    def _request_scores(self, question: str, texts: list[str], seconds: float) -> list[tuple[int, float]]:
         provider = self._provider
         url = (provider.base_url or "").rstrip("/")
         if provider.type == "tei":

@@ -54,7 +54,7 @@ def search_store(reads: ReadPool, request: Search) -> SearchResult:
     rerank = reranker_of(reads.first, reads.read, has_key=asking.has_key)
     most = request.k if reads.first.rerank is None else max(request.k, reads.first.rerank.top_n)
     wanted = replace(request, k=most)
-    result = reads.healed(lambda read_model: _searched(read_model, wanted, asking))
+    result = reads.healed(lambda read_model: _search_caught_up(read_model, wanted, asking))
     if rerank is not None:
         result.hits = swap_changed(rerank(request.text, result.hits, result.silent)[: request.k])
     if not asking.models.loaded and request.mode == "vector":
@@ -62,7 +62,7 @@ def search_store(reads: ReadPool, request: Search) -> SearchResult:
     return result
 
 
-def _searched(read_model: ReadModel, request: Search, asking: "Asking") -> SearchResult:
+def _search_caught_up(read_model: ReadModel, request: Search, asking: "Asking") -> SearchResult:
     db, synced, models, silent = latest_for_search(read_model, asking, is_synced=request.sync)
     result = search(
         db,
@@ -189,7 +189,7 @@ def latest_for_search(
     return db, synced, models._replace(first=former), silent
 
 
-_Made = tuple[Context, GivenContext | None]
+_BuiltContext = tuple[Context, GivenContext | None]
 """A context, and its record, if it is to be recorded."""
 
 
@@ -211,12 +211,12 @@ def context(reads: ReadPool, log: Log, request: BuildContext) -> Context:
         )
     try:
         if request.part == "stable":
-            return reads.healed(lambda read_model: _composed(read_model, request, ContextHits()))[0]
+            return reads.healed(lambda read_model: _build_from_hits(read_model, request, ContextHits()))[0]
         asking = Asking(reads, request.text, chat=request.conversation, is_synced=request.sync)
-        given, record = reads.healed(lambda read_model: _context_of(read_model, request, asking))
+        given, record = reads.healed(lambda read_model: _search_and_build(read_model, request, asking))
     except (DatabaseError, EmbeddingError) as error:
         found = ContextHits(silent={"search": error.message})
-        given, record = reads.healed(lambda read_model: _composed(read_model, request, found))
+        given, record = reads.healed(lambda read_model: _build_from_hits(read_model, request, found))
     if record is not None:
         try:
             _record(log, given.memory_ids, record)
@@ -233,7 +233,7 @@ def _record(log: Log, memory_ids: list[str], record: GivenContext) -> None:
     log.append([*([MemoryAccessed(memory_ids=memory_ids)] if memory_ids else []), given])
 
 
-def _context_of(read_model: ReadModel, request: BuildContext, question: Asking) -> _Made:
+def _search_and_build(read_model: ReadModel, request: BuildContext, question: Asking) -> _BuiltContext:
     db, synced, models, silent = latest_for_search(read_model, question, is_synced=request.sync)
 
     def found(request: BuildContext, asking: Key | None) -> ContextHits:
@@ -242,22 +242,24 @@ def _context_of(read_model: ReadModel, request: BuildContext, question: Asking) 
         hits.silent.update(silent)
         return hits
 
-    return _made(read_model, db, request, found, synced=synced)
+    return _build_context(read_model, db, request, found, synced=synced)
 
 
-def _composed(read_model: ReadModel, request: BuildContext, found: ContextHits) -> _Made:
+def _build_from_hits(read_model: ReadModel, request: BuildContext, found: ContextHits) -> _BuiltContext:
     db, synced = read_model.latest(sync=request.sync)
-    return _made(read_model, db, request, lambda _, asking: replace(found, asking=asking), synced=synced)
+    return _build_context(
+        read_model, db, request, lambda _, asking: replace(found, asking=asking), synced=synced
+    )
 
 
-def _made(
+def _build_context(
     read_model: ReadModel,
     db: Connection,
     request: BuildContext,
     hits: Callable[[BuildContext, Key | None], ContextHits],
     *,
     synced: bool,
-) -> _Made:
+) -> _BuiltContext:
     # One snapshot: otherwise, a second person may speak between the choice of the scope and the search.
     with transaction(db, "DEFERRED"):
         chosen = scope_of(db, request, read_model.people, synced=synced)
