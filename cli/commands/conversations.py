@@ -48,7 +48,6 @@ def sessions(found: "list[memlog.Session]", _: Given) -> Answer:
 
 @request_command("get")
 def show(found: "memlog.StoredEvent", given: Given) -> Answer:
-    # Imported here: a window, which is read often, misses nothing.
 
     position = f"{found.position} (byte {found.position.offset})"
     members = {"id": found.id, "type": found.type, "ts": found.ts, "at": found.at}
@@ -77,7 +76,7 @@ def summaries(found: "list[memlog.Summary]", _: Given) -> Answer:
 
 
 def _lines(summary: "memlog.Summary") -> list[str]:
-    """Return a summary for people, indented, so that no content looks like another summary."""
+    """Return the lines of a summary, indented, so that no content looks like another summary."""
     ends = (("from", summary.from_message_id), ("to", summary.to_message_id))
     stretch = "".join(f" {word} {message_id}" for word, message_id in ends if message_id is not None)
     return [

@@ -16,7 +16,7 @@ from memlog.cli.output.output import printable
 
 @click.group(cls=OperationCommands, operations="core")
 def core() -> None:
-    """Read and change the core memory: what an agent always sees, of its user and of itself."""
+    """Read and change the core memory: what an agent always knows of its user and itself."""
 
 
 @request_command("core.get", group=core)

@@ -42,7 +42,7 @@ def set_(done: "memlog.FactUpdate", _: Given) -> Done:
 @request_command("facts.get", group=fact, adds="\nThe exit code is 1 if nothing is stored under KEY.")
 def get(found: "memlog.FactAnswer", _: Given) -> Answer:
     if not (found.found or asks_for_json(click.get_current_context())):
-        # Not for what is found.
+        # Imported here: it is only for unknown facts.
         from memlog.service.memory.facts import unknown_fact
 
         raise unknown_fact(f"{found.answer}: {found.why}")
@@ -60,7 +60,7 @@ def list_(found: "list[memlog.Fact]", _: Given) -> Answer:
     joined="text",
     or_stdin=True,
     may_be_blank=True,
-    adds="\nWithout TEXT, or with -, the text is read from stdin. stderr tells why nothing was stored.",
+    adds="\nWithout TEXT, or with -, the text is read from stdin. stderr says why nothing was stored.",
 )
 def extract(done: "memlog.FactExtraction", _: Given) -> Answer:
     rows = [(done.topic_key, rank, value) for rank, value in enumerate(done.values, 1)]
@@ -75,7 +75,7 @@ def remove(removed: "list[memlog.Position]", given: Given) -> Done:
 
 
 def _answer_of(found: "memlog.FactAnswer") -> Answer:
-    """Return the answer in every form: for people the answer alone, and the rule that found it on stderr."""
+    """Return the answer in every form; the rule that found it is a note."""
     lines = found.answer.split("\n") if len(found.facts) > 1 else [found.answer]
     table = table_of(found.facts, _COLUMNS)
     return Answer(found, table, text=map(one_line, lines), notes=[*_notes(found)])

@@ -23,7 +23,7 @@ from memlog.cli.output.output import note, one_line
 from memlog.cli.process.error_handler import LOSS
 
 _SHOWN = 20
-"""Things that are set aside, by name; --json has all."""
+"""The most set-aside things to list by name; --json has all."""
 
 
 @request_command("maintenance.digest")
@@ -33,7 +33,7 @@ def digest(found: "str", given: Given) -> Answer:
 
 
 @request_command(
-    "maintenance.examine", adds="Exit 1 where there is a problem. `verify` reads every byte of the log."
+    "maintenance.examine", adds="Exit 1 if there is a problem. `verify` reads every byte of the log."
 )
 def doctor(found: "list[memlog.Finding]", _: Given) -> Answer:
     # Imported here: the other commands do not examine the machine.
@@ -97,8 +97,8 @@ def quarantine(store: Store, _: Given) -> Answer:
 
 @request_command(
     "maintenance.seal",
-    adds="Exit 3 where a sealed segment is gone or shorter, or where bytes that were read of one without a"
-    " seal are gone or changed, until they are put back or the loss is accepted.",
+    adds="Exit 3 if a sealed segment is missing or shorter, or if bytes that were read from an unsealed one"
+    " are missing or changed, until they are restored or the loss is accepted.",
     gets="context",
 )
 def seal(ctx: click.Context, given: Given) -> TextAnswer:
@@ -141,7 +141,7 @@ def status(found: "memlog.Status", _: Given) -> Answer:
 
 
 def status_values(found: "memlog.Status") -> dict[str, object]:
-    """Return the members of a status by name, for people."""
+    """Return the values of a status by name, for a table."""
     values = {
         name.replace("_", " "): "none" if value is None else value
         for name, value in asdict(found).items()
@@ -153,7 +153,7 @@ def status_values(found: "memlog.Status") -> dict[str, object]:
 
 
 def _set_aside(found: "Sequence[memlog.SetAside]") -> dict[str, object]:
-    """Return a row for each of the first things that are set aside, and how many there are."""
+    """Return the number of set-aside things, and a row for each of the first ones."""
     if not found:
         return {}
     rows: dict[str, object] = {
@@ -176,13 +176,13 @@ def _provider(state: "memlog.ProviderState") -> tuple[str, str]:
 
 @request_command(
     "maintenance.verify",
-    adds="Exit 1 where the read model differs, where a line was changed after it was written, or where the"
-    " cache is damaged; exit 3 where a seal is broken or missing, or a sealed segment is unlike its seal.",
+    adds="Exit 1 if the read model differs, a line was changed after it was written, or the cache is damaged;"
+    " exit 3 if a seal is broken or missing, or a sealed segment differs from its seal.",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit 1 also where lines are quarantined, doubled, in conflict or among NUL bytes.",
+    help="Also exit 1 if lines are quarantined, duplicated, in conflict or among NUL bytes.",
 )
 def verify(found: "memlog.Verification", _: Given, *, strict: bool) -> Answer:
     for name in ("notes", "problems", "tampered"):

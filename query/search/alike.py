@@ -69,7 +69,6 @@ def _terms(text: str) -> frozenset[str]:
 def _nearest_by_meaning(
     db: Connection, wanted: Sequence[Memory], others: Sequence[Memory], limit: int
 ) -> dict[str, list[str]]:
-    """Rank by the cosine similarity of the first passages."""
     if model_of(db) is None:
         return {}
     import numpy as np

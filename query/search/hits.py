@@ -242,8 +242,8 @@ class Hit(msgspec.Struct, kw_only=True):
     id: of the event of a message, summary or daily event; the memory_id; `source_id/file` of a document;
         `topic_key/rank` of a fact, followed by `/channel:chat_id` if it is a chat's.
     event_id: of the event with this content.
-    score: 0 to 1: the fused score, divided by the best possible of the searched sides. Where a provider
-        reranks hits, only their order changes.
+    score: 0 to 1: the fused score, divided by the best possible of the searched sides. Hits that a provider
+        reranks exchange their scores, so that these stay in order.
     similarity: cosine similarity of its best passage, 0 to 1; None if it has none, or if only the full text
         found a message.
     relevance: the probability that a memory, fact or document belongs to the question; None for messages.
@@ -253,7 +253,7 @@ class Hit(msgspec.Struct, kw_only=True):
     ts: of a daily event the beginning of its day.
     file, section, start_line, end_line: of a document's passage; lines count from 1.
     explain: by side (`text`, `vector`); None unless requested.
-    around: the messages beside a message, the text beside a document's passage; None unless requested, and
+    around: the neighbours of a message, or the text around a document's passage; None unless requested, and
         for memories.
     changed_by: a later memory that may change this one, if any.
     copies: the number of copies (same words, kind, role and speaker), including this one, the newest; 1 for a

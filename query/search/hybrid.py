@@ -18,10 +18,10 @@ from memlog.query.context.scores import (
     ListedHit,
     ScoredPrompt,
     chance,
-    compared,
+    compare_hits,
     embedding_once,
     is_known,
-    scored,
+    score_hits,
 )
 from memlog.query.conversations import Surroundings, around_event, around_passage
 from memlog.query.filters import Filters
@@ -68,8 +68,7 @@ class SearchResult(msgspec.Struct, kw_only=True):
     """The hits, best first.
 
     synced: whether the read model had caught up with the log.
-    certain: whether a hit certainly relates to the question; None where that is not judged: for a question in
-        FTS5's own syntax.
+    certain: whether a hit certainly relates to the question; None for a query in FTS5's own syntax.
     silent: the sides that were left out or incomplete, with the reason: `vector`, `multilingual`, `text`,
         `pending`.
     took_ms: milliseconds.
@@ -195,7 +194,6 @@ class _Pool:
 def _rank_candidates(
     db: Connection, request: Search, quota: Quota, sides: Mapping[str, Lists]
 ) -> tuple[list[tuple[Candidate, Hit]], Neighbourhood]:
-    """Return the hits of all sides, and the messages around them."""
     ranking = request.ranked_by
     pool = _Pool(db, sides, quota.where, with_context=ranking.context)
     text = request.text[:LONGEST_QUESTION]
@@ -331,7 +329,7 @@ def rate(db: Connection, request: Search, models: Models, sample: StoreSample, f
     """
     prompt = ScoredPrompt(db, request, embedding_once(models), sample)
     listed = [each for each in found.hits if each[1].kind != "message"]
-    near = compared(db, prompt, listed)
+    near = compare_hits(db, prompt, listed)
     far = {} if prompt.multilingual is None else prompt.multilingual.nearness(listed)
     measured = []
     for place, (candidate, hit) in enumerate(listed):
@@ -339,16 +337,16 @@ def rate(db: Connection, request: Search, models: Models, sample: StoreSample, f
         if hit.similarity is None and cosine is not None:
             hit.similarity = round(max(0.0, cosine), 6)
         measured.append(ListedHit(hit, candidate.owner, cosine, words, far=far.get(place)))
-    rated = scored(prompt, measured, lambda name: is_known(db, name))
+    rated = score_hits(prompt, measured, lambda name: is_known(db, name))
     for hit, score in rated:
         hit.relevance = round(chance(score), 6)
     if any(score.total >= score.floor for _, score in rated):
         return True
     messages = [each for each in found.hits if each[1].kind == "message"]
-    judged = floor.measured(
+    judged = floor.measure(
         db, prompt.question, messages, found.near, prompt.vector, prompt.reads, is_read=prompt.is_read
     )
-    return bool(floor.judged(judged, len(prompt.question.terms)).kept)
+    return bool(floor.judge(judged, len(prompt.question.terms)).kept)
 
 
 def core_hits(db: Connection, question: FtsQuery) -> list[Hit]:

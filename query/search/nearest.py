@@ -207,7 +207,6 @@ def _searched_shelves(of: VectorSet, filters: Filters) -> Iterator[tuple[str, Pa
 def _nearest_chunks(
     db: Connection, shelf: PassageTables, vector: bytes, allowed: Sql | None, limit: int, held: HeldVectors
 ) -> dict[int, float]:
-    """Return the cosine similarities of the `limit` nearest passages by number, nearest first."""
     if allowed is None and (similar := held.nearest(db, shelf, vector, limit)) is not None:
         return similar
     few = None if allowed is None else _few_allowed(db, shelf, allowed)

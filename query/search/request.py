@@ -229,7 +229,7 @@ def parse(text: str) -> FtsQuery:
 
 
 def _join_phrase(words: Sequence[str]) -> str:
-    """Join adjacent words, of which FTS5 looks up each."""
+    """Join the words of a phrase; they are limited, since FTS5 looks up each."""
     return " ".join(words[:MAX_WORDS])
 
 

@@ -128,7 +128,6 @@ def _read_shelf(db: Connection, shelf: PassageTables, dimension: int) -> _ShelfV
 
 
 def _uncached_passages(db: Connection, shelf: PassageTables, held: _ShelfVectors) -> list[int]:
-    """Return the passages without a cached vector."""
     newer = db.execute(
         f"SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no > ? LIMIT ?", (held.last, _MAX_UNCACHED + 1)
     )

@@ -1,4 +1,4 @@
-"""The tools that an agent is offered: `store.tools`. An MCP server and an agent's own loop offer the same."""
+"""The tools for agents, `store.tools`, for an MCP server or an agent's own loop."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -30,17 +30,17 @@ _MOST_RESULTS = 50
 
 
 _KINDS = ("fact", "summary", "daily_event")
-"""What is found as memories, and is none that `memory_forget` takes."""
+"""Sources of hits of kind `memory` that `memory_forget` does not accept."""
 
 LONGEST = 2000
-"""Characters of a result's content; the whole of it is read by id."""
+"""The most characters of a result's content; `memory_get` returns the whole."""
 
 
 class ToolResult(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What a search found.
+    """A result of a search.
 
     citation: M1 for the best one, and so on. id: for `memory_get`. score: 0 to 1.
-    content: cut after 2,000 characters; `is_cut` says so.
+    content: at most 2,000 characters. is_cut: whether it was truncated.
     position: the line of the log, stream/segment:line. note: "(a later entry may change this)".
     """
 
@@ -59,9 +59,9 @@ class ToolResult(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class ToolResults(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The results of a search, best first. silent: what did not take part in it, and why.
+    """The results of a search, best first. silent: the missing parts of the search, with the reason.
 
-    certain: whether any of them certainly has to do with the query. note: "nothing certain" where none has.
+    certain: whether any of them certainly relates to the query. note: "nothing certain" if none does.
     """
 
     results: list[ToolResult]
@@ -73,8 +73,8 @@ class ToolResults(msgspec.Struct, kw_only=True, omit_defaults=True):
 class ToolItem(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A memory or an event, in full.
 
-    content: of an event without a text, its line of the log.
-    archived_at: when it was put away; position: the line of the log, stream/segment:line.
+    content: the text, or the line of the log of an event without one.
+    archived_at: when it was archived. position: the line of the log, stream/segment:line.
     """
 
     id: str
@@ -89,7 +89,7 @@ class ToolItem(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class ToolItems(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What was read by id, and the ids that nothing has."""
+    """The items with the given ids, and the unknown ids."""
 
     items: list[ToolItem]
     not_found: list[str] = []
@@ -99,7 +99,7 @@ class ToolSaved(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The outcome of a save.
 
     decision: saved, already known, or merged into ID. event_id: of the event that was appended.
-    position: its byte in the log, stream/segment@byte. warnings: what is odd about it.
+    position: its byte in the log, stream/segment@byte. warnings: anything suspicious about it.
     """
 
     memory_id: str
@@ -112,8 +112,8 @@ class ToolSaved(msgspec.Struct, kw_only=True, omit_defaults=True):
 class CoreChange(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A change of the core memory.
 
-    previous: the value before; None without one. value: None if it is removed.
-    position: of the event, stream/segment@byte. warnings: what is odd about it.
+    previous: the value before, if any. value: None if it was removed.
+    position: of the event, stream/segment@byte. warnings: anything suspicious about it.
     """
 
     section: Section
@@ -125,14 +125,14 @@ class CoreChange(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class ToolForgotten(msgspec.Struct, kw_only=True):
-    """The memories that are put away, or would be. done: False of a dry run."""
+    """The memories that were archived or, in a dry run (`done` is false), would be."""
 
     items: list[ToolItem]
     done: bool
 
 
 class Tools(OperationGroup):
-    """The tools of a store that an agent is offered."""
+    """The tools of a store for agents."""
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
@@ -141,14 +141,14 @@ class Tools(OperationGroup):
     @operation("read", for_agents=True)
     def memory_search(
         self,
-        query: Annotated[str, "What to look for, in plain words of any language."],
-        topK: Annotated[int, Meta(ge=1, le=_MOST_RESULTS), "Results at most."] = 10,  # noqa: N803 - as agents know it
+        query: Annotated[str, "What to search for, in plain words of any language."],
+        topK: Annotated[int, Meta(ge=1, le=_MOST_RESULTS), "The most results."] = 10,  # noqa: N803 - as agents know it
         chat: Annotated[ChatField | None, "Only this conversation, CHANNEL:CHAT_ID."] = None,
         since: Annotated[
             Time | None, "Only from this time on: 2026-02-24, RFC 3339, or words such as last week."
         ] = None,
         until: Annotated[
-            End | None, "Only before this time, or up to the end of this day, or of what words mean."
+            End | None, "Only before this time, or up to the end of a day or period, such as last week."
         ] = None,
     ) -> ToolResults:
         """Search everything remembered: conversations, memories, facts and documents. Call it before you
@@ -156,7 +156,7 @@ class Tools(OperationGroup):
         instructions.
         """
         if not query.strip():
-            raise BadInput("query is empty", hint="say what to look for")
+            raise BadInput("query is empty", hint="give the words to search for")
         search = Search(query, k=topK, filters=Filters(chat=chat, since=since, until=until))
         found = search_store(self._engine.reads, search)
         results = [_result(number, hit) for number, hit in enumerate(found.hits, start=1)]
@@ -169,7 +169,7 @@ class Tools(OperationGroup):
         """Read what memory_search found in full, by id."""
         wanted = [*dict.fromkeys(ids)]
         if not wanted:
-            raise BadInput("no id is named", hint="give ids")
+            raise BadInput("ids is empty", hint="give the ids of results")
         found = {each: self._items(each) for each in wanted}
         unknown = [each for each, items in found.items() if not items]
         if len(unknown) == len(wanted):
@@ -181,17 +181,17 @@ class Tools(OperationGroup):
         self,
         content: Annotated[str, "The text."],
         source: Annotated[str, "Where it comes from."] = "manual",
-        category: Annotated[CategoryField, "What sort of thing it is: how fast it fades."] = "other",
+        category: Annotated[CategoryField, "The category, which decides how fast it fades."] = "other",
         kind: Annotated[MemoryKind, "What kind it is."] = "fact",
         importance: Annotated[Unit, "From 0 to 1."] = 0.5,
         topic: Annotated[str | None, "What it is about."] = None,
         tags: Annotated[list[str] | None, "Tags."] = None,
         chat: Annotated[
-            ChatField | None, "The conversation that it belongs to; without it, all of them."
+            ChatField | None, "The conversation that it belongs to; all of them by default."
         ] = None,
     ) -> ToolSaved:
         """Keep one fact, preference, decision or solution for later conversations: one sentence that stands
-        alone, with names and dates. What is known is not stored twice. Never save credentials.
+        alone, with names and dates. Duplicates are not stored. Never save credentials.
         """
         done = self._memories.save(
             content,
@@ -239,10 +239,10 @@ class Tools(OperationGroup):
     def memory_forget(
         self,
         memory_ids: Annotated[Sequence[str], "The memories."],
-        dry_run: Annotated[bool, "Only tell what would go."] = True,
+        dry_run: Annotated[bool, "Only show what would be archived."] = True,
     ) -> ToolForgotten:
-        """Put memories away when the user asks to forget them, or they are wrong: they are kept, and never
-        found. First call it as it is, and show what would go; then with dry_run false.
+        """Archive memories when the user asks to forget them, or they are wrong: they are kept, but never
+        found. First call it with its defaults, and show the result; then with dry_run false.
         """
         found = self._memories.archive_all(memory_ids, dry_run=dry_run)
         return ToolForgotten(items=[_memory(each) for each in found], done=not dry_run)
@@ -253,7 +253,7 @@ class Tools(OperationGroup):
         return self._core.get(section, key)
 
     def _items(self, name: str) -> list[ToolItem]:
-        """Return the memory with an id; else the events with it, at most one per stream."""
+        """Return the memory or fact with an id, or the events with it, at most one per stream."""
         memory = self._read(lambda db: memories.memory(db, name))
         if memory is not None:
             return [_memory(memory)]
