@@ -71,7 +71,7 @@ def stored_projection_id(db: Connection) -> str | None:
 #
 # A segment whose size, inode and times equal those of its checkpoint is not opened. Of others, a catch-up
 # reads up to the size at its start: one that followed its writers ended after them, and a query beside eight
-# busy pipes took 28 s. Each batch is one turn: the lock, and a transaction of rows, checkpoint and
+# busy pipes took 28 s. Each batch is one turn: the lock, a transaction of rows and checkpoint, and the
 # watermark. A turn loads the checkpoint again, so kills and other projectors between two turns do no harm.
 #
 # If bytes that were read have changed, a segment is gone, or a projected event is redacted, the stream is

@@ -79,14 +79,14 @@ class SealWatch:
 
 
 # Strategy: every writer appends to segments of its own, so two copies of a store never write to one file,
-# and merging them is copying files. The current segment is the writer's last by number: the clock may go
+# and files from both merge by copying. The current segment is the writer's last by number: the clock may go
 # back.
 #
 # `current` locks the file first and then verifies that the path still names it and that it has no successor,
 # since another process may have rotated between listing and locking. A segment that is full, sealed or of an
 # earlier day is closed under its own lock: seal it, create the successor, start again. The seal comes first,
-# so that a kill in between leaves a sealed last segment, which the next append succeeds, and never an
-# unsealed segment with a successor, which `verify` would report.
+# so that a kill in between leaves a sealed last segment, to which the next append adds a successor, and
+# never an unsealed segment with a successor, which `verify` would report.
 #
 # A restored or copied file may lack lines that another copy has under the same name. So if the file is not
 # the one that the writer made, is shorter than recorded, or was deleted, the writer gives up its name and

@@ -99,7 +99,7 @@ LEFT_OUT: dict[str, str] = {
     "projector.embedding.models.*": "the model takes the first 510 tokens of a passage",
     "projector.text.language_files.*": "reads memlog's own files",
     "projector.text.stemming.stop_words_in": "names of languages",
-    "projector.passages.markdown.nested": "`blocks` of each format calls it",
+    "projector.passages.markdown.nest_blocks": "`blocks` of each format calls it",
     "projector.passages.fulltext.*": "SQLite's own insert of texts that `analysed` made",
     "projector.subjects.*": "rows by their keys",
     "projector.passages.index.*": "rows of what `chunks` cut and `analysed` indexes",

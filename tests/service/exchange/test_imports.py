@@ -98,9 +98,9 @@ def test_a_sample_becomes_events_once_and_every_record_is_accounted_for(name: st
 
 
 def test_an_import_encodes_each_event_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    encode_one, encoded = encode._drafted, []
+    encode_one, encoded = encode._encode_draft, []
     monkeypatch.setattr(
-        encode, "_drafted", lambda event, source: encoded.append(event) or encode_one(event, source)
+        encode, "_encode_draft", lambda event, source: encoded.append(event) or encode_one(event, source)
     )
     with memlog.open(tmp_path / "store") as store:
         report = store.exchange.import_from("tiered", [tiered(tmp_path)])
