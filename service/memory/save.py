@@ -26,8 +26,8 @@ class SaveReport(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The outcome of a save.
 
     memory_id: of the memory that has the text.
-    decision: `saved`: a separate memory, or one that replaced the memory with its memory_id, or what a model
-        had distilled from the same words.
+    decision: `saved`: a separate memory, or one that replaced the memory with its memory_id, or an equivalent
+        one that a model had distilled.
         `merged into ID`: a near duplicate, which now has this text.
         `already known`: an exact duplicate; the save was counted, and restored its full salience.
     event_id, position, warnings: of the appended event.
