@@ -98,7 +98,7 @@ class ServerConnection:
         try:
             content = msgspec.json.encode(_to_wire(request))
         except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
-            raise BadInput(f"the request is not JSON: {error}", hint="give values that JSON has") from error
+            raise BadInput(f"the request is not JSON: {error}", hint="use JSON values only") from error
         try:
             given = self._client.post(
                 path, content=content, headers=client_header(), extensions={"trace": self._check_server}

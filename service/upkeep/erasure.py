@@ -312,6 +312,6 @@ class Erasure(OperationGroup):
 
     @operation(FindSecrets, effect="read")
     def secrets(self, _: FindSecrets) -> list[SecretPlace]:
-        """Read the log alone."""
+        """Search only the log."""
         check_store(self._engine.path)
         return list(secrets_in(self._engine.log_path))

@@ -301,7 +301,7 @@ async def _challenge(admission: Admission, call: Call) -> Response:
     except ValueError as error:
         return answer_of(Problem("bad_request", str(error), "see /openapi.json"), 422)
     if admission.token is None:
-        return answer_of(Problem("no_route", "this server has no token", "ask without one"), 404)
+        return answer_of(Problem("no_route", "this server has no token", "connect without one"), 404)
     return Response(proof, media_type="text/plain")
 
 
@@ -309,7 +309,7 @@ async def _ready(stores: OpenStores, call: Call) -> Response:
     if troubles := await run_in_threadpool(stores.troubles):
         # This route needs no token, so the reasons are only in `status`, which does.
         message = f"not ready: {', '.join(troubles)}"
-        return answer_of(Problem("not_ready", message, "ask the operation status why", retryable=True), 503)
+        return answer_of(Problem("not_ready", message, "see the operation status", retryable=True), 503)
     return await _constant(b'{"ready":true}', call)
 
 

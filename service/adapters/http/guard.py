@@ -141,7 +141,7 @@ async def body_of(call: Call, most: int, types: tuple[str, ...]) -> bytes:
     except TimeoutError:
         raise Refused(408, "timeout", "the body did not come in time", connection="close") from None
     if data and type_of(call) not in types:
-        raise Refused(415, "bad_type", f"the body is not {' or '.join(types)}", "name its content-type")
+        raise Refused(415, "bad_type", f"the body is not {' or '.join(types)}", "set its content-type")
     return bytes(data)
 
 
