@@ -274,15 +274,12 @@ class QuestionVectors:
 
     def empty(self) -> None:
         """Forget all questions, including those being embedded."""
-        self._cached = lru_cache(MOST)(_embed_question)
+        self.cached = lru_cache(MOST)(_embed_question)
+        """Returns the vector of a question as a read-only array of one row."""
 
     def of(self, embedder: Embedder) -> Embedder:
         """Wrap an embedder so that it embeds each question once."""
         return _CachingEmbedder(embedder, self)
-
-    def vector(self, embedder: Embedder, question: str) -> "NDArray[np.float32]":
-        """Return the vector of a question as a read-only array of one row."""
-        return self._cached(_ModelKey(embedder), question)
 
 
 class _ModelKey:
@@ -314,5 +311,5 @@ class _CachingEmbedder:
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
         """See `Embedder.embed`."""
         if kind == "query" and len(texts) == 1:
-            return self._known.vector(self._embedder, texts[0])
+            return self._known.cached(_ModelKey(self._embedder), texts[0])
         return self._embedder.embed(texts, kind)

@@ -171,11 +171,11 @@ class EmbeddingRun:
     is_brief: whether somebody waits, so that a timeout is not retried in parts.
     """
 
-    def __init__(self, answered: AskVectors, *, most: int, is_brief: bool) -> None:
+    def __init__(self, ask: AskVectors, *, most: int, is_brief: bool) -> None:
         self.found: dict[str, NDArray[np.float32]] = {}
         self.refused: dict[str, ProviderError] = {}
         self.most = most
-        self._ask, self._is_brief = answered, is_brief
+        self._ask, self._is_brief = ask, is_brief
         self._is_working = False
 
     def take(self, texts: Sequence[str], *, is_part: bool = False) -> None:

@@ -499,18 +499,15 @@ class ReadPool(SplitByFork):
         self.first = first
         self._read_models = [first, *(first.another(notify=first.notify) for _ in range(READERS - 1))]
         self.maintenance = first.another(notify=first.notify)
-        self._forget_claims()
+        self.after_fork_in_child()
 
-    def _forget_claims(self) -> None:
+    def after_fork_in_child(self) -> None:
+        """Forget the claims of the parent's threads."""
         self._lock = threading.RLock()
         self._returned = threading.Condition(self._lock)
         self._waiting: list[_Claim] = []
         self._reading: list[_Claim] = []
         self._deciding: list[_Claim] = []
-
-    def after_fork_in_child(self) -> None:
-        """Forget the claims of the parent's threads."""
-        self._forget_claims()
 
     def read(self, ask: Ask[Answer]) -> Answer:
         """See `ReadModel.read`."""

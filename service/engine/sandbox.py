@@ -381,7 +381,7 @@ class Readers(SplitByFork):
                 raise ReaderFailed("limit", self._refused[rules])
             try:
                 batches = [paths[at : at + _BATCH] for at in range(0, len(paths), _BATCH)]
-                return [verdict for batch in batches for verdict in self._match_batch(rules, batch)]
+                return [verdict for batch in batches for verdict in self._match(rules, batch)]
             except ReaderFailed as failed:
                 self._refused[rules] = str(failed)
                 raise
@@ -391,7 +391,7 @@ class Readers(SplitByFork):
         with self._lock:
             self._process.close()
 
-    def _match_batch(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
+    def _match(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
         reply, _ = self._process.ask(Match(rules, list(paths), _RULES_SECONDS), Verdicts)
         if len(reply.verdicts) != len(paths):
             raise ReaderFailed("damaged", "its reader gave too few verdicts")

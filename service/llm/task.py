@@ -126,7 +126,8 @@ class Questions:
             made = made.and_then(more)
             answer = read(made.text)
         if answer is None:
-            raise self._unusable_answer("it answered twice with something other than the JSON object")
+            why = "it answered twice with something other than the JSON object"
+            raise self._model.failed(why, is_of_answer=True)
         return answer, made
 
     def append(self, events: Sequence[Event]) -> None:
@@ -134,7 +135,7 @@ class Questions:
         try:
             self._append(events)
         except BadInput:  # its message quotes the answer
-            raise self._unusable_answer("its answer could not be stored") from None
+            raise self._model.failed("its answer could not be stored", is_of_answer=True) from None
         except LogError as error:
             self._model.failed(f"its answer could not be stored: {error.message}")
             raise
@@ -212,9 +213,6 @@ class Questions:
         self._sent.append(Completion(""))
         self._sent[-1] = self._model.complete(system, user, schema)
         return self._sent[-1]
-
-    def _unusable_answer(self, why: str) -> ProviderError:
-        return self._model.failed(why, is_of_answer=True)
 
     def _greet(self) -> None:
         """Raise ProviderError if the provider does not answer a greeting properly."""

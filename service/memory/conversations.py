@@ -1,4 +1,4 @@
-"""Conversations as programs read them: `store.conversations`."""
+"""The operations of `store.conversations`."""
 
 from typing import TYPE_CHECKING, Annotated
 

@@ -1,4 +1,4 @@
-"""Daily events as programs use them: `store.daily`."""
+"""The operations of `store.daily`."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ from memlog.service.engine.operation import OperationGroup, not_found, operation
 from memlog.service.engine.requests import EventId, EventTime, event_of
 
 _DailyEvents = list[DailyEvent]
-"""Within the class `list` is its method."""
+"""In the class, `list` is a method."""
 
 
 def _check_days(given: Any) -> None:  # noqa: ANN401 - the request
@@ -25,7 +25,7 @@ def _check_days(given: Any) -> None:  # noqa: ANN401 - the request
 
 
 class DailyEvents(OperationGroup):
-    """What happened on which day, and what of it was distilled into memories. Every change is an event."""
+    """Summaries of what happened on a day, and the memories distilled from them. Every change is an event."""
 
     @operation("append")
     def record(
@@ -87,10 +87,10 @@ class DailyEvents(OperationGroup):
         Raises:
             NotFound: some daily events (code `daily_event_not_found`) or memories do not exist; nothing was
                 marked.
-            BadInput: no daily event is named; or as `Store.append`, as Busy and LogError.
+            BadInput: no daily event is given; or as `Store.append`, as Busy and LogError.
         """
         if not ids:
-            raise BadInput("no daily event is named", hint="store.daily.list(uncompressed=True) gives ids")
+            raise BadInput("no daily event is given", hint="store.daily.list(uncompressed=True) gives ids")
         self._decide(lambda db: _check_known(db, ids, memory_ids))
         given, memories = [*dict.fromkeys(ids)], [*dict.fromkeys(memory_ids)]
         return self._append_one(DailyEventsCompressed(id=event_id, ids=given, memory_ids=memories))

@@ -34,8 +34,8 @@ class DecayReport(msgspec.Struct, kw_only=True):
 class PruneReport(msgspec.Struct, kw_only=True):
     """The memories that were pruned, or would be.
 
-    memories: whose relevance is at most `threshold`, the least first, as they were before.
-    archived: how many of them are archived now; none in a dry run.
+    memories: those with a relevance of at most `threshold`, least relevant first, before the change.
+    archived: how many of them are archived now; 0 in a dry run.
     """
 
     memories: list[Memory]
@@ -50,23 +50,23 @@ def decay(append: Append, decide: Deciding, rates: Mapping[str, float] | None) -
 
     Raises the errors of `Memories.decay`.
 
-    Its id is made of the UTC date: of two processes that call at once the event of one counts.
+    The id derives from the UTC date, so that of two concurrent calls only one event counts.
     """
     event_id = f"decay-{timestamps.today()}"
-    event = SalienceDecayed(id=event_id, rates=_checked(rates))
+    event = SalienceDecayed(id=event_id, rates=_valid_rates(rates))
     standing = decide(lambda db: decay_of(db, event_id))
     if standing is not None:
-        return _outcome(standing, None)
+        return _report(standing, None)
     (position,) = append([event])
-    # Another process may have been faster: then its line counts, and this one repeats it.
+    # Another process may have been faster: then its event counts, and this one is a duplicate.
     standing = decide(lambda db: decay_of(db, event_id))
     assert standing is not None, "an acknowledged event is projected by the next read"
     if (position.segment, position.offset) != (standing.position.segment, standing.position.offset):
-        return _outcome(standing, None)
-    return _outcome(standing, position, decide(partial(memories_changed, decay=standing)))
+        return _report(standing, None)
+    return _report(standing, position, decide(partial(memories_changed, decay=standing)))
 
 
-def _outcome(standing: Decay, appended: Position | None, changed: int = 0) -> DecayReport:
+def _report(standing: Decay, appended: Position | None, changed: int = 0) -> DecayReport:
     return DecayReport(
         decision="already done today" if appended is None else "decayed",
         changed=changed,
@@ -77,7 +77,7 @@ def _outcome(standing: Decay, appended: Position | None, changed: int = 0) -> De
     )
 
 
-def _checked(rates: Mapping[str, float] | None) -> dict[str, float]:
+def _valid_rates(rates: Mapping[str, float] | None) -> dict[str, float]:
     if rates is None:
         return {name: category.rate for name, category in CATEGORIES.items()}
     for name, rate in rates.items():

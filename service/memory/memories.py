@@ -1,4 +1,4 @@
-"""Memories as a program saves, reads and changes them: `store.memories`."""
+"""The operations of `store.memories`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -226,7 +226,7 @@ class Memories(OperationGroup):
             **{"importance": importance, "salience": salience, "topic": topic, "chat": chat, "tags": tags},
         }
         if all(value is None for value in given.values()):
-            raise BadInput("nothing is to be changed", hint="give a field of the memory, such as content")
+            raise BadInput("no field to change is given", hint="give a field of the memory, such as content")
         event = event_of(MemoryUpdated, memory_id=memory_id, event_id=event_id, ts=ts, **given)
         return self._change([memory_id], event)
 
@@ -251,7 +251,7 @@ class Memories(OperationGroup):
 
         names = [*dict.fromkeys(memory_ids)]
         if not names:
-            raise BadInput("no memory is named", hint="give memory_ids")
+            raise BadInput("no memory is given", hint="give memory_ids")
         found = self._decide(lambda db: [memory(db, each) for each in names])
         if unknown := [name for name, each in zip(names, found, strict=True) if each is None]:
             raise not_found("memory_not_found", *unknown)

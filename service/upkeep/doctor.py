@@ -214,8 +214,8 @@ def _torn_tails(segments: list[Segment]) -> Iterator[Finding]:
         with open_segment(segment) as fd:
             is_whole = ends_with_newline(fd, disk.status(fd).st_size)
         if not is_whole:
-            message = f"{_name(segment)} does not end with a newline: a writer is at it, or was killed"
-            yield Finding("tail", "warning", message, "nothing; the next append to it ends it")
+            message = f"{_name(segment)} does not end with a newline: a writer is active, or was killed"
+            yield Finding("tail", "warning", message, "nothing; the next append completes the line")
 
 
 def _seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Finding]:
@@ -265,7 +265,7 @@ def _days_going_back(segments: list[Segment]) -> Iterator[Finding]:
                 "days",
                 "warning",
                 f"{_name(old)} has a later day than its successor, {new.name.filename}: the clock went back",
-                "nothing is lost, and later changes hold; set the clock of the machine that wrote them right",
+                "nothing is lost, and later changes hold; correct the clock of the machine that wrote them",
             )
 
 
@@ -300,7 +300,7 @@ def scope_findings(db: Connection, people: People) -> Iterator[Finding]:
     if scope == "store":
         yield from _same_names(db, people)
     elif nameless := [*nameless_chats(db, people)]:
-        message = f"kept apart, since their messages give no name: {_list_chats(nameless)}"
+        message = f"kept separate, as their messages give no name: {_list_chats(nameless)}"
         yield Finding("scope", "ok", f"{message}; context.people joins the chats of one person")
 
 
@@ -405,7 +405,7 @@ def _file_system(store: Path) -> Finding:
     except FileNotFoundError:  # not Linux
         kind = None
     if kind is None or not is_over_a_network(kind):
-        return Finding("file system", "ok", kind or "of a kind that cannot be told here")
+        return Finding("file system", "ok", kind or "of an unknown type")
     message = f"{kind}: locks and syncs may not hold over a network"
     return Finding("file system", "warning", message, "keep the store on a disk of this machine, and copy it")
 

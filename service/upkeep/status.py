@@ -13,7 +13,7 @@ from memlog.eventlog.log.streams import shown
 from memlog.projector import catchup
 from memlog.projector.embedding.fill import names_set_aside
 from memlog.projector.passages import index, vectors
-from memlog.projector.sqlite import Connection, count_rows, described, transaction, vec_version, wrapped
+from memlog.projector.sqlite import count_rows, described, transaction, vec_version, wrapped
 from memlog.query import records
 from memlog.query.buffer import SetAside, failures_of_today
 from memlog.query.conflicts import MOST_OPEN, open_conflicts
@@ -166,8 +166,12 @@ def stats_of(read_model: ReadModel) -> Stats:
     behind, _ = read_model.latest(sync=False)
     unread_bytes, unread_lines = catchup.unread_bytes(behind, log), catchup.unread_lines(behind, log)
     db, synced = (behind, False) if read_model.is_read_only else read_model.latest()
+    errors = count_errors(read_model.path, "language_model")  # failed requests leave no event
     with transaction(db, "DEFERRED"):
         by_type = records.count_by(db, "type", "events")
+        counters = records.counters(db, by_type)
+        counters["memory.extraction.errors"] = errors
+        counters["memory.extraction.count"] = counters["memory.extraction.success"] + errors
         messages = "messages WHERE type <> 'session_break'"
         return Stats(
             synced=synced,
@@ -186,18 +190,8 @@ def stats_of(read_model: ReadModel) -> Stats:
             log_bytes=_bytes_below(log),
             model_bytes=_bytes_below(read_model.projector.generations.folder),
             cache_bytes=_bytes_below(read_model.path / CACHE),
-            counters=_counters_with_errors(db, by_type, read_model.path),
+            counters=counters,
         )
-
-
-def _counters_with_errors(db: Connection, by_type: dict[str, int], store: Path) -> dict[str, int]:
-    """Return the counters, with the failed requests to a language model, which leave no event."""
-    found = records.counters(db, by_type)
-    errors = count_errors(store, "language_model")
-    return found | {
-        "memory.extraction.errors": errors,
-        "memory.extraction.count": found["memory.extraction.success"] + errors,
-    }
 
 
 def _bytes_below(folder: Path) -> int:
