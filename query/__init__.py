@@ -1,1 +1,1 @@
-"""Reads: full text, vectors, fusion, windows, core memory, and the lines behind hits."""
+"""Reads of the read model: search, contexts, facts, windows, and positions in the log."""

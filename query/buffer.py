@@ -1,4 +1,4 @@
-"""The buffer of a chat: its messages that nobody has distilled yet. It is computed, and no table."""
+"""Computes the buffer of a chat: its messages without an extraction. No table stores it."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -37,7 +37,7 @@ _PLACE = ", ".join(f"m.{column}" for column in ORDER)
 _THROUGH = ", ".join(f"t.{column}" for column in ORDER)
 _BACKWARDS = ", ".join(f"x.{column} DESC" for column in ORDER)
 
-# `through` has a row per chat that another program distils: its last message that is distilled.
+# `through` has a row per chat that another program distils: the last distilled message.
 _WAITING = f"""
 WITH through AS MATERIALIZED (
     SELECT channel, chat_id, {_ORDER} FROM (
@@ -58,9 +58,7 @@ AND (t.channel IS NULL OR ({_PLACE}) > ({_THROUGH}))
 
 
 def buffers(db: Connection, chat: Chat | None = None) -> Iterator[Buffer]:
-    """Yield the non-empty buffers of all chats, or of one.
-
-    What a program writes as the system is in none.
+    """Yield the non-empty buffers of all chats, or of one, without messages of the role `system`.
 
     An `extraction_completed` of another program covers all messages up to the one that it names; a
     `memories_extracted` covers those that it lists.
@@ -72,7 +70,7 @@ def buffers(db: Connection, chat: Chat | None = None) -> Iterator[Buffer]:
 
 
 def count_of_session(db: Connection, chat: Chat, source: str, ts: str) -> int:
-    """Return how many memories of a chat came from a source in the session of a time."""
+    """Count the memories of a chat that came from a source during the session at `ts`."""
     breaks = "SELECT {}(created_at) FROM messages WHERE (channel, chat_id, type) = (?1, ?2, 'session_break')"
     (count,) = db.execute(
         "SELECT count(*) FROM memories WHERE source = ?3 AND chat_id = ?4"
@@ -92,9 +90,8 @@ _MESSAGES = (
 class Unsummarised(msgspec.Struct):
     """The messages of a session that no summary covers, oldest first.
 
-    first: the id of the session's first message. before: the summary of what came before; "" without one.
-    covered: the ids of the messages before.
-    is_over: whether the session has ended.
+    first: the id of the session's first message. before: the summary of the earlier messages, or "".
+    covered: the ids of the earlier messages. is_over: whether the session has ended.
     """
 
     first: str
@@ -105,10 +102,7 @@ class Unsummarised(msgspec.Struct):
 
 
 def chats_with_news(db: Connection, since: int) -> tuple[list[Chat], int]:
-    """Return the chats with messages after the number `since`, and the last number.
-
-    A rebuild assigns new numbers.
-    """
+    """Return the chats with messages after the number `since`, and the last number; a rebuild renumbers."""
     (last,) = db.execute("SELECT coalesce(max(message_no), 0) FROM messages").fetchone()
     rows = db.execute(
         "SELECT DISTINCT channel, chat_id FROM messages WHERE message_no > ? ORDER BY channel, chat_id",
@@ -118,7 +112,7 @@ def chats_with_news(db: Connection, since: int) -> tuple[list[Chat], int]:
 
 
 def stretches(db: Connection, chat: Chat) -> list[Unsummarised]:
-    """Return the stretches of a chat, without empty ones."""
+    """Return the sessions of a chat that have messages without a summary."""
     rows = db.execute(
         "SELECT to_message_id, content FROM summaries WHERE channel = ? AND chat_id = ?"
         " AND to_message_id IS NOT NULL ORDER BY created_at",
@@ -150,17 +144,17 @@ def stretches(db: Connection, chat: Chat) -> list[Unsummarised]:
 _DAY = 24 * 60 * 60 * 1000
 
 _MOST = 2
-"""Requests about one thing on a day."""
+"""The most requests about one thing on a day."""
 
 _FINAL: tuple[FailureKind, ...] = ("refused", "unusable")
-"""To ask again would give the same."""
+"""Failures that a retry would repeat."""
 
 
 class SetAside(msgspec.Struct, kw_only=True):
-    """Something that is not sent to a language model again before tomorrow, in UTC.
+    """A request that is not retried before tomorrow, in UTC.
 
-    id, ts: of the event that says so. task: what was requested. chat: None where it is of no single chat.
-    event_ids: of the messages, the daily events, or the contents of memories. until: when it is sent again.
+    id, ts: of the failure's event. task: the kind of request. chat: None if it is not about a single chat.
+    event_ids: of the messages, the daily events, or the contents of memories. until: when it may be retried.
     """
 
     id: str
@@ -173,36 +167,40 @@ class SetAside(msgspec.Struct, kw_only=True):
 
 
 class Failures:
-    """The requests of a day that gave nothing, by what they were about."""
+    """The failed requests of a day, by task, chat and event."""
 
     def __init__(self) -> None:
         self._requests: Counter[tuple[ModelTask, str | None, str]] = Counter()
         self._last: dict[tuple[ModelTask, str | None, str], SetAside] = {}
 
     def add(self, about: SetAside, kind: FailureKind, requests: int) -> None:
-        """Add a failure that is later than those before."""
+        """Add a failure, in the order of time."""
         for event_id in about.event_ids:
             self._requests[about.task, about.chat, event_id] += max(requests, _MOST * (kind in _FINAL))
         self._last[about.task, about.chat, about.event_ids[0]] = about
 
     def requests(self, task: ModelTask, chat: str | None, event_ids: Iterable[str]) -> int:
-        """Return the greatest number of requests that one of some events took.
+        """Return the greatest number of failed requests about one of some events.
 
-        A refused one counts as the most requests that are allowed.
+        A final failure counts as the daily maximum.
         """
         return max((self._requests[task, chat, event_id] for event_id in event_ids), default=0)
 
-    def rests(self, task: ModelTask, chat: str | None, event_ids: Iterable[str]) -> bool:
-        """Whether nobody asks about these events before tomorrow, because of one of them."""
+    def is_exhausted(self, task: ModelTask, chat: str | None, event_ids: Iterable[str]) -> bool:
+        """Whether one of these events has reached the daily maximum, so that none is sent before tomorrow."""
         return self.requests(task, chat, event_ids) >= _MOST
 
     def set_aside(self) -> list[SetAside]:
-        """Return what is not sent before tomorrow, the latest last."""
-        return [each for each in self._last.values() if self.rests(each.task, each.chat, each.event_ids[:1])]
+        """Return the requests that are not retried before tomorrow, latest last."""
+        return [
+            each
+            for each in self._last.values()
+            if self.is_exhausted(each.task, each.chat, each.event_ids[:1])
+        ]
 
 
-# Without what was distilled, summarised or compared since: a person ran it again, or another copy did.
-# A part of a chat is sent in halves: it is done where both ends are.
+# Excludes what has been distilled, summarised or compared since, by hand or by another copy of the store.
+# A part of a chat is sent in halves: it is done when both ends are.
 _FAILED = """
 SELECT f.id, f.ts, f.task, f.chat_id, f.event_ids, f.why, f.kind, f.requests FROM model_failures f
 WHERE f.ts >= ?1 AND f.ts < ?2 AND (f.provider, f.model) = (?3, ?4) AND NOT CASE f.task
@@ -232,7 +230,7 @@ END ORDER BY f.ts, f.id
 
 
 def failures_of_today(db: Connection, provider: str, model: str) -> Failures:
-    """Return what a model failed to answer today, in UTC."""
+    """Return the failed requests of a model today, in UTC."""
     since = f"{timestamps.today()}T00:00:00.000Z"
     until = _end_of_day(since)
     found = Failures()
@@ -242,7 +240,7 @@ def failures_of_today(db: Connection, provider: str, model: str) -> Failures:
 
 
 def tokens_of_today(db: Connection) -> int:
-    """Return the tokens that the language model took today, in UTC, as far as events tell."""
+    """Return the tokens of the language model today, in UTC, as far as events record them."""
     since = (f"{timestamps.today()}T00:00:00.000Z",)
     (tokens,) = db.execute(
         "SELECT coalesce(sum(tokens), 0) FROM ("
@@ -254,7 +252,7 @@ def tokens_of_today(db: Connection) -> int:
 
 
 def set_aside_by(event: ModelFailed) -> SetAside:
-    """Return what an event just appended sets aside, as `failures_of_today` does."""
+    """Return the request that a newly appended event sets aside, like `failures_of_today`."""
     return SetAside(
         id=str(event.id),
         ts=str(event.ts),

@@ -1,7 +1,7 @@
-"""Memories that a later one may change: "lives in Helsinki", and later "lives in Oulu now".
+"""Finds memories that a later one may change: "lives in Helsinki", and later "lives in Oulu now".
 
-No rule tells this for certain, so nothing is left out: the newer one comes first, the older one is marked.
-Of 21 pairs that the rule found in labelled stores and LoCoMo, 17 were right; LoCoMo has hardly any change.
+The rules are heuristic, so nothing is left out: the newer one comes first, the older one is marked. Of 21
+pairs found in labelled stores and LoCoMo, 17 were right; LoCoMo has hardly any changes.
 """
 
 import re
@@ -20,28 +20,28 @@ from memlog.query.search.hits import Hit
 from memlog.query.search.request import parse
 
 _ENDING = 2
-"""Letters by which forms of a word may differ at the end."""
+"""The most final letters in which forms of a word differ."""
 
 
 def are_forms(one: str, other: str) -> bool:
-    """Whether two words are probably forms of one."""
+    """Whether two words are probably forms of the same word."""
     shorter = min(len(one), len(other))
     return one == other or (shorter > _ENDING and one[: shorter - _ENDING] == other[: shorter - _ENDING])
 
 
 _LEAST_COVER = 0.33
-"""Of the newer text's words by the older one, by their rarity, times the root of their number: at it 15 of 15
-marked pairs of fixtures/told are right."""
+"""The least share of the newer text's words in the older one, by rarity, times the root of their number: with
+it, 15 of 15 marked pairs of fixtures/told are right."""
 
 _READ = 1000
 _FOUND = 4
-"""The nearest memories that are looked at: a memory may be found twice."""
+"""The number of nearest memories that are read: a memory may be found twice."""
 
 _MEMORIES = Filters(kinds=frozenset(["memory"]))
 
 
 class _DatedText(NamedTuple):
-    """What is compared of a memory. when: its last change."""
+    """The compared columns of a memory. when: its last change."""
 
     memory_id: str
     content: str
@@ -51,9 +51,9 @@ class _DatedText(NamedTuple):
 
 
 def later_first(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits, the newer memory of each pair before the one that it may change.
+    """Put the newer memory of each pair before the one that it may change, which gets `changed_by`.
 
-    The older one is marked by `changed_by`. Scores stay where they are.
+    The two exchange their scores, so that these stay in order.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
@@ -61,11 +61,11 @@ def later_first(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
     newer = Changes(db).among([hit.id for hit in hits if hit.kind == "memory"])
     for hit in hits:
         hit.changed_by = newer.get(hit.id)
-    return swapped(hits)
+    return swap_changed(hits)
 
 
-def swapped(hits: Sequence[Hit]) -> list[Hit]:
-    """Return the hits, each marked one swapped with the later one if that one comes after it."""
+def swap_changed(hits: Sequence[Hit]) -> list[Hit]:
+    """Swap each marked hit with the one that may change it, if that comes after it."""
     ordered = list(hits)
     for hit in hits:
         places = {each.id: place for place, each in enumerate(ordered)}
@@ -78,7 +78,7 @@ def swapped(hits: Sequence[Hit]) -> list[Hit]:
 
 
 class Changes:
-    """Which memories may change which, in one state of the read model. Each is looked up once."""
+    """The changes between memories in one state of the read model; each lookup is cached."""
 
     def __init__(self, db: Connection) -> None:
         self._db = db
@@ -87,10 +87,10 @@ class Changes:
         self._may_change = cache(partial(_may_change, db, self._nearest))
 
     def among(self, memory_ids: Sequence[str]) -> dict[str, str]:
-        """Return for some memories the newer one among them that may change each.
+        """Return, by changed memory, the newer one among `memory_ids` that may change it.
 
-        The newer says that something changes; both have one topic, or one category where one has no topic;
-        the older has enough of its words; and of all memories each is the nearest to the other.
+        The newer says that something changed; both have the same topic, or the same category if one has no
+        topic; the older has enough of its words; and each is the nearest of all memories to the other.
         """
         by_id = {each.memory_id: each for each in _memories(self._db, memory_ids)}
         found = {}
@@ -103,9 +103,9 @@ class Changes:
 
 
 def says_change(text: str) -> bool:
-    """Whether a text says that something is no longer as it was: "no longer", "moved".
+    """Whether a text says that something changed: "no longer", "moved".
 
-    Also "now", unless it is about something that may have several values: "now likes tennis".
+    "now" counts, too, except for something that may have several values: "now likes tennis".
     """
     return _has("cues", text) or (_has("present", text) and not _has("several", text))
 
@@ -124,19 +124,24 @@ def _may_change(
     elif newer.category != older.category:
         return False
     words, subject = parse(_without_quotes(newer.content)), _words(older.content)[:1]
+    # "Nina's husband" is not Nina. "Now in the drawer" may be the keys: without a cue, the subject recurs.
+    is_of_another = any(
+        re.search(rf"\b{re.escape(word)}['’]s\b", newer.content, re.IGNORECASE) for word in subject
+    )
+    has_subject = any(are_forms(word, other) for word in subject for other in words.words)
     return (
         names_the_same(newer.content, older.content)
-        and not _is_of_another(newer.content, subject)
-        and (_has("cues", newer.content) or _have_one_subject(words.words, subject))
+        and not is_of_another
+        and (has_subject or _has("cues", newer.content))
         and _cover(db, words.terms, older.memory_id) >= _LEAST_COVER
         and nearest(older) == newer.memory_id
     )
 
 
 def names_the_same(newer: str, older: str) -> bool:
-    """Whether the newer text has every word of an older one about health, except numbers.
+    """Whether the newer text has all words, except numbers, of an older one about health.
 
-    One that says "allergic" may be about another substance.
+    Otherwise, "allergic" may refer to another substance.
     """
     if not by_words(older) & Holds.HEALTH:
         return True
@@ -145,19 +150,8 @@ def names_the_same(newer: str, older: str) -> bool:
     return all(any(are_forms(word, other) for other in known) for word in words)
 
 
-def _is_of_another(newer: str, subject: Sequence[str]) -> bool:
-    """Whether the newer text is about somebody of the older one's subject: "Nina's husband"."""
-    return any(re.search(rf"\b{re.escape(word)}['’]s\b", newer, re.IGNORECASE) for word in subject)
-
-
-def _have_one_subject(words: Sequence[str], subject: Sequence[str]) -> bool:
-    """Whether the newer text has the first word of the older one: "now in the drawer" may be the keys."""
-    return any(are_forms(word, other) for word in subject for other in words)
-
-
 @cache
 def _phrases(member: str) -> Phrases:
-    """Return the phrases of a member of `ChangeWords` in all languages."""
     tables = (getattr(each.changes, member) for each in language_files.languages("changes").values())
     return Phrases(phrase for table in tables for phrase in language_files.phrases(spaced(table)))
 
@@ -180,7 +174,7 @@ def _without_quotes(text: str) -> str:
 
 
 def _cover(db: Connection, terms: Sequence[str], older: str) -> float:
-    """Return the share of a text's words that a memory has, by rarity, times the root of their number."""
+    """Return the share of terms that a memory has, by rarity, times the root of their number."""
     (rows,) = db.execute("SELECT count(*) FROM memory_chunks_fts").fetchone()
     whole = had = 0.0
     for term in terms:
@@ -196,7 +190,7 @@ def _cover(db: Connection, terms: Sequence[str], older: str) -> float:
 
 
 def _nearest(db: Connection, memory: _DatedText) -> str | None:
-    """Return the id of the other memory that is nearest in meaning; without a vector, by its words."""
+    """Return the nearest other memory by meaning or, without a vector, by words."""
     found = _by_meaning(db, memory) or _by_words(db, memory)
     return next((name for name in found if name != memory.memory_id), None)
 

@@ -1,4 +1,4 @@
-"""Memories that contradict each other: what was decided, and what waits for a person."""
+"""Reads contradictions between memories, decided and open ones, and merges of memories."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from memlog.query.provenance import EVENT_COLUMNS, event_at
 
 
 class ConflictingMemory(msgspec.Struct, kw_only=True):
-    """A memory of a conflict, and its text when it was compared; None where that was forgotten."""
+    """A memory of a conflict, with its text when it was compared; None if that was forgotten."""
 
     memory_id: str
     event_id: str
@@ -19,15 +19,15 @@ class ConflictingMemory(msgspec.Struct, kw_only=True):
 
 
 class MemoryConflict(msgspec.Struct, kw_only=True):
-    """Memories between which a person has to decide, or that a model found to contradict each other.
+    """Memories that contradict each other, or between which a person has to decide.
 
-    relation: `contradiction`: not all can hold; `same`, `update`: a model would put one text in the place of
-        what somebody saved.
-    state: `waiting` for a person; `queued`: it waits once one of those before it is decided; `decided`, by a
-        `model` or a `person`; `settled`: one of them has changed, or is archived, since, or the proposed
-        memory of `same` or `update` is deleted.
-    memory_id: of the one that holds; None where none was chosen, or all hold. memories: the oldest first.
-    proposed: a memory with the text that the model proposes, which takes their place if it is kept.
+    relation: `contradiction`: not all can be true; `same`, `update`: a model proposes to replace what
+        somebody saved.
+    state: `waiting` for a person; `queued` until an earlier one is decided; `decided`, by a `model` or a
+        `person`; `settled`: one of them has since changed or been archived, or the proposed memory of `same`
+        or `update` has been deleted.
+    memory_id: the one that stands; None if none was chosen, or all stand. memories: oldest first.
+    proposed: a memory with the text that the model proposes, which replaces them if it is kept.
     """
 
     id: str
@@ -41,9 +41,9 @@ class MemoryConflict(msgspec.Struct, kw_only=True):
 
 
 MOST_OPEN = 20
-"""Conflicts that wait for a person at once; the others are queued."""
+"""The most conflicts that wait for a person at once; the others are queued."""
 
-# A person's decision is a row of its own, with the same events; the id stays that of the model's.
+# A person's decision is a separate row with the same events; the id remains that of the model's.
 _CONFLICTS = """
 SELECT d.extraction_id || '.' || d.number AS id, d.ts, d.relation, d.memory_ids, d.event_ids, d.proposal_id,
     p.relation AS by_person, iif(d.is_undone, NULL, coalesce(p.memory_id, d.memory_id)) AS memory_id,
@@ -65,7 +65,7 @@ LEFT JOIN (
 WHERE (d.relation = 'contradiction' OR d.memory_id IS NULL) AND c.model IS NOT NULL
 """
 
-# The oldest of those that are open wait.
+# The oldest open ones wait.
 _LISTED = f"""
 SELECT id, ts, relation, memory_ids, event_ids, proposal_id, by_person, memory_id,
     is_open AND row_number() OVER (PARTITION BY is_open ORDER BY ts, extraction_id, number) <= {MOST_OPEN}
@@ -76,7 +76,7 @@ ORDER BY is_waiting DESC, is_open DESC, ts DESC, extraction_id DESC, number
 
 
 def conflicts(db: Connection, log: Path) -> list[MemoryConflict]:
-    """Return all conflicts: those that wait first, then those that are queued, then the newest."""
+    """Return all conflicts: waiting ones first, then queued ones, then the closed ones, newest first."""
     found = []
     for row in db.execute(_LISTED).fetchall():
         name, ts, relation, memory_ids, event_ids, proposal_id, by_person, memory_id, is_waiting, is_open = (
@@ -106,13 +106,13 @@ def conflicts(db: Connection, log: Path) -> list[MemoryConflict]:
 
 
 def open_conflicts(db: Connection) -> int:
-    """Return how many conflicts wait for a person, or are queued."""
+    """Count the conflicts that wait for a person or are queued."""
     (count,) = db.execute(f"SELECT count(*) FROM ({_CONFLICTS}) WHERE is_open").fetchone()
     return int(count)
 
 
 def contested_memories(db: Connection) -> set[str]:
-    """Return the memories of contradictions that wait for a person or are queued, and what is proposed."""
+    """Return the memories of open contradictions, and those that models propose."""
     rows = db.execute(
         f"SELECT relation, memory_ids, proposal_id FROM ({_CONFLICTS}) WHERE is_open"
     ).fetchall()
@@ -121,7 +121,7 @@ def contested_memories(db: Connection) -> set[str]:
 
 
 def proposed_memories(db: Connection) -> set[str]:
-    """Return the memories with texts that models propose, and nobody has decided about."""
+    """Return the memories that models propose, as long as nobody has decided."""
     rows = db.execute(f"SELECT proposal_id FROM ({_CONFLICTS}) WHERE is_open AND proposal_id IS NOT NULL")
     return {name for (name,) in rows}
 
@@ -148,10 +148,10 @@ WHERE stream = 'core' AND source = 'profile' AND json_extract(thing, '$[3]') = c
 
 
 def compared(db: Connection, stream: str, chat: str | None = None) -> set[str]:
-    """Return the events of a stream with contents that were compared, or went into a profile.
+    """Return the events of a stream whose contents were compared, or used for a profile.
 
-    Of the group of `chat`, or of the store. What a group knew before its profile was removed with it is new
-    again.
+    chat: of the group of the profile; None for that of the store. Once its profile is removed, contents used
+        before count as new again.
     """
     (since,) = db.execute(_REMOVED, (chat,)).fetchone() if stream == "core" else ("",)
     rows = db.execute(
@@ -164,17 +164,17 @@ def compared(db: Connection, stream: str, chat: str | None = None) -> set[str]:
 
 
 class Merge(msgspec.Struct):
-    """A merge that stands. memory_ids: of what was merged. event_ids: of the changes that it made."""
+    """A merge that was not undone. memory_ids: the merged memories. event_ids: the resulting changes."""
 
     memory_ids: list[str]
     event_ids: list[str]
 
 
 MERGED = "merge"
-"""The source of memories that were merged of what a model distilled."""
+"""The source of memories that a merge of distilled ones made."""
 
 DISTILLED = ("extraction", MERGED)
-"""Sources of memories that nobody has saved."""
+"""Sources of memories that nobody saved by hand."""
 
 _OWN = """
 SELECT m.memory_id FROM memories m
@@ -191,7 +191,7 @@ WHERE d.memory_id = ?1 AND EXISTS (SELECT 1 FROM merge_events m
 ORDER BY d.ts DESC, d.extraction_id DESC, d.number
 """
 
-# A text of the merge stays where somebody, or another answer, has changed what it made.
+# Not a memory that has been changed since the merge saved it.
 _CHANGES = """
 SELECT m.event_id FROM merge_events m
 WHERE (m.stream, m.extraction_id, m.number) = (?1, ?2, ?3) AND NOT (
@@ -213,12 +213,12 @@ ORDER BY d.ts DESC LIMIT 1
 
 
 def worded_by_somebody(db: Connection) -> set[str]:
-    """Return the memories that a person or an agent has saved, or worded otherwise."""
+    """Return the memories that a person or an agent saved or reworded."""
     return {memory_id for (memory_id,) in db.execute(_OWN, (as_list(DISTILLED),))}
 
 
 def last_merge(db: Connection, memory_id: str) -> Merge | None:
-    """Return the newest merge into a memory that was not taken back; None where there is none."""
+    """Return the newest merge into a memory that was not undone, if any."""
     for stream, extraction_id, number, memory_ids, is_undone in db.execute(_MERGES, (memory_id,)).fetchall():
         if not is_undone:
             changes = db.execute(_CHANGES, (stream, extraction_id, number))
@@ -227,12 +227,12 @@ def last_merge(db: Connection, memory_id: str) -> Merge | None:
 
 
 def merged_again_into(db: Connection, memory_id: str) -> str | None:
-    """Return the memory that a memory was merged into."""
+    """Return the memory into which a memory was merged last, if any."""
     row = db.execute(_INTO, (memory_id,)).fetchone()
     return None if row is None else str(row[0])
 
 
-def parted(db: Connection) -> list[frozenset[str]]:
-    """Return the events with contents that a person has separated again: a set for each merge taken back."""
+def undone_merges(db: Connection) -> list[frozenset[str]]:
+    """Return, for each merge that a person has undone, the events of the merged contents."""
     rows = db.execute("SELECT event_ids FROM decisions WHERE is_undone AND memory_id IS NOT NULL")
     return [frozenset(json.loads(event_ids)) for (event_ids,) in rows]

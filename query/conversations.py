@@ -1,4 +1,4 @@
-"""Windows: the newest messages of a chat's current session, and those around one message."""
+"""Reads windows: the newest messages of a chat's current session, and those around one message."""
 
 from collections.abc import Callable, Sequence
 from itertools import takewhile
@@ -17,12 +17,12 @@ from memlog.query.event_index import record
 
 
 def speaker(role: str | None, name: str | None) -> str:
-    """`user/Anna`; only the role without a name, or if the name is the same.
+    """Return `user/Anna`, or only the role if there is no name, or the same one.
 
-    The role always comes first: a writer chooses the name, which may be `system`. A colon in a name becomes a
-    wide one, so the first colon ends the speaker. A slash, since brackets cost each line another token:
-    contexts of 500 and 1,000 tokens then held the answers to .821 and .880 of LoCoMo's questions, instead of
-    .823 and .883 (`tests/eval/context.py`).
+    The role always comes first: writers choose their name, which may be `system`. A colon in a name becomes a
+    wide one, so that the first colon ends the speaker. Brackets instead of the slash would cost each line a
+    token: contexts of 500 and 1,000 tokens then held the answers to .821 and .880 of LoCoMo's questions,
+    instead of .823 and .883 (`tests/eval/context.py`).
     """
     name = " ".join((name or "").split()).replace(":", "\uff1a")
     if not role or not name:
@@ -41,7 +41,7 @@ def is_known(db: Connection, chat: Chat) -> bool:
 
 
 def check_known(db: Connection, chat: Chat) -> None:
-    """Check that a chat is known. An empty store knows every chat: its first may be it.
+    """Check that a chat is known. An empty store accepts any chat, which may become its first.
 
     Raises:
         NotFound: the store has events, and none of this chat.
@@ -54,10 +54,10 @@ def check_known(db: Connection, chat: Chat) -> None:
 
 
 def within(db: Connection, chat: Chat | None) -> tuple[str, Chat | tuple[()]]:
-    """Return the condition that a row is of `chat`, and its values; without a chat, any row.
+    """Return the SQL condition for rows of `chat`, or for all, and its values.
 
     Raises:
-        NotFound: as `check_known`.
+        NotFound: see `check_known`.
     """
     if chat is None:
         return "TRUE", ()
@@ -66,11 +66,11 @@ def within(db: Connection, chat: Chat | None) -> tuple[str, Chat | tuple[()]]:
 
 
 DEFAULT_LAST = 50
-"""Messages of a window without a given number or budget."""
+"""Messages of a window without a limit or budget."""
 
 
 class WindowMessage(msgspec.Struct, kw_only=True):
-    """A message of a window; `meta` is the event's."""
+    """A message of a window, with the `meta` of its event."""
 
     id: str
     role: str
@@ -108,12 +108,10 @@ def window(
     tokens: int | None = None,
     across_sessions: bool = False,
 ) -> Window:
-    """Return the newest messages of a chat since its last session break.
+    """Return the newest messages of a chat since its last session break, 50 by default.
 
-    Without `last` and `tokens`, the last 50.
-
-    last: messages at most. tokens: only whole messages whose contents fit, by the counter
-    `model` of contexts. across_sessions: those of earlier sessions, too.
+    last: the most messages. tokens: the budget for whole messages, by the counter `model` of contexts.
+    across_sessions: include earlier sessions.
 
     Raises:
         NotFound: the store has events, and none of this chat.
@@ -135,13 +133,13 @@ def newest(
 ) -> list[WindowMessage]:
     """Return the messages of a window, oldest first; all without `last` and `tokens`.
 
-    text: the text of a message that `tokens` limits.
+    text: returns the text of a message whose tokens count.
 
     Raises:
-        NotFound: as `window`.
+        NotFound: see `window`.
     """
     check_known(db, chat)
-    within, values = _within(chat, None if across_sessions else _last_break(db, chat))
+    within, values = _messages_since(chat, None if across_sessions else _last_break(db, chat))
     rows = db.execute(
         f"SELECT {_COLUMNS} FROM messages WHERE {within} {NEWEST_FIRST} LIMIT ?",
         [*values, -1 if last is None else last],
@@ -152,7 +150,7 @@ def newest(
         message = record(WindowMessage, row)
         if left is not None:
             content = text(message)
-            # To count the tokens of some megabytes takes seconds.
+            # Counting the tokens of some megabytes would take seconds.
             left -= least_weight(content) if least_weight(content) > left else tokens_of(content, "model")
             if left < 0:
                 break
@@ -161,8 +159,8 @@ def newest(
 
 
 def session_start(db: Connection, chat: Chat) -> str | None:
-    """Return the id of the first message of the chat's current session; None before the first."""
-    within, values = _within(chat, _last_break(db, chat))
+    """Return the id of the first message of the chat's current session, if any."""
+    within, values = _messages_since(chat, _last_break(db, chat))
     start = db.execute(f"SELECT id FROM messages WHERE {within} {_OLDEST_FIRST} LIMIT 1", values).fetchone()
     return start[0] if start else None
 
@@ -170,7 +168,7 @@ def session_start(db: Connection, chat: Chat) -> str | None:
 def window_around(db: Connection, key: tuple[str, str], neighbours: int) -> list[WindowMessage]:
     """Return a message (stream, id) with up to `neighbours` on either side in its session, oldest first.
 
-    Empty without a message of this key: a session break has no window.
+    Empty if the key is not that of a message: a session break has no window.
     """
     own = db.execute(
         f"SELECT channel, chat_id, {', '.join(ORDER)}, {_COLUMNS} FROM messages"
@@ -180,13 +178,13 @@ def window_around(db: Connection, key: tuple[str, str], neighbours: int) -> list
     if own is None:
         return []
     place, message = own[: 2 + len(ORDER)], record(WindowMessage, own[2 + len(ORDER) :])
-    before = _beside(db, place, f"< {_A_PLACE} {NEWEST_FIRST}", neighbours)
-    behind = _beside(db, place, f"> {_A_PLACE} {_OLDEST_FIRST}", neighbours)
+    before = _messages_beside(db, place, f"< {_A_PLACE} {NEWEST_FIRST}", neighbours)
+    behind = _messages_beside(db, place, f"> {_A_PLACE} {_OLDEST_FIRST}", neighbours)
     return [*before[::-1], message, *behind]
 
 
-def _beside(db: Connection, place: Sequence[Any], side: str, limit: int) -> list[WindowMessage]:
-    """Up to `limit` messages on one side of a place (channel, chat_id, order), until a session break."""
+def _messages_beside(db: Connection, place: Sequence[Any], side: str, limit: int) -> list[WindowMessage]:
+    """Return up to `limit` messages on one side of a place (channel, chat_id, order) in its session."""
     rows = db.execute(
         f"SELECT {_COLUMNS} FROM messages WHERE channel = ? AND chat_id = ?"
         f" AND ({', '.join(ORDER)}) {side} LIMIT ?",
@@ -205,7 +203,7 @@ def _last_break(db: Connection, chat: Chat) -> tuple[Any, ...] | None:
     return row
 
 
-def _within(chat: Chat, since: tuple[Any, ...] | None) -> tuple[str, list[Any]]:
+def _messages_since(chat: Chat, since: tuple[Any, ...] | None) -> tuple[str, list[Any]]:
     sql = "channel = ? AND chat_id = ? AND type <> 'session_break'"
     if since is None:
         return sql, [*chat]
@@ -215,9 +213,9 @@ def _within(chat: Chat, since: tuple[Any, ...] | None) -> tuple[str, list[Any]]:
 class Surroundings(msgspec.Struct, kw_only=True):
     """A message or a passage of a document with its neighbours.
 
-    messages: a message among its neighbours of the same session, oldest first; else empty.
-    content: the document's text from the first neighbour of a passage to the last; else None.
-    start_line, end_line: of this text in the file, from 1; else None.
+    messages: of a message, it and its neighbours of the same session, oldest first.
+    content: of a passage, the document's text from the first neighbour to the last.
+    start_line, end_line: of this text in the file, from 1.
     """
 
     messages: list[WindowMessage] = []
@@ -227,19 +225,18 @@ class Surroundings(msgspec.Struct, kw_only=True):
 
 
 MAX_NEIGHBOURS = 100
-"""On either side. More is the conversation, or the file."""
+"""The maximum on either side; for more, read the conversation or the file."""
 
 
 def around_event(db: Connection, key: tuple[str, str], neighbours: int) -> Surroundings | None:
-    """Return the surroundings of the event (stream, id); None if it is no message."""
+    """Return the surroundings of the event (stream, id); None if it is not a message."""
     messages = window_around(db, key, neighbours)
     return Surroundings(messages=messages) if messages else None
 
 
 def around_passage(db: Connection, chunk_no: int, neighbours: int) -> Surroundings:
     """Return the text around a passage of a document, from its first neighbour to the last."""
-    # Cut from the document itself: passages overlap, and repeat the heads of what they are parts of.
-    # Not by substr(), which ends at a NUL.
+    # Sliced from the document: passages overlap and repeat headings. Not by substr(), which stops at a NUL.
     content, start, end, start_line, end_line = db.execute(
         "SELECT d.content, min(c.start_char), max(c.end_char), min(c.start_line), max(c.end_line)"
         " FROM doc_chunks f JOIN doc_chunks c USING (document_id) JOIN documents d USING (document_id)"

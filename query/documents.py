@@ -1,4 +1,4 @@
-"""Sources of documents, and their documents, as lists and as trees of folders."""
+"""Reads sources of documents and their documents, as lists and as trees of folders."""
 
 from collections.abc import Iterable
 
@@ -12,8 +12,8 @@ from memlog.query.event_index import record
 class Source(msgspec.Struct, kw_only=True):
     """A folder of documents.
 
-    kind: `memory` if its files are searched as memories, else `docs`.
-    root: absolute; None if documents name the source and nobody has registered it.
+    kind: `memory` if its files are searched as memories, otherwise `docs`.
+    root: the absolute path; None if the source is only named by documents.
     include, exclude: glob patterns below the root.
     bytes: of its documents. indexed_at: of the newest; None without documents.
     """
@@ -32,7 +32,7 @@ class Source(msgspec.Struct, kw_only=True):
 class Registered(msgspec.Struct, kw_only=True):
     """A registered source; see `Source`.
 
-    writer: of the copy of the store that registered it; "" for an older memlog.
+    writer: the copy of the store that registered it; "" if an older memlog did.
     """
 
     source_id: str
@@ -48,7 +48,7 @@ class Document(msgspec.Struct, kw_only=True):
 
     id: `source_id/file`; file: its path below the source's root.
     size: in bytes. version: sha256 of its bytes, in hex.
-    dated_at: by its front matter, else its file.
+    dated_at: from its front matter or its file.
     """
 
     id: str
@@ -64,7 +64,7 @@ class Document(msgspec.Struct, kw_only=True):
 
 
 class DocumentText(Document, kw_only=True):
-    """A document with its text, as it was read."""
+    """A document with its original text."""
 
     content: str
 
@@ -72,7 +72,7 @@ class DocumentText(Document, kw_only=True):
 class DocumentFolder(msgspec.Struct, kw_only=True):
     """A folder of documents. The top folder of a source has the source's name.
 
-    documents, passages, bytes: of everything below it. folders, files: directly in it, by name.
+    documents, passages, bytes: totals of everything below. folders, files: directly in it, by name.
     """
 
     name: str
@@ -104,10 +104,7 @@ _COLUMNS = f"document_id, source_id, file, filetype, size, {_PASSAGES}, version,
 
 
 def sources(db: Connection, source_id: str | None = None) -> list[Source]:
-    """Return all sources, or the one with this name, by name.
-
-    A source is registered, or only named by documents.
-    """
+    """Return all sources, registered or only named by documents, or the one with this name, by name."""
     where = "" if source_id is None else "WHERE source_id = :source_id"
     rows = db.execute(
         "SELECT n.source_id, coalesce(s.kind, 'docs'), s.root,"
@@ -122,7 +119,7 @@ def sources(db: Connection, source_id: str | None = None) -> list[Source]:
 
 
 def registered(db: Connection, source_id: str | None = None) -> list[Registered]:
-    """Return the sources registered with a folder, or the one of this name, by name."""
+    """Return all registered sources, or the one with this name, by name."""
     columns = ", ".join(Registered.__struct_fields__)
     where = "" if source_id is None else "AND source_id = :source_id"
     rows = db.execute(
@@ -159,7 +156,7 @@ def versions(db: Connection, source_id: str) -> dict[str, str]:
 
 
 def shared(db: Connection, source_id: str) -> dict[str, int]:
-    """Return how many files of a source other sources have, too, by the name of each."""
+    """Return, by other source, how many files it shares with a source."""
     rows = db.execute(
         f"WITH own AS (SELECT {FILE_PATH} AS path, d.version, s.writer"
         " FROM documents d JOIN sources s USING (source_id) WHERE source_id = :source_id),"
@@ -174,15 +171,19 @@ def shared(db: Connection, source_id: str) -> dict[str, int]:
 
 
 def tree(source_id: str, documents: Iterable[Document]) -> DocumentFolder:
-    """Return the folders of a source's documents."""
+    """Return the tree of folders of a source's documents."""
     top = DocumentFolder(name=source_id)
     folders: dict[tuple[str, ...], DocumentFolder] = {(): top}
     for document in sorted(documents, key=lambda each: each.file.split("/")):
-        # An older memlog took paths of any depth: what is deeper is part of the name.
+        # An older memlog accepted paths of any depth: deeper folders become part of the name.
         *path, name = document.file.removeprefix("/").split("/", MAX_LEVELS - 1)
         folder = top
         for depth in range(len(path) + 1):
-            folder = _folder_at(tuple(path[:depth]), folders)
+            below = tuple(path[:depth])
+            if below not in folders:
+                folders[below] = DocumentFolder(name=below[-1])
+                folder.folders.append(folders[below])
+            folder = folders[below]
             folder.documents += 1
             folder.passages += document.passages
             folder.bytes += document.size or 0
@@ -192,11 +193,3 @@ def tree(source_id: str, documents: Iterable[Document]) -> DocumentFolder:
             )
         )
     return top
-
-
-def _folder_at(path: tuple[str, ...], folders: dict[tuple[str, ...], DocumentFolder]) -> DocumentFolder:
-    """Return the folder at a path whose parent is known; made if it is new."""
-    if path not in folders:
-        folders[path] = DocumentFolder(name=path[-1])
-        folders[path[:-1]].folders.append(folders[path])
-    return folders[path]

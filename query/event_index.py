@@ -1,4 +1,4 @@
-"""Positions of events in the log, and the events of memories."""
+"""Looks up events: their positions in the log, and those of memories and contexts."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ Key = tuple[str, str]
 
 
 class LinePosition(msgspec.Struct, frozen=True):
-    """The position of an event's line: `line` counts from 1, `offset` is its first byte."""
+    """The position of an event's line: `line` counts from 1, `offset` is that of its first byte."""
 
     stream: str
     segment: str
@@ -27,15 +27,12 @@ class LinePosition(msgspec.Struct, frozen=True):
     line: int
 
     def __str__(self) -> str:
-        """For people: `memory/2026-02-24.jsonl:12`."""
+        """Return the readable form: `memory/2026-02-24.jsonl:12`."""
         return f"{self.stream}/{self.segment}:{self.line}"
 
 
 def streams_of(db: Connection, name: str) -> list[str]:
-    """Return the streams, sorted, with the id `name`.
-
-    It is the id of an event or a redaction, or the position of a bad line.
-    """
+    """Return the sorted streams with `name`: the id of an event or a redaction, or a bad line's position."""
     segment, offset = place_of(name) or (None, None)
     rows = db.execute(
         "WITH streams AS (SELECT DISTINCT stream FROM checkpoints) SELECT stream FROM streams AS s"
@@ -55,7 +52,7 @@ def streams_with_bad_lines(db: Connection) -> list[str]:
 
 
 def messages_in(db: Connection, stream: str) -> Iterator[tuple[str, str, int, int, str, str]]:
-    """Return the messages of a stream with content: id, segment, offset, line, type of the event, content."""
+    """Yield id, segment, offset, line, event type and content of the non-empty messages of a stream."""
     rows: Iterator[tuple[str, str, int, int, str, str]] = db.execute(
         "SELECT id, e.segment, e.offset, e.line, e.type, m.content"
         " FROM messages AS m JOIN events AS e USING (stream, id)"
@@ -66,7 +63,7 @@ def messages_in(db: Connection, stream: str) -> Iterator[tuple[str, str, int, in
 
 
 def memories_of(db: Connection, events: Iterable[Key]) -> list[str]:
-    """Return the memories that any of these events touches."""
+    """Return the memories that any of these events touch, sorted."""
     rows = db.execute(
         "SELECT DISTINCT memory_id FROM memory_events WHERE (stream, event_id) IN"
         " (SELECT value ->> 0, value ->> 1 FROM json_each(?)) ORDER BY memory_id",
@@ -85,10 +82,7 @@ def events_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
 
 
 def merged_into(db: Connection, memory_id: str) -> list[str]:
-    """Return a memory and all that it was ever merged from.
-
-    Merges that a person decided against, or took back, do not count.
-    """
+    """Return a memory and, transitively, those merged into it, except by rejected or undone merges."""
     rows = db.execute(
         "WITH RECURSIVE sources(id) AS (VALUES (?) UNION SELECT v.value FROM sources s"
         " JOIN decisions d ON d.memory_id = s.id AND NOT d.is_undone"
@@ -102,7 +96,7 @@ def merged_into(db: Connection, memory_id: str) -> list[str]:
 
 
 def proposed_for(db: Connection, memory_ids: Iterable[str]) -> list[str]:
-    """Return the memories with texts that models proposed to replace any of these, and nobody accepted."""
+    """Return the memories that models proposed instead of any of these, and nobody accepted."""
     rows = db.execute(
         "SELECT d.proposal_id FROM merge_decisions d, json_each(d.memory_ids) v"
         " WHERE d.proposal_id IS NOT NULL AND v.value IN (SELECT value FROM json_each(?))"
@@ -114,7 +108,7 @@ def proposed_for(db: Connection, memory_ids: Iterable[str]) -> list[str]:
 
 
 def undone_texts_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
-    """Return the events with texts that were made of any of these memories, and taken back."""
+    """Return the events with texts that a merge derived from any of these memories, and that were undone."""
     rows = db.execute(
         "SELECT m.stream, m.event_id FROM decisions d"
         " JOIN merge_events m USING (stream, extraction_id, number)"
@@ -127,20 +121,19 @@ def undone_texts_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
 
 
 def held_of(db: Connection, memory_id: str) -> set[Key]:
-    """Return the events of a memory that wait for the end of their extraction."""
+    """Return the events of a memory whose extraction is not complete."""
     rows = db.execute("SELECT stream, id FROM held_events WHERE event ->> 'memory_id' = ?", (memory_id,))
     return {(stream, event_id) for stream, event_id in rows}
 
 
 def contexts_with(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
-    """Return the events of the contexts that gave any of these memories."""
+    """Return the events of the contexts that contained any of these memories."""
     return _contexts_with(db, [("", memory_id) for memory_id in memory_ids])
 
 
 def contexts_naming(db: Connection, events: Collection[Key]) -> set[Key]:
-    """Return the events of the contexts related to any of these events.
-
-    Such a context gave one of them, gave a memory that one of them tells about, or was requested by one.
+    """Return the events of the contexts that contained any of these events or their memories, or that one of
+    these messages requested.
     """
     if db.execute("SELECT 1 FROM contexts_given LIMIT 1").fetchone() is None:
         return set()
@@ -165,10 +158,7 @@ def _contexts_with(db: Connection, things: Collection[Key]) -> set[Key]:
 
 
 def _as_asking(messages: Collection[Key]) -> Iterator[Key]:
-    """Yield the keys by which a context names the message that it was given for.
-
-    By its chat, whatever the folder, or by no chat.
-    """
+    """Yield the keys by which a context may name its asking message: by its chat's stream, or by no chat."""
     chats = {stream: chat_of_stream(stream) for stream, _ in messages}
     for stream, event_id in messages:
         chat = chats[stream]
@@ -188,14 +178,14 @@ _Struct = TypeVar("_Struct", bound=msgspec.Struct)
 
 
 def all_of(*conditions: tuple[str, Any]) -> Sql:
-    """Return the conditions whose value is not None, joined by AND. A list or tuple holds several values."""
+    """Join with AND the conditions whose value is not None. A list or tuple holds several values."""
     given = [(sql, value) for sql, value in conditions if value is not None]
     values = (value if isinstance(value, list | tuple) else [value] for _, value in given)
     return " AND ".join(sql for sql, _ in given) or "1", [*chain.from_iterable(values)]
 
 
 def record(struct: type[_Struct], row: Sequence[Any], **members: Any) -> _Struct:  # noqa: ANN401
-    """Return the struct of a row: a column for each field that `members` lacks, in their order.
+    """Return the struct of a row, which has a column for each field that is not in `members`, in order.
 
     Lists and dicts are JSON. A field `position` takes the last four columns, `POSITION`.
     """
@@ -211,6 +201,5 @@ def record(struct: type[_Struct], row: Sequence[Any], **members: Any) -> _Struct
 
 @cache
 def _fields(struct: type[msgspec.Struct]) -> tuple[tuple[str, ...], frozenset[str]]:
-    """Return the names of a struct's fields, and which of them hold lists and dicts."""
     of_json = frozenset(field.name for field in fields_of(struct) if get_origin(field.kind) in (list, dict))
     return struct.__struct_fields__, of_json

@@ -1,4 +1,4 @@
-"""Filters of a search. They apply inside both sides, before the cut."""
+"""Filters of a search, which apply on both sides before the cut."""
 
 import json
 from collections.abc import Collection, Iterable
@@ -28,10 +28,10 @@ CONVERSATION = "conversation"
 """The source of messages."""
 
 SUMMARIES, FACTS, DAILY_EVENTS = "summaries", "facts", "daily_events"
-"""The categories of hits that are found as memories."""
+"""The categories of summaries, facts and daily events, which are hits of kind `memory`."""
 
 FOUND_UNDER = (*CATEGORIES, FACTS, DAILY_EVENTS)
-"""Every category of a memory that is found."""
+"""Every category by which a search filters."""
 
 _CATEGORY = (
     f"CASE WHEN c.summary_id IS NOT NULL THEN '{SUMMARIES}' WHEN c.fact_id IS NOT NULL THEN '{FACTS}'"
@@ -45,16 +45,12 @@ _OWN_SCOPE = (
 )
 
 
-def _found_under(category: str) -> str:
-    return category if category in FOUND_UNDER else known_category(category)
-
-
 class Filters(Request, frozen=True, kw_only=True):
     """What hits must be. A kind of hit that lacks a filtered property is left out: a memory has no role, a
     message no category, a document neither of them and no chat.
 
     Raises:
-        BadInput: a value is not of its field's type, or there is no such category.
+        BadInput: a value is not of its field's type, or the category is unknown.
     """
 
     kinds: Annotated[frozenset[Kind] | None, "Only hits of these kinds; all by default."] = None
@@ -63,14 +59,18 @@ class Filters(Request, frozen=True, kw_only=True):
     speaker: Annotated[str | None, "Only messages of the speaker with this name."] = None
     category: Annotated[
         str | None,
-        "Only memories of this category; `other` includes categories that memlog does not know.",
-        Reads(_found_under, "category", choices=FOUND_UNDER),
+        "Only memories of this category; `other` includes unknown categories.",
+        Reads(
+            lambda name: name if name in FOUND_UNDER else known_category(name),
+            "category",
+            choices=FOUND_UNDER,
+        ),
     ] = None
     source: Annotated[
         str | None,
         (
             "Only hits of this source, as hits name it: conversation, manual, summary, fact, daily_event, a"
-            " file of memories, a source of documents."
+            " memory file, a source of documents."
         ),
     ] = None
     topic: Annotated[str | None, "Only memories and facts of this topic, in any spelling."] = None
@@ -80,23 +80,23 @@ class Filters(Request, frozen=True, kw_only=True):
         Time | None, "Only hits from this time on: 2026-02-24, RFC 3339, or words such as last week."
     ] = None
     until: Annotated[
-        End | None, "Only hits before this time, or up to the end of this day, or of what words mean."
+        End | None, "Only hits before this time, or up to the end of a day or period, such as last week."
     ] = None
     exclude: Annotated[Ids, "Leave out these events, memories or documents."] = frozenset()
     asking: Annotated[
         tuple[str, str] | None, Local(is_callback=False), "Leave out this message: its stream and id."
     ] = None
     own_scope: Annotated[
-        bool, Local(is_callback=False), "Include memories of no chat beside those of `chat`."
+        bool, Local(is_callback=False), "Include memories of no chat besides those of `chat`."
     ] = False
     joined: Annotated[
-        tuple[str, ...], Local(is_callback=False), "Include further chats beside `chat`, as channel:chat_id."
+        tuple[str, ...], Local(is_callback=False), "Include further chats besides `chat`, as channel:chat_id."
     ] = ()
     of_no_chat: Annotated[bool, Local(is_callback=False), "Only what belongs to no chat."] = False
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything may be a hit."""
+        """Whether nothing is filtered."""
         return self == _NONE
 
     def of_messages(self) -> Sql | None:
@@ -134,7 +134,7 @@ class Filters(Request, frozen=True, kw_only=True):
             *([] if category is None else [of_categories(_CATEGORY, [category], known=FOUND_UNDER)]),
             ("c.source = ?", self.source),
             (
-                # `teach_topics` has told the connection what it is.
+                # `teach_topics` defines it for the connection.
                 "topic_key(coalesce(y.topic, f.topic_key)) = ?",
                 None if topic is None else compared(same_key(topic)),
             ),
@@ -163,7 +163,7 @@ class Filters(Request, frozen=True, kw_only=True):
 
     @property
     def _is_of_memories(self) -> bool:
-        """Whether a property is filtered that only memories, and what is found as memories, have."""
+        """Whether a property is filtered that only hits of kind `memory` have."""
         return (self.category, self.topic, self.tag) != (None, None, None)
 
     @property
@@ -190,13 +190,10 @@ def in_any_form(text: str | None) -> str | None:
 
 
 def of_categories(column: str, categories: Iterable[str], *, known: Collection[str] = CATEGORIES) -> Sql:
-    """Return the condition that a `column` has one of `categories`.
-
-    A category that is not `known` is `other`.
-
+    """Return the condition that a `column` has one of `categories`; any that is not `known` is `other`.
 
     Raises:
-        BadInput: there is no such category.
+        BadInput: a category is unknown.
     """
     chosen = {category if category in known else known_category(category) for category in categories}
     sign, names = ("NOT IN", {*known} - chosen) if OTHER in chosen else ("IN", chosen)

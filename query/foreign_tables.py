@@ -1,7 +1,7 @@
-"""Reads tables of SQLite files of strangers: real columns of real tables alone.
+"""Reads tables of untrusted SQLite files: only real columns of real tables.
 
-A view, a virtual table or a generated column computes what it gives: 8 kB of such a file may take any time
-and any memory. The authorizer of SQLite (https://www.sqlite.org/c3ref/set_authorizer.html) refuses them.
+Views, virtual tables and generated columns compute their values: 8 kB of such a file may take unlimited time
+and memory. SQLite's authorizer (https://www.sqlite.org/c3ref/set_authorizer.html) refuses them.
 """
 
 import sqlite3
@@ -19,26 +19,26 @@ _PATIENCE = 2.0
 """Seconds to wait for a program that writes to its database."""
 
 _LONGEST = 4 * 1024 * 1024
-"""Characters of a row: an event has at most 16 MiB, and a character up to four bytes."""
+"""The most characters of a row: an event has at most 16 MiB, and a character up to four bytes."""
 
 _PAGE_BYTES = 4 * 1024 * 1024
-"""Of texts and blobs in a reply."""
+"""The size of a page, in texts and blobs."""
 
 _TABLE = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name = ? COLLATE NOCASE"
 _REAL = "SELECT name, dflt_value FROM pragma_table_xinfo(?) WHERE hidden = 0"
 
 _ROW_BYTES = 4
-"""Of a row in a page, at least: its place, its two lengths and its rowid."""
+"""The least size of a row in a file: its place, its two lengths and its rowid."""
 
 _LONGEST_DEFAULT = 100
-"""Characters of a default that rows may give without having it."""
+"""The most characters of a default value that rows may return without storing it."""
 
 
 class TablePage(msgspec.Struct, tag=True):
-    """Rows of a table, a list of values each.
+    """Rows of a table, each a list of values.
 
-    unknown: how many rows have a value in a column that is not wanted. too_long: rows that are left out.
-    error: why no more could be read. is_known: whether there is such a table. is_last: whether all were read.
+    unknown: by unrequested column, the number of rows with a value. too_long: the number of skipped rows.
+    error: why reading stopped. is_known: whether the table exists. is_last: whether all rows were read.
     """
 
     rows: list[list[Any]]
@@ -50,13 +50,13 @@ class TablePage(msgspec.Struct, tag=True):
 
 
 def pages(path: str, table: str, known: Sequence[str]) -> Iterator[TablePage]:
-    """Yield the rows of a table, a page at a time; what is broken ends them, with its error in the last page.
+    """Yield the rows of a table in pages; an error ends them, and is in the last page.
 
-    known: the columns whose values are given, in their order; None for one that the table lacks. Of others
-        it is counted how many rows have a value. A row that no event could hold is counted as too long.
+    known: the columns to return, in order; the value is None if the table has no such column. A row that no
+        event could hold counts as too long.
     """
     most = sum(Path(file).stat().st_size for file in (path, f"{path}-wal") if Path(file).exists())
-    with closing(binding().connect(_address(path), uri=True, timeout=_PATIENCE)) as connection:
+    with closing(binding().connect(_read_only_uri(path), uri=True, timeout=_PATIENCE)) as connection:
         connection.text_factory = lambda data: data.decode(errors="replace")
         connection.execute("PRAGMA trusted_schema = OFF")
         made = connection.execute(_TABLE, (table,)).fetchone()
@@ -67,10 +67,10 @@ def pages(path: str, table: str, known: Sequence[str]) -> Iterator[TablePage]:
             yield TablePage([], is_known=False)
             return
         connection.set_authorizer(_authorizer(table, frozenset(real)))
-        yield from _read(connection, table, real, known, most)
+        yield from _read_pages(connection, table, real, known, most)
 
 
-def _read(
+def _read_pages(
     connection: Any,  # noqa: ANN401
     table: str,
     real: Mapping[str, str | None],
@@ -79,15 +79,15 @@ def _read(
 ) -> Iterator[TablePage]:
     """Yield the pages of a table.
 
-    real: its columns with their defaults. most: bytes of its file.
+    real: its columns with their defaults. most: the bytes of its file.
     """
-    # SQLite compares names without their case, in ASCII.
+    # SQLite's names are case-insensitive, in ASCII.
     wanted = {name.lower(): name for name in known}
     columns = [wanted[name.lower()] for name in real if name.lower() in wanted]
     others = [name for name in real if name.lower() not in wanted]
     picked = [*map(_quoted, columns), *(f"{_quoted(name)} IS NOT NULL" for name in others)]
-    # Rows that are older than a column do not have it, and give its default.
-    free = {wanted[name.lower()]: _text_of(real[name]) for name in real if name.lower() in wanted}
+    # Rows that are older than a column do not store it, and return its default.
+    free = {wanted[name.lower()]: _default_text(real[name]) for name in real if name.lower() in wanted}
     page, size = TablePage([]), 0
     try:
         for row in connection.execute(f"SELECT {', '.join(picked)} FROM {_quoted(table)}"):
@@ -95,12 +95,12 @@ def _read(
             for name, is_there in zip(others, row[len(columns) :], strict=True):
                 if is_there:
                     page.unknown[name] = page.unknown.get(name, 0) + 1
-            # A file whose pages refer to one page again and again has any number of rows.
+            # A file whose pages refer to one page repeatedly has an unlimited number of rows.
             texts = {name: value for name, value in values.items() if isinstance(value, str | bytes)}
             length = sum(map(len, texts.values()))
             most -= _ROW_BYTES + sum(len(value) for name, value in texts.items() if value != free[name])
             if most < 0:
-                page.error = "it gives more than it has: its pages are damaged"
+                page.error = "the table returns more data than the file contains: its pages are damaged"
                 break
             if length > _LONGEST:
                 page.too_long += 1
@@ -116,8 +116,8 @@ def _read(
     yield page
 
 
-def _text_of(default: str | None) -> str | None:
-    """Return the text of a default such as `'manual'`; None for another one, or a long one."""
+def _default_text(default: str | None) -> str | None:
+    """Return the text of a default such as `'manual'`; None for any other, or a long one."""
     is_text = default is not None and default[:1] == default[-1:] == "'"
     return (
         default[1:-1].replace("''", "'") if default and is_text and len(default) < _LONGEST_DEFAULT else None
@@ -128,7 +128,7 @@ def _authorizer(table: str, real: frozenset[str]) -> Any:  # noqa: ANN401 - a ca
     def allow(action: int, first: str | None, second: str | None, *_: str | None) -> int:
         if action == sqlite3.SQLITE_SELECT:
             return sqlite3.SQLITE_OK
-        # A count of rows reads a column without a name.
+        # Counting rows reads a column without a name.
         is_real = action == sqlite3.SQLITE_READ and first == table and (second in real or second == "")
         return sqlite3.SQLITE_OK if is_real else sqlite3.SQLITE_DENY
 
@@ -139,10 +139,10 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _address(path: str) -> str:
-    """Return the address of a database that is only read.
+def _read_only_uri(path: str) -> str:
+    """Return the URI of a read-only database.
 
-    Where nobody writes to one in WAL mode, SQLite is told so: it would leave files beside it.
+    One in WAL mode without a writer is opened as immutable: otherwise SQLite would leave files next to it.
     """
     with Path(path).open("rb") as file:
         is_wal = file.read(20)[18:] == b"\2\2"

@@ -1,7 +1,7 @@
 """Decides whether a message needs a look into the memory, by tables and rules, without a model or a store.
 
 A needless look costs a few hundred tokens; a missed one may cost the answer. So the gate stops a message only
-if nothing in it asks for the memory. docs/tools/gate.md describes the rules, and where they fail.
+if nothing in it asks for the memory. docs/tools/gate.md describes the rules and their limits.
 """
 
 import re
@@ -65,28 +65,25 @@ _CODE = re.compile(
 )
 _BRACKET = re.compile(r"[(){}=\[\]]")
 _REMARK = re.compile(r"(?<!\s)\s++(?://|/\*|#)\s.*$")
-_BESIDE = re.compile(r"^(?:#|//|/\*|\*|--|;|<!--|[-+]\S|[-+]$|\t| {2,})")
-"""Lines that count as code only beside code: comments, indented lines, lines of a diff."""
+_BESIDE_CODE = re.compile(r"^(?:#|//|/\*|\*|--|;|<!--|[-+]\S|[-+]$|\t| {2,})")
+"""Lines that count as code only next to code: comments, indented lines, lines of a diff."""
 
 
 def without_code(text: str, longest: int) -> str:
-    """Return the lines of `text` that are words; empty if all of it is code, output, commands or links.
+    """Return the prose lines of `text`; empty if all of it is code, output, commands or links.
 
-    longest: characters of the beginning and of the end that are read, fenced blocks aside.
+    longest: characters of the beginning and of the end that are read, without fenced blocks.
     """
     lines = ends_of(_FENCED.sub("\n", text), longest).splitlines()
     text_lines = [line for line in (_LINK.sub(" ", line) for line in lines) if line.strip()]
     words = [line for line in text_lines if not _is_code(line.strip())]
     if len(words) < len(text_lines):
-        words = [line for line in words if not _BESIDE.search(line)]
+        words = [line for line in words if not _BESIDE_CODE.search(line)]
     return "\n".join(words)
 
 
 def ends_of(text: str, longest: int) -> str:
-    """Return `text`, or the first and the last `longest` characters of a longer one.
-
-    Each of them is on a line of its own.
-    """
+    """Return `text` or, if it is too long, its first and last `longest` characters on two lines."""
     return text if len(text) <= 2 * longest else f"{text[:longest]}\n{text[-longest:]}"
 
 
@@ -103,7 +100,7 @@ def _is_code(line: str) -> bool:
 
 
 Reason = Literal["memory", "question", "prose", "greeting", "acknowledgement", "code", "short"]
-"""Why a look is worth it (the first three) or not."""
+"""Why a look is worthwhile (the first three) or not."""
 
 LONGEST = 100_000
 """Characters of the beginning, and of the end, of a long text that are searched for fenced blocks."""
@@ -118,10 +115,10 @@ LEAST_WORDS = 4
 """Words that make a text worth a look; three Chinese characters count as two words."""
 
 _LEAST_REQUESTED = 2
-"""Words that a question mark makes a question; `really?` is a reaction."""
+"""The fewest words of a question with a question mark; `really?` is a reaction."""
 
-_BEHIND_AN_OPENING = 6
-"""Words of `thanks for the help with the tests` behind the opening; more of them say something else, too."""
+_AFTER_OPENING = 6
+"""The most words after an opening, as in `thanks for the help with the tests`; more of them add something."""
 
 _WEIGHT = 3
 _WEIGHT_OF_A_CHARACTER = 2
@@ -133,11 +130,11 @@ _SOCIAL = ("openings", "greetings", "acknowledgements", "fillers")
 
 
 class Gate(msgspec.Struct, frozen=True):
-    """Whether a look into the memory is worth it, and why. True in an `if` when it is.
+    """Whether a look into the memory is worthwhile, and why; true in an `if` when it is.
 
     reason: `memory` (words such as `remember`, `as usual`), `question`, `prose` (enough words to search for);
         or `greeting`, `acknowledgement`, `code` (also output, commands, links), `short`.
-    words: the words that decided, folded; None if no single phrase did.
+    words: the phrase that decided, folded, if one did.
     """
 
     retrieve: bool
@@ -145,7 +142,7 @@ class Gate(msgspec.Struct, frozen=True):
     words: str | None = None
 
     def __bool__(self) -> bool:
-        """Whether a look is worth it."""
+        """Whether a look is worthwhile."""
         return self.retrieve
 
 
@@ -153,14 +150,14 @@ def should_retrieve(text: str) -> Gate:
     """Decide whether a person's message to an agent needs a look into the memory.
 
     Questions, words such as `remember`, and longer texts do; greetings, acknowledgements, pure code and short
-    texts do not. It knows each language whose file has a `[gate]`. The same text has the same answer, in less
-    than a millisecond and without a store.
+    texts do not. It knows each language whose file has a `[gate]`. It is deterministic, and takes less than a
+    millisecond.
 
     Raises:
         BadInput: it is not text.
     """
     if not isinstance(text, str):
-        raise BadInput(f"text is {shown_value(text)}", hint="a text")
+        raise BadInput(f"text is {shown_value(text)}", hint="give a text")
     prose = without_code(ends_of(text, LONGEST), LOOKED_AT)
     if not prose:
         return Gate(retrieve=False, reason="short" if text.isspace() or not text else "code")
@@ -168,9 +165,9 @@ def should_retrieve(text: str) -> Gate:
     clauses = [_Clause(part) for part in _CLAUSE.split(text)]
     left = [clause for clause in clauses if not clause.is_social]
     weight = sum(clause.weight for clause in left)
-    if memory := _first(clause.memory for clause in left):
+    if memory := _first_found(clause.memory for clause in left):
         return Gate(retrieve=True, reason="memory", words=memory)
-    asks = _first(clause.asks for clause in left)
+    asks = _first_found(clause.asks for clause in left)
     if asks or ("?" in text and weight >= _LEAST_REQUESTED * _WEIGHT):
         return Gate(retrieve=True, reason="question", words=asks)
     if weight >= LEAST_WORDS * _WEIGHT:
@@ -179,7 +176,7 @@ def should_retrieve(text: str) -> Gate:
 
 
 def is_social(text: str) -> bool:
-    """Whether a text is nothing but greetings, with a name at most, and acknowledgements."""
+    """Whether a text consists of greetings, perhaps with a name, and acknowledgements."""
     prose = without_code(ends_of(text, LONGEST), LOOKED_AT)
     if not prose or prose != text.strip():
         return False
@@ -194,13 +191,6 @@ def is_social(text: str) -> bool:
     )
 
 
-def _of_all_languages(name: str) -> Iterator[str]:
-    for language in language_files.languages("gate").values():
-        yield from language_files.phrases(spaced(getattr(language.gate, name)))
-    for language in language_files.languages("facts").values() if name == "memory" else ():
-        yield from _topic_words(language.facts)
-
-
 def _topic_words(facts: FactWords) -> Iterator[str]:
     """Yield words at the beginning or end of a fact's name: `my`, `favourite`."""
     yield from f"{facts.favorite} {facts.favorite_behind} {facts.own}".translate(FOLDED).split()
@@ -210,45 +200,48 @@ def _topic_words(facts: FactWords) -> Iterator[str]:
 
 @cache
 def _phrases(name: str) -> Phrases:
-    return Phrases(_of_all_languages(name))
+    tables = [getattr(each.gate, name) for each in language_files.languages("gate").values()]
+    phrases = [phrase for table in tables for phrase in language_files.phrases(spaced(table))]
+    facts = language_files.languages("facts").values() if name == "memory" else ()
+    return Phrases([*phrases, *(word for each in facts for word in _topic_words(each.facts))])
 
 
 class _Clause:
     """The words between two punctuation marks.
 
-    begins: the number of words at the beginning that are greetings, acknowledgements and fillers.
-    kinds: the tables that have them. memory: the first phrase that refers to the memory.
+    begins: the number of greetings, acknowledgements and fillers at the beginning.
+    kinds: their tables. memory: the first phrase that refers to the memory.
     """
 
     def __init__(self, text: str) -> None:
         self.words = WORD.findall(spaced(text))
-        self.begins, self.kinds = _beginning(self.words)
-        self.memory = _found("memory", self.words, range(len(self.words)))
+        self.begins, self.kinds = _social_beginning(self.words)
+        self.memory = _find_phrase("memory", self.words, range(len(self.words)))
 
     @property
     def is_social(self) -> bool:
-        """Whether it is nothing but those. A single word behind them is taken for a name: `hello Anna`."""
+        """Whether it has no other words. A single word after them counts as a name: `hello Anna`."""
         rest = len(self.words) - self.begins
         is_named = rest == 1 and not self.memory and not self.kinds <= {"fillers"}
         return is_named or (not rest and not (self.memory and "openings" in self.kinds))
 
     @property
     def weight(self) -> int:
-        """Its length in thirds of a word."""
+        """The length, in thirds of a word."""
         return sum(_WEIGHT_OF_A_CHARACTER if is_chinese(word[0]) else _WEIGHT for word in self.words)
 
     @property
     def asks(self) -> str | None:
-        """The phrase that makes it a question; `why` alone refers to the message before it."""
+        """The phrase that makes it a question; a lone `why` refers to the previous message."""
         rest = len(self.words) - self.begins
         beginnings = [place for place in (0, self.begins) if rest]
-        return _found("asks", self.words, beginnings, shorter_than=rest) or _found(
+        return _find_phrase("asks", self.words, beginnings, shorter_than=rest) or _find_phrase(
             "asks_anywhere", self.words, range(len(self.words)), shorter_than=rest
         )
 
 
-def _beginning(words: Sequence[str]) -> tuple[int, set[str]]:
-    """Return the number of words at the beginning that are social phrases, and the kinds of these."""
+def _social_beginning(words: Sequence[str]) -> tuple[int, set[str]]:
+    """Return the number of words of social phrases at the beginning, and their kinds."""
     place, kinds = 0, set[str]()
     while place < len(words):
         lengths = {kind: _phrases(kind).length_at(words, place) for kind in _SOCIAL}
@@ -257,15 +250,14 @@ def _beginning(words: Sequence[str]) -> tuple[int, set[str]]:
             break
         kinds.add(kind)
         place += lengths[kind]
-        if kind == "openings" and len(words) - place <= _BEHIND_AN_OPENING:
+        if kind == "openings" and len(words) - place <= _AFTER_OPENING:
             place = len(words)
     return place, kinds
 
 
-def _found(
+def _find_phrase(
     name: str, words: Sequence[str], places: Iterable[int], *, shorter_than: int | None = None
 ) -> str | None:
-    """Return the first phrase of a table at one of `places`."""
     for place in places:
         length = _phrases(name).length_at(words, place)
         if length and (shorter_than is None or length < shorter_than):
@@ -274,12 +266,12 @@ def _found(
     return None
 
 
-def _first(found: Iterable[str | None]) -> str | None:
+def _first_found(found: Iterable[str | None]) -> str | None:
     return next(filter(None, found), None)
 
 
 def _social_reason(clauses: Sequence[_Clause]) -> Reason:
-    """Return why a short text needs no context: a greeting comes before an acknowledgement."""
+    """Return why a short text needs no context; a greeting has precedence over an acknowledgement."""
     kinds = {kind for clause in clauses for kind in clause.kinds if clause.is_social}
     if "greetings" in kinds:
         return "greeting"

@@ -1,4 +1,4 @@
-"""Memories, as the log leaves them, and the events that touched each."""
+"""Reads memories, their present relevance, and their histories."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,29 +18,26 @@ from memlog.query.facts.topic_keys import compared, same_key, teach_topics
 from memlog.query.filters import in_any_form, of_categories
 from memlog.query.provenance import EVENT_COLUMNS, StoredEvent, event_at
 
-# It is not stored: events change importance and salience, but age changes every day.
-
 
 def freshness(category: str, age_days: int) -> float:
     """Return the freshness of a memory by its age, from 0 to 1.
 
-    It halves after each half-life of its category, down to its floor.
-
-    age_days: whole days, from 0 on.
+    It halves with each half-life of the category, down to the category's floor. It is not stored, since it
+    changes every day.
     """
     curve = CATEGORIES[behaves_as(category)]
     return max(curve.floor, math.pow(0.5, age_days / curve.half_life))
 
 
 def relevance(importance: float, salience: float, category: str, age_days: int) -> float:
-    """Return the relevance of a memory, from 0 to 1: importance × salience × freshness, each from 0 to 1."""
+    """Return the relevance of a memory, from 0 to 1: importance × salience × freshness."""
     return importance * salience * freshness(category, age_days)
 
 
 def age_in_days(since: str, today: str) -> int:
-    """Return the days from `since` to `today`, at least 0; days, not seconds, so that a day has one answer.
+    """Return the whole days from `since` to `today`, at least 0, so that answers are stable within a day.
 
-    since: a time as the log writes it. today: a UTC date, 2026-02-24.
+    since: a time in the form of the log. today: a UTC date, 2026-02-24.
     """
     return max(0, (date.fromisoformat(today) - date.fromisoformat(since[:10])).days)
 
@@ -49,14 +46,14 @@ class Memory(msgspec.Struct, kw_only=True):
     """A memory.
 
     importance: from 0 to 1, as given.
-    salience: from 0 to 1: 1 when first saved, or what an update set, times later decays.
+    salience: from 0 to 1: 1 when first saved, or as set by an update, times later decays.
     age_days: from `updated_at` to today, in UTC.
     freshness: from 0 to 1, by its age and the curve of its category.
     relevance: importance × salience × freshness.
-    access_count, last_accessed: how often it was given to an agent, and when last.
+    access_count, last_accessed: how often and when last it was given to an agent.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
     created_at: when it was first saved since the last deletion. updated_at: when its content changed.
-    archived_at: None while it is searched.
+    archived_at: None unless it is archived, and so not searched.
     event_id, position: of the event with its content.
     """
 
@@ -84,7 +81,7 @@ class Memory(msgspec.Struct, kw_only=True):
 
 
 _OF_TODAY = {"age_days": 0, "freshness": 0.0, "relevance": 0.0}
-"""Members that depend on the day; no table has them."""
+"""Members that depend on the day and are not stored."""
 
 _COLUMNS = ", ".join(
     f"m.{'chat_id' if name == 'chat' else name}"
@@ -94,7 +91,7 @@ _COLUMNS = ", ".join(
 
 
 def select(db: Connection, rest: str, values: Sequence[Any]) -> Iterator[Memory]:
-    """Yield the memories `m` of a query that goes on with `rest`."""
+    """Yield the memories `m` of a query that ends with `rest`."""
     today = timestamps.today()
     rows = db.execute(
         f"SELECT {_COLUMNS}, {POSITION} FROM memories m"
@@ -126,9 +123,9 @@ def memories(
     archived: bool = False,
     limit: int | None = None,
 ) -> list[Memory]:
-    """Return the memories with all of these properties: by falling salience, the last changed first, by id.
+    """Return the memories with all of these properties, by descending salience, then last changed first.
 
-    chat: `<channel>:<chat_id>`. archived: archived memories instead of the others.
+    chat: `<channel>:<chat_id>`. archived: return archived memories instead of the others.
     """
     if topic is not None:
         teach_topics(db)
@@ -149,10 +146,7 @@ def memories(
 
 
 def faded(db: Connection, *, categories: Iterable[str], at_most: float) -> list[Memory]:
-    """Return the memories of `categories` with a relevance of `at_most` today, by relevance and id.
-
-    Archived ones are left out.
-    """
+    """Return the unarchived memories of `categories` with a relevance of `at_most` today, by relevance."""
     condition, values = of_categories("m.category", categories)
     unarchived = select(db, f"WHERE m.archived_at IS NULL AND {condition}", values)
     chosen = [memory for memory in unarchived if memory.relevance <= at_most]
@@ -160,10 +154,7 @@ def faded(db: Connection, *, categories: Iterable[str], at_most: float) -> list[
 
 
 def history(db: Connection, log: Path, memory_id: str) -> list[StoredEvent]:
-    """Return the events that touched a memory, and those that took them back, by precedence.
-
-    The memory may be deleted.
-    """
+    """Return the events of a memory, deleted or not, and those that undid them, by precedence."""
     rows = db.execute(
         "WITH touched AS (SELECT stream, event_id, precedence FROM memory_events WHERE memory_id = ?)"
         f" SELECT {EVENT_COLUMNS} FROM (SELECT * FROM touched UNION SELECT u.stream, u.id, u.precedence"
@@ -207,13 +198,13 @@ def decay_of(db: Connection, event_id: str) -> Decay | None:
     if other is not None:
         raise BadInput(
             f"{event_id} cannot decay anything: it was forgotten, or another event has this id",
-            hint="a decay of another day has another id",
+            hint="decay on another day, which has another id",
         )
     return None
 
 
 def memories_changed(db: Connection, decay: Decay) -> int:
-    """Return the number of memories, including archived ones, whose salience this decay lowered."""
+    """Count the memories, including archived ones, whose salience a decay lowered."""
     counts = db.execute(
         "SELECT m.category, count(*) FROM memories m JOIN decays d ON d.stream = ? AND d.id = ?"
         " WHERE m.salience_set > 0 AND m.salience_precedence < d.precedence"

@@ -1,4 +1,4 @@
-"""Finds the lines of the log behind ids, and the lines that were not projected."""
+"""Finds the lines of the log for ids, and the lines that could not be projected."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,9 +18,9 @@ from memlog.query.event_index import LinePosition
 
 
 class StoredEvent(msgspec.Struct, omit_defaults=True):
-    """An event as the log has it; `raw` is its line, without the newline.
+    """An event of the log; `raw` is its line, without the newline.
 
-    around: the messages beside a message; None unless requested, and for other events.
+    around: the neighbours of a message; None unless requested, and for other events.
     """
 
     id: str
@@ -33,7 +33,7 @@ class StoredEvent(msgspec.Struct, omit_defaults=True):
 
 
 class QuarantinedLine(msgspec.Struct):
-    """A line that could not be projected; `bytes` is its length."""
+    """A line that could not be projected, of `bytes` bytes."""
 
     stream: str
     segment: str
@@ -45,14 +45,14 @@ class QuarantinedLine(msgspec.Struct):
 def stored(
     db: Connection, log: Path, name: str, stream: str | None = None, *, neighbours: int = 0
 ) -> StoredEvent | None:
-    """Return the event with the id `name`, else the event with the content that is named so, or None.
+    """Return the event with the id `name`, or that with the content of the thing of this name, or None.
 
-    The name is that of a memory, a fact (`topic_key/rank`) or a document (`source/file`).
+    The thing is a memory, a fact (`topic_key/rank`) or a document (`source/file`).
 
-    neighbours: messages to give on either side of a message.
+    neighbours: messages to return on either side of a message.
 
     Raises:
-        BadInput: several streams have such an event, and `stream` names none of them.
+        BadInput: several streams have such an event, and `stream` is not given.
     """
     rows = db.execute(
         f"SELECT {EVENT_COLUMNS} FROM events e"
@@ -78,7 +78,7 @@ EVENT_COLUMNS = "e.stream, e.id, e.type, e.ts, e.at, e.segment, e.offset, e.line
 
 
 def event_at(log: Path, row: tuple[Any, ...]) -> StoredEvent:
-    """Return the event of a row of `EVENT_COLUMNS`, with its line from the log."""
+    """Return the event of a row with `EVENT_COLUMNS`, and read its line from the log."""
     stream, event_id, kind, ts, at, segment, offset, line, length = row
     raw = line_at(log, stream, segment, offset, length)
     return StoredEvent(
@@ -87,7 +87,7 @@ def event_at(log: Path, row: tuple[Any, ...]) -> StoredEvent:
 
 
 def stream_with(db: Connection, event_id: str) -> str:
-    """Return the stream with an event of this id, forgotten or not.
+    """Return the stream with an event of this id, which may be forgotten.
 
     Raises:
         NotFound: no stream has one. BadInput: several have.
@@ -113,10 +113,7 @@ def quarantine(db: Connection) -> list[QuarantinedLine]:
 
 
 def explanation(log: Path, line: QuarantinedLine) -> str:
-    """Return why a line is quarantined and what to do about it, for people.
-
-    It has more detail than the reason of the line.
-    """
+    """Return why a line is quarantined, in more detail than its reason, and what to do about it."""
     name = SegmentName.parse(line.segment)
     reason: LineFault = line.reason  # type: ignore[assignment] # the table holds nothing else
     detail = ""
@@ -135,7 +132,7 @@ _COLUMNS = {"memories": "memory_id", "daily_events": "id"}
 
 
 def unknown(db: Connection, ids: Sequence[str], table: Literal["memories", "daily_events"]) -> list[str]:
-    """Return the `ids` that a table lacks, without repetition, in their order."""
+    """Return the distinct `ids` that a table does not have, in order."""
     known = f"SELECT {_COLUMNS[table]} FROM {table}"
     rows = db.execute(
         f"SELECT value FROM json_each(?) WHERE value NOT IN ({known}) ORDER BY key", (as_list(ids),)
@@ -154,7 +151,7 @@ def id_holders(db: Connection, stream: str, ids: Sequence[str]) -> dict[str, tup
 
 
 def forgotten_ids(db: Connection, stream: str, ids: Sequence[str]) -> set[str]:
-    """Return the `ids` that were forgotten in `stream`."""
+    """Return those of `ids` that were forgotten in `stream`."""
     rows = db.execute(
         "SELECT target_id FROM redactions WHERE stream = ? AND target_id IN (SELECT value FROM json_each(?))",
         (stream, as_list(ids)),
@@ -163,7 +160,7 @@ def forgotten_ids(db: Connection, stream: str, ids: Sequence[str]) -> set[str]:
 
 
 class IdInUse(NamedTuple):
-    """An id and the position of its event; length: of its line in bytes."""
+    """An id and the position of its event; length: that of its line in bytes."""
 
     id: str
     stream: str
@@ -173,9 +170,9 @@ class IdInUse(NamedTuple):
 
 
 def ids_in_use(db: Connection, ids: Sequence[str]) -> tuple[list[IdInUse], set[str]]:
-    """Find which of `ids` events of any stream have, and which were forgotten in any.
+    """Return those of `ids` that events of any stream have, and those that were forgotten in any.
 
-    It reads all ids: to look for each in each stream takes ten times as long where there are 2,000 chats.
+    It scans all ids: with 2,000 chats, looking up each in each stream takes ten times as long.
     """
     wanted = "IN (SELECT value FROM json_each(?))"
     events = f"SELECT id, stream, segment, offset, length FROM events WHERE +id {wanted}"
@@ -187,12 +184,12 @@ def ids_in_use(db: Connection, ids: Sequence[str]) -> tuple[list[IdInUse], set[s
 def ids_below(
     db: Connection, streams: Sequence[str], names: Sequence[str]
 ) -> tuple[list[IdInUse], list[tuple[str, str]]]:
-    """Find the ids in `streams` that begin with one of `names` and a slash.
+    """Return the ids in `streams` that begin with one of `names` and a slash.
 
-    And those that were forgotten, each with the time of its redaction.
+    Forgotten ones are separate, each with the time of its redaction.
     """
     below = "> n.value || '/' AND {0} < n.value || '0'"  # the character after the slash
-    # In this order: each name is a range of the index.
+    # CROSS JOIN fixes the order: each name is a range of the index.
     source = "FROM json_each(?) AS s CROSS JOIN json_each(?) AS n CROSS JOIN"
     given = (as_list(streams), as_list(names))
     events = db.execute(
@@ -210,7 +207,7 @@ def ids_below(
 
 
 def suffixes(db: Connection, prefix: str, length: int) -> list[str]:
-    """List the `length` characters after `prefix` in the ids that begin with it, in events and redactions."""
+    """Return the `length` characters after `prefix` in the ids that begin with it, redacted ones included."""
     queries = [
         f"SELECT substr({name}, ?1, ?2) FROM {table} WHERE +{name} > ?3 AND +{name} < ?3 || char(127)"
         for table, name in (("events", "id"), ("redactions", "target_id"))
@@ -220,7 +217,7 @@ def suffixes(db: Connection, prefix: str, length: int) -> list[str]:
 
 
 class Conflict(msgspec.Struct, frozen=True):
-    """A line with the id of an earlier event of its stream and another content; the holder is that event."""
+    """A line with the id of an earlier event of its stream, the holder, and other content."""
 
     stream: str
     id: str
@@ -231,7 +228,7 @@ class Conflict(msgspec.Struct, frozen=True):
 
 
 def conflicts(db: Connection, limit: int) -> list[Conflict]:
-    """Return at most `limit` conflicting lines, which no read shows, the newest first."""
+    """Return at most `limit` conflicting lines, which no read shows, newest first."""
     rows = db.execute(
         "SELECT c.stream, c.id, c.segment, c.offset, e.segment, e.offset FROM conflicts c"
         " JOIN events e ON e.stream = c.stream AND e.id = c.id"
@@ -242,7 +239,7 @@ def conflicts(db: Connection, limit: int) -> list[Conflict]:
 
 
 class PlainTexts(msgspec.Struct, frozen=True):
-    """Events whose form was ignored when they were indexed, by reason.
+    """The number of events that were indexed as plain text for a reason.
 
     reason: see `memlog.projector.limits`. place: of one of them, `conversations/c_1/2026-02-24.jsonl:1042`.
     """
@@ -253,7 +250,7 @@ class PlainTexts(msgspec.Struct, frozen=True):
 
 
 def plain_texts(db: Connection) -> list[PlainTexts]:
-    """Return the number of events for each reason."""
+    """Return the events that were indexed as plain text, by reason."""
     rows = db.execute(
         "SELECT reason, count(*), min(stream || '/' || segment || ':' || offset)"
         " FROM plain_texts JOIN events USING (stream, id) GROUP BY reason ORDER BY reason"

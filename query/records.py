@@ -1,4 +1,4 @@
-"""Daily events, jobs, counts, plain tables, and core memory, as they are read."""
+"""Reads daily events, job runs, counts, plain tables, and core memory."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -24,9 +24,9 @@ from memlog.query.event_index import POSITION, LinePosition, all_of, record
 class DailyEvent(msgspec.Struct, kw_only=True):
     """Something that happened on a day.
 
-    event_date: such as 2026-02-24. chat: `<channel>:<chat_id>`, the chat that a model distilled it from.
-    raw_tokens: the length of what the summary sums up; None if unknown.
-    compressed_at: when it was first distilled; None if it was not. memory_ids: into which memories, sorted.
+    event_date: such as 2026-02-24. chat: `<channel>:<chat_id>`, if a model distilled it from a chat.
+    raw_tokens: the length of the summarised text; None if unknown.
+    compressed_at: when it was first distilled, if it was. memory_ids: the resulting memories, sorted.
     """
 
     id: str
@@ -66,9 +66,9 @@ def daily_events(
     channel: str | None = None,
     uncompressed: bool = False,
 ) -> list[DailyEvent]:
-    """Daily events by day; within a day, in the order of events.
+    """Return daily events by day; within a day, in the order of events.
 
-    date: of this day. since, until: since <= day <= until. uncompressed: only those not yet distilled.
+    date: only this day. since, until: only since <= day <= until. uncompressed: only those not yet distilled.
     """
     condition, values = all_of(
         ("event_date = ?", date),
@@ -105,7 +105,7 @@ class JobRun(msgspec.Struct, kw_only=True):
 def job_runs(
     db: Connection, *, job: str | None = None, period: str | None = None, limit: int | None = None
 ) -> list[JobRun]:
-    """Return the runs of all jobs, or of one, for all periods or one, the newest first."""
+    """Return the runs of all jobs or one, for all periods or one, newest first."""
     rows = db.execute(
         f"SELECT r.steps, r.id, r.job, r.period, r.ts, {POSITION} FROM job_runs r"
         " JOIN events e USING (stream, id) WHERE (?1 IS NULL OR r.job = ?1)"
@@ -117,7 +117,7 @@ def job_runs(
 
 
 def is_job_due(db: Connection, job: str, period: str, ts: str) -> bool:
-    """Whether a job has not run for a period. Nothing was missed at a time before anything happened."""
+    """Whether a job has not run for a period, unless the store had no events at its time."""
     ran = db.execute("SELECT 1 FROM job_runs WHERE (job, period) = (?, ?)", (job, period)).fetchone()
     return (
         ran is None and db.execute("SELECT 1 FROM events WHERE ts < ? LIMIT 1", (ts,)).fetchone() is not None
@@ -125,7 +125,7 @@ def is_job_due(db: Connection, job: str, period: str, ts: str) -> bool:
 
 
 def skipped_steps(db: Connection, job: str, period: str) -> list[str]:
-    """Return the steps that the last run for a period left out: they are due as soon as they can be done."""
+    """Return the steps that the last run for a period skipped: they are due as soon as they are possible."""
     runs = job_runs(db, job=job, period=period, limit=1)
     return [step.name for run in runs for step in run.steps if step.outcome == "skipped"]
 
@@ -144,8 +144,8 @@ def last_summary(db: Connection) -> str | None:
 
 
 _AHEAD = 60
-"""Days. A store that nobody has written to for so long may be one whose clock is wrong: what a job archives
-by it stays archived, and what it keeps can be pruned next week."""
+"""Days. If nobody has written to a store for so long, its clock may be wrong: what a job archives then stays
+archived, and what it keeps can still be pruned next week."""
 
 _ANY_OF = """
 SELECT 1 FROM memories WHERE category IN (SELECT value FROM json_each(?)) AND archived_at IS NULL LIMIT 1
@@ -174,9 +174,9 @@ SELECT max(at) FROM (
 
 
 def why_clock_is_doubted(db: Connection, now: str, categories: Iterable[str]) -> str | None:
-    """Return why jobs do not prune now: the clock is far ahead of the last event that no job wrote.
+    """Return why jobs must not prune now, if the clock is far ahead of the last event that no job wrote.
 
-    categories: those that jobs prune; without a memory of one there is no doubt.
+    categories: those that jobs prune; there is no doubt without a memory in them.
     """
     if db.execute(_ANY_OF, (as_list([*categories]),)).fetchone() is None:
         return None
@@ -194,20 +194,20 @@ Counts = dict[str, int]
 
 
 def count_by(db: Connection, column: str, rows: str) -> Counts:
-    """Return the number of rows for each value of a column.
+    """Count rows by the value of a column.
 
-    rows: a table, which a condition may follow.
+    rows: a table, perhaps with a condition.
     """
     return dict(db.execute(f"SELECT {column}, count(*) FROM {rows} GROUP BY 1 ORDER BY 1").fetchall())
 
 
 def counters(db: Connection, events_by_type: Counts) -> Counts:
-    """Return counters for programs that watch a memory; a replay gives the same, as they count events.
+    """Return counters for monitoring; they count events, so a replay returns the same.
 
     memory.saved.count: saves, also of memories that existed or were deleted.
-    memory.retrieved.count: memories given to an agent, each as often as it was.
-    memory.extraction.success: requests to a language model whose answer became events;
-    memory.extraction.tokens: what they, merges and profiles took.
+    memory.retrieved.count: memories given to an agent, counted each time.
+    memory.extraction.success: requests to a language model whose answer became events.
+    memory.extraction.tokens: the tokens of these requests, of merges and of profiles.
     """
     success, tokens = db.execute(
         "SELECT coalesce(sum(type = 'memories_extracted'), 0), coalesce(sum(tokens_in + tokens_out), 0)"
@@ -251,7 +251,7 @@ PLAIN_TABLES = tuple(_TABLES)
 
 
 def plain_rows(db: Connection, table: str) -> tuple[list[str], Iterator[dict[str, Any]]]:
-    """Return the columns of one of `PLAIN_TABLES`, and its rows by column."""
+    """Return the columns of one of `PLAIN_TABLES`, and its rows as dicts."""
     rows = db.execute(_TABLES[table])
     names = [column for column, *_ in rows.description]
     return names, (dict(zip(names, row, strict=True)) for row in rows)
@@ -270,11 +270,10 @@ def core_memory(db: Connection) -> CoreMemory:
 
 
 class CoreValueSource(msgspec.Struct, frozen=True):
-    """A key of the core memory, and who set it; without a value somebody has removed it.
+    """A key of the core memory, and who set it; without a value if somebody has removed it.
 
-    is_stale: whether a memory that it was made of does not say so any more: it has changed, or is gone.
-    memory_ids: the memories that it was made of. extraction_id: of the profile that has it.
-    event_id: of the event that set it.
+    is_stale: whether none of its source memories supports it any more: they have changed or been removed.
+    memory_ids: its source memories. extraction_id: of its profile. event_id: of the event that set it.
     """
 
     value: str | None = None
@@ -307,10 +306,10 @@ c.memory_ids <> '[]' AND NOT EXISTS (
 """
 
 
-def core_sources(db: Connection, section: str, chat: str | None = None) -> dict[str, CoreValueSource]:
-    """Return the keys of a section, also those that somebody has removed.
+def core_sources(db: Connection, section: str, chat: str | None) -> dict[str, CoreValueSource]:
+    """Return the keys of a section, also removed ones.
 
-    chat: of the group of chats whose profile is meant; None for that of the store.
+    chat: of the group of chats whose profile to read; None for that of the store.
     """
     removed = db.execute(
         "SELECT thing FROM tombstones WHERE stream = 'core' AND source IS NOT 'profile' ORDER BY thing"
@@ -325,7 +324,7 @@ def core_sources(db: Connection, section: str, chat: str | None = None) -> dict[
 
 
 def profile_keys(db: Connection, section: str) -> list[tuple[str | None, str]]:
-    """Return the chat and the key of each value of a profile, of all groups of chats."""
+    """Return the chat and the key of each value of the profiles of all groups of chats."""
     rows = db.execute(
         "SELECT nullif(chat_id, ''), key FROM core_values WHERE section = ? AND is_profile"
         " ORDER BY chat_id, key",
@@ -339,23 +338,22 @@ SELECT day, number, writer, offset, length, segment FROM events
 WHERE stream = 'core' AND type IN ('core_memory_updated', 'core_memory_deleted')
 ORDER BY day, number, writer, offset
 """
-"""Without what was forgotten: a forgotten value is known no more."""
+"""Forgotten values are not in it."""
 
 
 class RejectedValue(NamedTuple):
-    """A value that a key of the core memory had until somebody removed it, or set another one."""
+    """A core value that somebody has removed or replaced."""
 
     key: str
     value: str
 
 
 def rejected_values(db: Connection, log: Path, section: str) -> list[RejectedValue]:
-    """Return the values of a section that somebody has removed or replaced.
+    """Return the values of a section that somebody has removed or replaced, and not set since under any key.
 
-    Without those that somebody has set since, under any key. What memlog itself removes or replaces is not
-    rejected.
+    Values that memlog itself removes or replaces are not rejected.
     """
-    changes = sorted(_changes(db, log, section), key=lambda change: change[0])
+    changes = sorted(_core_changes(db, log, section), key=lambda change: change[0])
     last = {event.key: order for order, event in changes if event.source != PROFILE}
     held = {
         event.value
@@ -372,7 +370,7 @@ def rejected_values(db: Connection, log: Path, section: str) -> list[RejectedVal
     return [*dict.fromkeys(found)]
 
 
-def _changes(
+def _core_changes(
     db: Connection, log: Path, section: str
 ) -> list[tuple[tuple[str | int, ...], CoreMemoryUpdated | CoreMemoryDeleted]]:
     found: list[tuple[tuple[str | int, ...], CoreMemoryUpdated | CoreMemoryDeleted]] = []
@@ -380,7 +378,7 @@ def _changes(
         name = cast("SegmentName", SegmentName.parse(segment))
         try:
             event = decode(line_at(log, "core", segment, offset, length), Place("core", name, offset))
-        except BadLine:  # overwritten meanwhile: it was forgotten
+        except BadLine:  # forgotten, and overwritten meanwhile
             continue
         if isinstance(event, CoreMemoryUpdated | CoreMemoryDeleted) and event.section == section:
             found.append(((precedence(event, name), day, number, writer, offset), event))

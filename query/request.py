@@ -1,7 +1,7 @@
-"""Requests: what callers ask of an operation, checked when it is made, so that nothing wrong reaches SQL.
+"""Requests: the arguments of an operation, validated on construction, so that nothing invalid reaches SQL.
 
-A request is the one declaration of an operation's arguments. Python methods, options of commands, JSON
-schemas and reference pages are made from its fields (`memlog.eventlog.fields`).
+A request is the single declaration of an operation's arguments: Python methods, options of commands, JSON
+schemas and reference pages are generated from its fields (`memlog.eventlog.fields`).
 """
 
 import os
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A request checks its fields against their annotations when it is made.
+    """A base class that checks fields against their annotations on construction.
 
     Raises:
         BadInput: a value is not of its field's type, or outside its bounds; the message names both.
@@ -33,36 +33,36 @@ class Request(msgspec.Struct, frozen=True):
         """See the class."""
         for name, read in _readers(type(self)):
             given = getattr(self, name)
-            value = read_argument(name, read, _plain(name, given))
+            value = read_argument(name, read, _plain_texts(name, given))
             if value is not given:
                 msgspec.structs.force_setattr(self, name, value)
 
     @classmethod
     def of(cls, given: "Self | Mapping[str, Any]") -> Self:
-        """Return a request, or one made of its fields by name.
+        """Return a request, built from its fields by name if necessary.
 
         Raises:
-            BadInput: it has no such field; or as the class.
+            BadInput: it has no such field; see also the class.
         """
         if isinstance(given, cls):
             return given
         if not isinstance(given, Mapping):
             raise BadInput(
-                f"invalid {cls.__name__}: {shown_value(given)}", hint=f"give its fields: {_names(cls)}"
+                f"invalid {cls.__name__}: {shown_value(given)}", hint=f"give its fields: {_list_names(cls)}"
             )
-        # A local field is what a caller in this process gives by keyword: none that a mapping brings.
+        # Only callers in this process give local fields, by keyword: a mapping must not have them.
         check_names(cls.__name__, given, wire_names(cls))
         try:
             return cls(**given)
         except TypeError as error:
-            raise BadInput(f"{cls.__name__}: {error}", hint=f"it takes {_names(cls)}") from error
+            raise BadInput(f"{cls.__name__}: {error}", hint=f"it takes {_list_names(cls)}") from error
 
 
 def read_argument(name: str, read: Callable[[Any], T], given: Any) -> T:  # noqa: ANN401
-    """Return the result of `read` for an argument.
+    """Return `read(given)`, and name the argument in its errors.
 
     Raises:
-        BadInput: as `read`; the message begins with the argument's name.
+        BadInput: from `read`; the message begins with the argument's name.
     """
     try:
         return read(given)
@@ -72,11 +72,11 @@ def read_argument(name: str, read: Callable[[Any], T], given: Any) -> T:  # noqa
         raise BadInput(f"{name}: {error.message}", hint=error.hint, code=error.code) from error
 
 
-def _plain(name: str, value: Any) -> Any:  # noqa: ANN401
-    """Return a value whose texts are plain `str`, also the members of a collection.
+def _plain_texts(name: str, value: Any) -> Any:  # noqa: ANN401
+    """Convert a text, or the texts of a collection, to plain `str`.
 
     Raises:
-        BadInput: UTF-8 cannot encode a text.
+        BadInput: a text cannot be encoded in UTF-8.
     """
     kind = type(value)
     if kind in (list, tuple, set, frozenset):
@@ -87,12 +87,12 @@ def _plain(name: str, value: Any) -> Any:  # noqa: ANN401
 def _plain_text(name: str, value: Any) -> Any:  # noqa: ANN401
     if not isinstance(value, str) or (type(value) is str and value.isascii()):
         return value
-    text = "".join((value,))  # no `str` of a subclass
+    text = "".join((value,))  # not a subclass of `str`
     try:
         text.encode()
     except UnicodeEncodeError:
         raise BadInput(
-            f"{name} is {shown_value(text)}", hint="leave out the lone half of a surrogate pair"
+            f"{name} is {shown_value(text)}", hint="remove the lone half of a surrogate pair"
         ) from None
     return text
 
@@ -101,7 +101,7 @@ def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
     """Refuse a name that `owner` does not have.
 
     Raises:
-        BadInput: the message names it, the hint what there is.
+        BadInput: the message has the name, the hint the known ones.
     """
     known = [*known]
     for name in given:
@@ -113,27 +113,27 @@ def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
 
 
 def written_time(time: str | datetime) -> str:
-    """Return a time as the log writes it.
+    """Return a time in the form of the log.
 
-    A datetime without an offset is UTC; a text may be a day alone, or words such as "last week", which are of
-    the system's time zone.
+    A datetime without an offset is UTC; a text may be a day, or words such as "last week", in the system's
+    time zone.
 
     Raises:
         BadInput: it is not such a time.
     """
-    return _written(time, is_end=False)
+    return _timestamp_of(time, is_end=False)
 
 
 def written_end(time: str | datetime) -> str:
-    """As `written_time`; a day alone, or words, are the first moment behind, which includes the day.
+    """Return an exclusive end in the form of the log; see `written_time`. A day, or words, are included.
 
     Raises:
         BadInput: it is not such a time.
     """
-    return _written(time, is_end=True)
+    return _timestamp_of(time, is_end=True)
 
 
-def _written(time: str | datetime, *, is_end: bool) -> str:
+def _timestamp_of(time: str | datetime, *, is_end: bool) -> str:
     try:
         text = timestamps.as_text(time) if isinstance(time, datetime) else time
         return timestamps.of_day_or_time(text, is_end=is_end)
@@ -141,12 +141,12 @@ def _written(time: str | datetime, *, is_end: bool) -> str:
         words = time_of_words(time, None, is_end=is_end) if isinstance(time, str) else None
         if words is not None:
             return words
-        hint = "a datetime, or a text such as 2026-02-24, 2026-02-24T10:15:00Z or yesterday"
+        hint = "give a datetime, or a text such as 2026-02-24, 2026-02-24T10:15:00Z or yesterday"
         raise BadInput(f"invalid timestamp: {shown_value(time)}", hint=hint) from error
 
 
 def time_of_words(text: str, zone: tzinfo | None, *, is_end: bool) -> str | None:
-    """Return the beginning or the end of the time that words such as "last week" mean; None for others.
+    """Return the beginning or the end of the time of words such as "last week"; None if there is no time.
 
     zone: of its days; None is the system's.
     """
@@ -160,22 +160,22 @@ def time_of_words(text: str, zone: tzinfo | None, *, is_end: bool) -> str | None
 
 
 def written_day(day: str | datetime) -> str:
-    """Return a day as the log writes it: 2026-02-24.
+    """Return a day in the form of the log: 2026-02-24.
 
     Raises:
-        BadInput: it is not a day of the calendar.
+        BadInput: it is not a calendar day.
     """
     try:
         return timestamps.day(day if isinstance(day, str) else day.isoformat()[: len("2026-02-24")])
     except (AttributeError, ValueError) as error:
-        raise BadInput(str(error), hint="a day is written as 2026-02-24") from error
+        raise BadInput(str(error), hint="give a day such as 2026-02-24") from error
 
 
 def ids(given: Iterable[str]) -> frozenset[str]:
     """Return a set of ids.
 
     Raises:
-        BadInput: it is one text, or no collection of texts.
+        BadInput: it is a single text, or not a collection of texts.
     """
     found = [] if isinstance(given, str) or not isinstance(given, Iterable) else [*given]
     if (not found and given) or not all(isinstance(each, str) for each in found):
@@ -187,24 +187,24 @@ def path_of(given: str | Path) -> Path:
     """Return a path.
 
     Raises:
-        BadInput: it is none, or empty; no file can have this name; or it begins with `~`, which a shell
-            expands, and Python does not.
+        BadInput: it is not a path, or empty; no file can have this name; or it begins with `~`, which only
+            shells expand.
     """
     if not isinstance(given, str | Path) or not str(given) or "\0" in str(given):
-        raise BadInput(f"not a path: {shown_value(given)}", hint="a text or a pathlib.Path")
+        raise BadInput(f"not a path: {shown_value(given)}", hint="give a text or a pathlib.Path")
     if Path(given).parts[:1] == ("~",):
         raise BadInput(f"~ is not expanded: {shown_value(given)}", hint="pass Path(...).expanduser()")
     try:
         os.fsencode(given)
     except UnicodeEncodeError as error:
         raise BadInput(
-            f"not a path: {shown_value(given)}", hint="a name that the system can encode"
+            f"not a path: {shown_value(given)}", hint="give a name that the system can encode"
         ) from error
     return Path(given)
 
 
 def one_by_one(values: tuple[Any, ...]) -> Any:  # noqa: ANN401
-    """Return arguments that are given one by one; those of a list where a caller gives one list."""
+    """Return positional arguments, or the members of a single list."""
     return values[0] if len(values) == 1 and isinstance(values[0], list | tuple) else values
 
 
@@ -212,13 +212,13 @@ ChatField = Annotated[ChatName, Reads(Chat.of, "chat"), msgspec.Meta(title="CHAN
 """A conversation in any form; the field holds a `Chat`."""
 
 Time = Annotated[str | datetime, Reads(written_time, "time")]
-"""A time in any form; the field holds the form in which the log writes times."""
+"""A time in any form; the field holds it in the form of the log."""
 
 End = Annotated[str | datetime, Reads(written_end, "end")]
-"""The end of a stretch in any form; a day is included. The field holds the first moment after it."""
+"""The end of a period in any form; a day is included. The field holds the first moment after it."""
 
 Day = Annotated[str | datetime, Reads(written_day, "day")]
-"""A day of the calendar; the field holds a text such as 2026-02-24."""
+"""A calendar day; the field holds a text such as 2026-02-24."""
 
 PathField = Annotated[str | Path, Reads(path_of, "path")]
 """A path; the field holds a `Path`."""
@@ -227,7 +227,7 @@ Ids = Annotated[Iterable[str], Reads(ids, "ids", wire=list[str]), msgspec.Meta(t
 """Ids in any collection; the field holds a frozenset."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
-"""A number of things. More than a million is a slip, and SQLite's numbers end, too."""
+"""A number of things. More than a million is a mistake, and SQLite's integers are bounded."""
 
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A number from 0 to 1."""
@@ -237,7 +237,7 @@ Synced = Annotated[
     bool,
     (
         "First catch up with the log: wait at most 250 ms for another projector, and embed at most 16 new"
-        " passages. The answer names what could not be done."
+        " passages. The answer names what is missing."
     ),
 ]
 """Whether a read first catches up with the log."""
@@ -250,13 +250,12 @@ class OfText(Request, frozen=True):
 
 
 def given_as_texts(request: type[Request], texts: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Return the fields of a request that are given as texts, such as in an address.
+    """Return the fields of a request that are given as texts, such as in a URL.
 
-    A list has one text for each value.
-    What is not a number, and so on, stays a text: the request says what is wrong with it.
+    A list has one text for each value. A text that cannot be converted stays a text: the request reports it.
 
     Raises:
-        BadInput: a text is empty.
+        BadInput: a text is empty, or a single value is given more than once.
     """
     if empty := [name for name, values in texts.items() if "" in values]:
         raise BadInput(f"{empty[0]} is empty", hint="leave it out, or give a value")
@@ -271,7 +270,7 @@ def given_as_texts(request: type[Request], texts: Mapping[str, Sequence[str]]) -
         if name in fields:
             with suppress(msgspec.ValidationError):
                 converted = [msgspec.convert(value, fields[name].member, strict=False) for value in values]
-                # msgspec reads the text "null" as None, which would ask for everything.
+                # msgspec converts the text "null" to None, which would ask for everything.
                 read = [
                     value if made is None else made for value, made in zip(values, converted, strict=True)
                 ]
@@ -281,10 +280,7 @@ def given_as_texts(request: type[Request], texts: Mapping[str, Sequence[str]]) -
 
 
 def schema_of(request: type[Request]) -> dict[str, Any]:
-    """Return the JSON schema of a request, without its local fields.
-
-    https://json-schema.org/draft/2020-12
-    """
+    """Return the JSON schema (https://json-schema.org/draft/2020-12) of a request, without local fields."""
     fields = [field for field in fields_of(request) if not field.is_local]
     return {
         "type": "object",
@@ -296,7 +292,7 @@ def schema_of(request: type[Request]) -> dict[str, Any]:
 
 
 def description_of(request: type[Request]) -> str:
-    """Return the description of a request: its docstring without the errors."""
+    """Return the docstring of a request without its errors."""
     # inspect.cleandoc would import inspect.
     text = (request.__doc__ or "").partition("Raises:")[0]
     return "\n".join(line.strip() for line in text.strip().splitlines())
@@ -315,10 +311,10 @@ def _schema_of_field(field: Field) -> dict[str, Any]:
 
 @cache
 def _readers(request: type[Request]) -> list[tuple[str, Callable[[Any], Any]]]:
-    """Return the converters of the fields that callers give: each checks its value and converts it."""
+    """Return, by field, the function that checks and converts its value."""
     fields = fields_of(request)
     return [(field.name, _reader(field)) for field in fields if not field.is_local] + [
-        (field.name, partial(_callback if field.is_callback else _local, field))
+        (field.name, partial(_check_callback if field.is_callback else _check_local, field))
         for field in fields
         if field.is_local
     ]
@@ -330,12 +326,12 @@ def _reader(field: Field) -> Callable[[Any], Any]:
         return (lambda value: None if value is None else read(value)) if field.is_optional else read
     has_bounds = not field.is_list and (field.least, field.most) != (None, None)
     kind = Annotated[field.kind, msgspec.Meta(ge=field.least, le=field.most)] if has_bounds else field.kind
-    return partial(_converted, field.name, hint=kind | None if field.is_optional else kind)
+    return partial(_convert, field.name, hint=kind | None if field.is_optional else kind)
 
 
-def _callback(field: Field, value: Any) -> Any:  # noqa: ANN401
+def _check_callback(field: Field, value: Any) -> Any:  # noqa: ANN401
     if not callable(value) and not (field.is_optional and value is None):
-        raise BadInput(f"{field.name} is {shown_value(value)}", hint="a function")
+        raise BadInput(f"{field.name} is {shown_value(value)}", hint="give a function")
     return value
 
 
@@ -344,24 +340,22 @@ def wire_names(request: type[Request]) -> list[str]:
     return [field.name for field in fields_of(request) if not field.is_local]
 
 
-def _local(field: Field, value: Any) -> Any:  # noqa: ANN401
+def _check_local(field: Field, value: Any) -> Any:  # noqa: ANN401
     kind = get_origin(field.kind) or field.kind
     if not isinstance(value, kind) and not (field.is_optional and value is None):
-        raise BadInput(f"{field.name} is {shown_value(value)}", hint=f"a {kind.__name__}")
+        raise BadInput(f"{field.name} is {shown_value(value)}", hint=f"give a {kind.__name__}")
     return value
 
 
-def _names(request: type[Request]) -> str:
+def _list_names(request: type[Request]) -> str:
     return ", ".join(wire_names(request))
 
 
-def _converted(name: str, value: Any, *, hint: Any) -> Any:  # noqa: ANN401
+def _convert(name: str, value: Any, *, hint: Any) -> Any:  # noqa: ANN401
     try:
         return msgspec.convert(value, hint)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise BadInput(f"{name} is {shown_value(value)}", hint=_what_is_right(str(error), hint)) from None
-
-
-def _what_is_right(fault: str, hint: Any) -> str:  # noqa: ANN401
-    choices = [repr(choice) for choice in choices_of(hint)]
-    return f"one of {', '.join(choices)}" if choices else fault[:1].lower() + fault[1:].replace("`", "")
+        choices = ", ".join(map(repr, choices_of(hint)))
+        fault = str(error)[:1].lower() + str(error)[1:].replace("`", "")
+        why = f"one of {choices}" if choices else fault
+        raise BadInput(f"{name} is {shown_value(value)}", hint=why) from None

@@ -1,4 +1,4 @@
-"""What of conversations and memories may be sent to providers."""
+"""Decides which conversations and memories may be sent to providers, and masks keys in them."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -34,7 +34,7 @@ class _SourceMessage(Protocol):
 
 
 def masked_messages(db: Connection, chat: Chat, messages: Sequence[_SourceMessage]) -> list[str]:
-    """Return the contents of messages in a row, without keys, also those that go on beside them."""
+    """Return the contents of consecutive messages with keys masked, also keys that span their neighbours."""
     before, _ = beside(db, _BY_ID, [*chat, messages[0].id])
     _, behind = beside(db, _BY_ID, [*chat, messages[-1].id])
     own = [sent_text(each.role, each.name, each.content) for each in messages]
@@ -42,19 +42,19 @@ def masked_messages(db: Connection, chat: Chat, messages: Sequence[_SourceMessag
 
 
 def masked_memories(memories: Sequence[Memory]) -> list[str]:
-    """Return the contents of memories, without keys."""
+    """Return the contents of memories with keys masked."""
     return masked_parts([part_of(memory) for memory in memories])
 
 
 def part_of(memory: Memory) -> SentText:
-    """Return a memory as the gate looks at it."""
+    """Return a memory in the form that is searched for keys."""
     return SentText(memory.content, names_of(memory.title, memory.content, memory.topic, memory.tags))
 
 
 def may_be_sent(db: Connection, hit: Hit) -> bool:
-    """Whether a hit may be ranked by a provider.
+    """Whether a hit may be sent to a provider for ranking.
 
-    Of a document the whole decides: a key may be longer than a passage.
+    For a passage, its whole document is checked: a key may be longer than a passage.
     """
     if is_private(hit.category) or has_key(hit.content):
         return False
@@ -68,7 +68,7 @@ def may_be_sent(db: Connection, hit: Hit) -> bool:
 
 
 def question_has_key(db: Connection, text: str, chat: Chat) -> bool:
-    """Whether a question holds a key, or goes on with one that was begun in its chat."""
+    """Whether a question contains a key, or the rest of one that began in its chat."""
     before = newest(db, chat)
     if before and before[-1].text == text:
         return with_keys(before)[-1]

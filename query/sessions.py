@@ -1,4 +1,4 @@
-"""Sessions: the parts of conversations between two session breaks, and their texts."""
+"""Reads sessions, the parts of conversations between session breaks, their texts and summaries."""
 
 from collections.abc import Sequence
 
@@ -13,9 +13,9 @@ from memlog.query.event_index import POSITION, LinePosition, record
 class Session(msgspec.Struct, kw_only=True):
     """A part of a conversation between two session breaks.
 
-    session_start: the id of its first message; None before the first.
-    model: of the break before it, else of the last message whose meta names one.
-    created_at: of the break, or of the first message without one.
+    session_start: the id of its first message, if any.
+    model: that of the break before it, or of the last message whose meta names one.
+    created_at: that of the break, if any, or of the first message.
     messages: their number, without breaks.
     """
 
@@ -27,7 +27,7 @@ class Session(msgspec.Struct, kw_only=True):
 
 
 def sessions(db: Connection, chat: Chat | None = None, *, is_all: bool = False) -> list[Session]:
-    """Return the current session of each chat, or of one, the newest first.
+    """Return the current session of each chat, or of one, newest first.
 
     is_all: include earlier sessions.
 
@@ -40,7 +40,7 @@ def sessions(db: Connection, chat: Chat | None = None, *, is_all: bool = False) 
         f" FROM sessions WHERE {condition} ORDER BY channel, chat_id, session_no",
         values,
     ).fetchall()
-    # By chat, the last one stays.
+    # The last session of each chat stays.
     kept = rows if is_all else {row[-2:]: row for row in rows}.values()
     newest_first = [record(Session, row) for row in reversed(kept)]
     return sorted(newest_first, key=lambda session: session.created_at, reverse=True)
@@ -50,7 +50,7 @@ class SessionContent(msgspec.Struct, kw_only=True):
     """The messages of a conversation as one text.
 
     content: each message as its speaker, `: `, and its unchanged content, joined by line breaks.
-    session_start: the id of the first message of the current session; None before the first.
+    session_start: the id of the first message of the current session, if any.
     messages: their number in `content`.
     """
 
@@ -65,8 +65,8 @@ def session_content(
 ) -> SessionContent:
     """Return the messages of the current session of a chat, oldest first.
 
-    last: only the newest. tokens: of the newest as many whole ones as fit with their speakers, by the
-    counter `model` of contexts. across_sessions: include earlier sessions.
+    last: the most messages. tokens: the budget for whole messages with their speakers, by the counter `model`
+    of contexts. across_sessions: include earlier sessions.
 
     Raises:
         NotFound: the store has events, and none of this chat.
@@ -85,7 +85,7 @@ def _line(message: WindowMessage) -> str:
 
 
 class Summary(msgspec.Struct, kw_only=True):
-    """A summary of a stretch of a conversation, from one message id to another."""
+    """A summary of a part of a conversation, from one message id to another."""
 
     id: str
     chat: str
@@ -97,7 +97,7 @@ class Summary(msgspec.Struct, kw_only=True):
 
 
 def summaries(db: Connection, chat: Chat | None = None) -> list[Summary]:
-    """Return all summaries, or those of one chat, in the order of writing.
+    """Return all summaries, or those of one chat, oldest first.
 
     Raises:
         NotFound: the store has events, and none of this chat.
@@ -107,7 +107,7 @@ def summaries(db: Connection, chat: Chat | None = None) -> list[Summary]:
 
 
 def summary(db: Connection, stream: str, event_id: str) -> Summary | None:
-    """Return the summary of this event, or None."""
+    """Return the summary of an event, or None."""
     return next(iter(_summaries(db, "stream = ? AND id = ?", (stream, event_id))), None)
 
 

@@ -1,7 +1,7 @@
-"""Words for a time, such as "last week" or "on Friday", in English, Russian and Finnish: the days they mean.
+"""Parses words for a time, such as "last week" or "on Friday", in English, Russian and Finnish.
 
-A prompt names a time in passing, and may speak of what is to come: "on Friday" counts only where it tells of
-the past. A filter such as `--since yesterday` is nothing but a time.
+A prompt may name a future time: "on Friday" counts only in a sentence about the past. A filter such as
+`--since yesterday` consists of a time alone.
 """
 
 import re
@@ -17,11 +17,11 @@ from memlog.eventlog import timestamps
 Unit = Literal["day", "week", "month", "year"]
 
 _LONGEST = 300
-"""Characters of a prompt that may name a time: a pasted text is full of dates."""
+"""The most characters of a prompt that may name a time: a pasted text is full of dates."""
 
 
 class NamedTime(msgspec.Struct, frozen=True):
-    """The time that words name. since: its first moment. until: the first moment after it."""
+    """A time named by words, from the moment `since` to the first moment after it, `until`."""
 
     words: str
     since: str
@@ -29,7 +29,7 @@ class NamedTime(msgspec.Struct, frozen=True):
 
 
 class Days(NamedTuple):
-    """A stretch of days. end: the first day after it. words: what named it."""
+    """A range of days. end: the first day after it. words: those that name it."""
 
     first: date
     end: date
@@ -37,13 +37,13 @@ class Days(NamedTuple):
 
 
 class _Grammar(NamedTuple):
-    """How a language names times. Patterns have the groups that their readers take, by name.
+    """The words and patterns for times in a language; patterns have the named groups that their readers use.
 
-    past, future: words of sentences that tell of what was, or of what is to come.
-    bounds: what stands before a time that is no more than a bound.
-    fixed: by pattern the unit, how many of them ago, and whether only a sentence of the past means it.
+    past, future: words of sentences about the past, or the future.
+    bounds: words before a time that is only a bound.
+    fixed: by pattern, the unit, how many of them ago, and whether it needs a sentence about the past.
     numbers: words from one on. units: the beginnings of their words.
-    weekdays, months: from Monday and from January on.
+    weekdays, months: from Monday, and from January.
     """
 
     past: str
@@ -64,7 +64,7 @@ class _Grammar(NamedTuple):
 
 
 _YEAR = r"(?:,? ?(?P<year>\d{{4}}))?"
-_OF = "(?P<last>of |from )?"
+_PREPOSITION = "(?P<last>of |from )?"
 _DAY = r"(?P<day>\d{{1,2}})(?:st|nd|rd|th)?"
 _MONTHS = (
     *("jan(?:uary)?", "feb(?:ruary)?", "mar(?:ch)?", "apr(?:il)?", "may", "june?", "july?", "aug(?:ust)?"),
@@ -73,7 +73,7 @@ _MONTHS = (
 
 _ENGLISH = _Grammar(
     past=r"did|didn['’]t|was|wasn['’]t|were|had|last|ago|happened"
-    # Not of "the reduced rate".
+    # Not in "the reduced rate".
     r"|(?!need|indeed|speed|exceed|proceed)(?<!the )(?<!['’]s )\w{3,}ed"
     r"|said|told|went|bought|sold|got|made|took|left|came|saw|met|wrote|sent|paid|found|thought|spent|broke"
     r"|chose|ran|ate|gave|began|lost|held|kept|built|felt|heard|knew|drove|won|slept|taught|done|been",
@@ -100,8 +100,8 @@ _ENGLISH = _Grammar(
     weekend=r"(?:(?P<last>last|this past)|(?:at|on|over) the|this) weekend",
     months=_MONTHS,
     date=(
-        rf"{_OF}{_DAY}(?: of)? (?P<month>{{month}}){_YEAR}",
-        rf"{_OF}(?P<month>{{month}}) {_DAY}(?![\d:]){_YEAR}",
+        rf"{_PREPOSITION}{_DAY}(?: of)? (?P<month>{{month}}){_YEAR}",
+        rf"{_PREPOSITION}(?P<month>{{month}}) {_DAY}(?![\d:]){_YEAR}",
     ),
     month=r"(?:(?P<last>last)|in|during)(?: early| late| mid)? (?P<month>{month})(?:,? ?(?P<year>\d{{4}}))?",
     year=r"(?:in|during) (?P<year>20\d\d)",
@@ -158,7 +158,7 @@ _ORDINALS = (
 _FINNISH = _Grammar(
     past=r"oli\w{0,3}|teki\w{0,3}|tei(?:n|t|mme|tte)|kävi\w{0,3}|söi\w{0,3}|näki\w{0,3}|lähti\w{0,3}"
     r"|\w{2,}(?:tiin|nut|nyt|neet|imme|itte|ivat|ivät)|viime|tulin|menin|panin|kuulin|hain|sain"
-    # Not of a name: the genitive of Pentti ends like them. Other words do, too.
+    # Not names: the genitive of Pentti ends like them. So do the other words.
     r"|(?!(?:uusi|viisi|kuusi|yksi|kaksi|vuosi|tosi|koti|posti|kortti|taksi|heti|asti|noin|näin|voit|voi)\b)"
     r"(?-i:[a-zäö])\w+(?:[stoöuyäevdj]in|[ost]it|oi|ti|si)",
     future=r"huomenna|ensi|\w{3,}(?:[dt]aan|[dt]ään|llaan|llään)|tulee|pitää|pitäisi|aion|voi(?:t?ko|tte|siko)?"
@@ -177,14 +177,9 @@ _FINNISH = _Grammar(
         "tänä vuonna": ("year", 0, True),
     },
     numbers=(
-        "yksi|yhden",
-        "kaksi|kahden|pari",
-        "kolme|kolmen",
-        "neljä|neljän",
-        "viisi|viiden",
-        "kuusi|kuuden",
-    )
-    + ("seitsemän", "kahdeksan", "yhdeksän", "kymmenen"),
+        *("yksi|yhden", "kaksi|kahden|pari", "kolme|kolmen", "neljä|neljän", "viisi|viiden", "kuusi|kuuden"),
+        *("seitsemän", "kahdeksan", "yhdeksän", "kymmenen"),
+    ),
     units={"päiv": "day", "viik": "week", "kuuka|kuu(?=n)": "month", "vuo": "year"},
     ago=r"(?:(?P<number>{number}) )?(?P<unit>{unit})\w* sitten",
     rolling=r"viime(?:isen|isten|isimmän)? (?:(?P<number>{number}) )?(?P<unit>{unit})\w* aikana",
@@ -198,22 +193,22 @@ _FINNISH = _Grammar(
 )
 
 _LANGUAGES = (_ENGLISH, _RUSSIAN, _FINNISH)
-_WRITTEN = (
+_NUMERIC_DATES = (
     r"(?P<year>\d{4})-(?P<month>\d\d)-(?P<day>\d\d)",
     r"(?<![.\d])(?P<day>\d{1,2})\.(?P<month>\d{1,2})\.(?P<year>\d{4})",
 )
-"""Dates of any language."""
+"""Dates in any language."""
 
 _OTHER_TIME = re.compile(r"(?i) (?:before|prior to|until|до|перед|ennen) .*\d")
-"""What makes another time of the time before it."""
+"""Words after a time that change its meaning."""
 
 _Reader = Callable[[re.Match[str], date, bool], "tuple[date, date] | None"]
 
 
 class _Rule(NamedTuple):
-    """A pattern, what reads it, and the language of its sentence; None of any.
+    """A pattern, its reader, and the language of its sentence; None for any.
 
-    needs_past: whether only a sentence of the past means it.
+    needs_past: whether it needs a sentence about the past.
     """
 
     pattern: re.Pattern[str]
@@ -222,7 +217,7 @@ class _Rule(NamedTuple):
     needs_past: bool
 
     def days(self, match: re.Match[str], today: date, *, is_past: bool) -> tuple[date, date] | None:
-        """Return the first day and the end; None for a day that the calendar does not have."""
+        """Return the first day and the end; None if there is no such day."""
         try:
             return self.read(match, today, is_past)
         except (ValueError, OverflowError):
@@ -230,7 +225,7 @@ class _Rule(NamedTuple):
 
 
 def time_in(text: str, zone: tzinfo | None) -> NamedTime | None:
-    """Return the past time that a prompt names, seen from now.
+    """Return the past time that a prompt names, if any.
 
     zone: of its days; None is the system's.
     """
@@ -238,9 +233,9 @@ def time_in(text: str, zone: tzinfo | None) -> NamedTime | None:
 
 
 def time_of(text: str, zone: tzinfo | None) -> NamedTime | None:
-    """Return the time that a text means now, if it is nothing but a time.
+    """Return the time that a text consists of, if it is one.
 
-    zone: as for `time_in`.
+    zone: see `time_in`.
     """
     return _in_zone(days_of(text, _today(zone)), zone)
 
@@ -257,15 +252,19 @@ def _in_zone(days: Days | None, zone: tzinfo | None) -> NamedTime | None:
 
 
 def days_in(text: str, today: date) -> Days | None:
-    """Return the days in the past that a prompt names; None where it names none."""
+    """Return the past days that a prompt names, if any."""
     if len(text) > _LONGEST:
         return None
-    found = _first(_found(text, today))
-    return None if found is None or found.first > today else found._replace(end=min(found.end, _next(today)))
+    found = _most_precise(_times_in(text, today))
+    return (
+        None
+        if found is None or found.first > today
+        else found._replace(end=min(found.end, _day_after(today)))
+    )
 
 
 def days_of(text: str, today: date) -> Days | None:
-    """Return the days that a text means, if it is nothing but a time; None otherwise."""
+    """Return the days that a text consists of, if it is a time."""
     text = text.strip()
     for written in (text, f"on {text}", f"in {text}", f"в {text}", f"{text}na", f"{text}ssa"):
         for rule in _rules():
@@ -276,8 +275,8 @@ def days_of(text: str, today: date) -> Days | None:
     return None
 
 
-def _first(found: Iterator[tuple[Days, _Reader]]) -> Days | None:
-    """Return the most precise time of several; a weekday of a week that is named, too, is that week's."""
+def _most_precise(found: Iterator[tuple[Days, _Reader]]) -> Days | None:
+    """Return the most precise time; a weekday belongs to a week that is also named."""
     known = [*found]
     if not known:
         return None
@@ -285,7 +284,7 @@ def _first(found: Iterator[tuple[Days, _Reader]]) -> Days | None:
     week = next((each for each, _ in known if (each.end - each.first).days == 7), None)
     if read is _weekday and week is not None:
         day = week.first + timedelta(first.first.weekday())
-        return Days(day, _next(day), f"{first.words}, {week.words}")
+        return Days(day, _day_after(day), f"{first.words}, {week.words}")
     if read is _date:
         dates = [each for each, of_date in known if of_date is _date]
         words = " - ".join(each.words for each in dates)
@@ -293,8 +292,8 @@ def _first(found: Iterator[tuple[Days, _Reader]]) -> Days | None:
     return first
 
 
-def _found(text: str, today: date) -> Iterator[tuple[Days, _Reader]]:
-    """Yield each time that a prompt names, the most precise ones first."""
+def _times_in(text: str, today: date) -> Iterator[tuple[Days, _Reader]]:
+    """Yield the times that a prompt names, most precise first."""
     taken: list[tuple[int, int]] = []
     for rule in _rules():
         for match in rule.pattern.finditer(text):
@@ -332,15 +331,14 @@ def _words(pattern: str) -> re.Pattern[str]:
 
 @cache
 def _rules() -> tuple[_Rule, ...]:
-    """Return the rules of all languages, the most precise ones first."""
-    rules = [_Rule(_words(pattern), _date, None, needs_past=False) for pattern in _WRITTEN]
-    of_languages = [[*_of_language(language)] for language in _LANGUAGES]
+    rules = [_Rule(_words(pattern), _date, None, needs_past=False) for pattern in _NUMERIC_DATES]
+    of_languages = [[*_rules_of(language)] for language in _LANGUAGES]
     rules += [rule for each in of_languages for rule in each]
     order: list[_Reader] = [_date, _ago, _rolling, _weekday, _weekend, _month]
     return tuple(sorted(rules, key=lambda rule: order.index(rule.read) if rule.read in order else len(order)))
 
 
-def _of_language(language: _Grammar) -> Iterator[_Rule]:
+def _rules_of(language: _Grammar) -> Iterator[_Rule]:
     parts = {
         "number": "|".join([r"\d{1,3}", *language.numbers]),
         "unit": "|".join(language.units),
@@ -364,7 +362,7 @@ def _of_language(language: _Grammar) -> Iterator[_Rule]:
         yield _Rule(_words(pattern), _fixed(unit, back), language, needs_past)
 
 
-def _next(day: date) -> date:
+def _day_after(day: date) -> date:
     return day + timedelta(1)
 
 
@@ -373,7 +371,7 @@ def _fixed(unit: Unit, back: int) -> _Reader:
 
 
 def _span(unit: Unit, back: int, today: date) -> tuple[date, date]:
-    """Return the calendar unit that is this many before the current one."""
+    """Return the calendar unit that is `back` units before the current one."""
     if unit == "day":
         return today - timedelta(back), today - timedelta(back - 1)
     if unit == "week":
@@ -382,14 +380,14 @@ def _span(unit: Unit, back: int, today: date) -> tuple[date, date]:
     if unit == "year":
         return date(today.year - back, 1, 1), date(today.year - back + 1, 1, 1)
     months = today.year * 12 + today.month - 1 - back
-    return _of_months(months), _of_months(months + 1)
+    return _month_start(months), _month_start(months + 1)
 
 
-def _of_months(months: int) -> date:
+def _month_start(months: int) -> date:
     return date(months // 12, months % 12 + 1, 1)
 
 
-def _unit(match: re.Match[str]) -> tuple[Unit, int]:
+def _unit_and_number(match: re.Match[str]) -> tuple[Unit, int]:
     units = (
         unit
         for each in _LANGUAGES
@@ -397,27 +395,26 @@ def _unit(match: re.Match[str]) -> tuple[Unit, int]:
         if re.match(name, match["unit"], re.I)
     )
     number = match["number"] or "1"
-    return next(units), int(number) if number.isdigit() else _place("numbers", number) + 1
+    return next(units), int(number) if number.isdigit() else _index_of_word("numbers", number) + 1
 
 
-def _place(field: Literal["numbers", "weekdays", "months"], word: str) -> int:
-    """Return the place of a word among those of its language, from 0 on."""
+def _index_of_word(field: Literal["numbers", "weekdays", "months"], word: str) -> int:
     every = (enumerate(getattr(language, field)) for language in _LANGUAGES)
     return next(place for names in every for place, name in names if re.fullmatch(name, word, re.IGNORECASE))
 
 
 def _ago(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
-    return _span(*_unit(match), today)
+    return _span(*_unit_and_number(match), today)
 
 
 def _rolling(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
-    unit, number = _unit(match)
+    unit, number = _unit_and_number(match)
     days: Mapping[Unit, int] = {"day": 1, "week": 7, "month": 30, "year": 365}
-    return today - timedelta(days[unit] * number), _next(today)
+    return today - timedelta(days[unit] * number), _day_after(today)
 
 
 def _weekday(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
-    back = (today.weekday() - _place("weekdays", match["weekday"])) % 7 or 7
+    back = (today.weekday() - _index_of_word("weekdays", match["weekday"])) % 7 or 7
     return _span("day", back, today)
 
 
@@ -427,24 +424,24 @@ def _weekend(_: re.Match[str], today: date, __: bool) -> tuple[date, date] | Non
 
 
 def _date(match: re.Match[str], today: date, is_past: bool) -> tuple[date, date] | None:
-    """Return a date; without a year the last one before today, if its sentence tells of the past."""
+    """Return a date; without a year, the last one before today if the sentence is about the past."""
     named = match["day"]
     ordinals = (
         place for place, name in enumerate(_ORDINALS, start=1) if re.fullmatch(name, named, re.IGNORECASE)
     )
     day = int(named) if named.isdigit() else next(ordinals)
-    month = int(match["month"]) if match["month"].isdigit() else _place("months", match["month"]) + 1
+    month = int(match["month"]) if match["month"].isdigit() else _index_of_word("months", match["month"]) + 1
     year = int(match["year"] or today.year)
     found = date(year, month, day)
     if found > today and is_past and not match["year"]:
         found = date(year - 1, month, day)
-    return found, _next(found)
+    return found, _day_after(found)
 
 
 def _month(match: re.Match[str], today: date, _: bool) -> tuple[date, date] | None:
-    month = _place("months", match["month"])
+    month = _index_of_word("months", match["month"])
     year = int(match["year"] or today.year - (month >= today.month))
-    return _of_months(year * 12 + month), _of_months(year * 12 + month + 1)
+    return _month_start(year * 12 + month), _month_start(year * 12 + month + 1)
 
 
 def _year(match: re.Match[str], _: date, __: bool) -> tuple[date, date] | None:

@@ -61,12 +61,12 @@ class _Types(LazyCommands):
 def append(ctx: click.Context) -> int:
     """Append events to the log.
 
-    Without a TYPE, events are read from stdin, one JSON object a line, until its end. Each line is answered
+    Without a TYPE, events are read from stdin, one JSON object per line, until its end. Each line is answered
     in order: {"id","stream","segment","offset","durability"} once it is durable, or
-    {"line","id","error":{"code","message","hint","retryable"}}; then the rest goes on and the exit code is
-    65. "conflict" names the event that already has the id, where it is known; "warnings" say what is odd.
+    {"line","id","error":{"code","message","hint","retryable"}}; then the rest is still appended, and the exit
+    code is 65. "conflict" names the event that already has the id, if known; "warnings" say what is odd.
 
-    With a TYPE, one event is made of options.
+    With a TYPE, options make one event.
     """
     if ctx.invoked_subcommand is not None:
         return 0
@@ -142,8 +142,8 @@ def _answered(log: Log, batch: list[NumberedLine]) -> tuple[list[Any], int]:
 
 @contextmanager
 def _progress_of(fd: int) -> Iterator[Callable[[], None]]:
-    """Yield a callback that shows the progress through a file if answers do not go to the terminal."""
-    # Imported here: an event that is made of options has no progress.
+    """Yield a callback that shows the progress through a file, if the answers are not on the terminal."""
+    # Imported here: a single event has no progress.
     from memlog.cli.output.output import progress_line
 
     status = os.fstat(fd)
@@ -155,10 +155,10 @@ def _progress_of(fd: int) -> Iterator[Callable[[], None]]:
 
 
 def _batches(fd: int) -> Iterator[list[NumberedLine]]:
-    """Yield the lines that have come, as they come, at most 256 at a time.
+    """Yield batches of the lines that have arrived, at most 256 each.
 
-    What arrives while one batch is synced is the next: a lone line is acknowledged at once, and a flood
-    shares its syncs.
+    Lines that arrive during an fsync are the next batch: a single line is acknowledged at once, and many
+    share an fsync.
     """
     number, rest, too_long = 0, bytearray(), False
     while data := os.read(fd, _READ):

@@ -24,7 +24,7 @@ def config(ctx: click.Context, name: str | None) -> TextAnswer:
     """Show every setting, its value, and where that comes from; or the value of the setting NAME.
 
     Options override environment variables, which override memlog.toml in the store's folder, which overrides
-    the defaults. Keys are not shown. The last lines tell which texts are sent to whom.
+    the defaults. Keys are not shown. The last lines list which texts are sent to which provider.
     """
     settings = ctx.ensure_object(Settings)
     if name is not None:
@@ -63,8 +63,8 @@ def init(ctx: click.Context) -> TextAnswer:
     """Create a store's folder with a memlog.toml that lists every setting and its default.
 
     A .gitignore and a .gitattributes let git copy the log, and nothing that memlog can rebuild. Existing
-    files stay as they are; the lines that these two lack are printed. A store needs no init: the first append
-    creates it, too.
+    files are not changed; lines that these two lack are printed. Init is optional: the first append also
+    creates a store.
     """
     store = ctx.ensure_object(Settings).store
     done = create_store(store, file_with_defaults())

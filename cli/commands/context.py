@@ -32,7 +32,7 @@ def context(ctx: click.Context, request: BuildContext, *, as_json: bool) -> None
         raise click.UsageError(f"json and {request.form}: the output can have one format only")
     with open_store(ctx) as store:
         given = store.context(replace(request, form="json") if as_json else request)
-    STORED.acknowledged()  # nobody waits to hear that the access was recorded
+    STORED.acknowledged()  # the recorded access needs no acknowledgement
     click.echo(given.text.encode(), nl=False)
     for notice in _notes(given):
         note(notice)
@@ -49,12 +49,12 @@ def _notes(given: memlog.Context) -> list[str]:
         notes += [] if given.synced else ["the read model may be behind the log"]
         notes += silence(given.silent)
     if given.unrecorded is not None:
-        notes.append(f"not recorded what was given: {given.unrecorded}")
+        notes.append(f"the context was not recorded: {given.unrecorded}")
     return notes
 
 
 def _explain(given: memlog.Context) -> None:
-    """Explain the context on stderr, since stdout has the context alone."""
+    """Explain the context on stderr: stdout has only the context."""
     if given.form == "json":
         click.echo(msgspec.json.encode({"explain": _explained(given)}), err=True)
         return

@@ -51,7 +51,7 @@ def sessions(store: Store, request: ListSessions) -> Answer:
 
 @request_command(GetEvent, arguments=["id"])
 def show(store: Store, request: GetEvent) -> Answer:
-    # Imported here: a window, which is read often, misses nothing.
+    # Imported here: windows, which are read often, do not need it.
     from memlog.service.engine.operation import required
 
     found = required(store.get, request)
@@ -83,7 +83,7 @@ def summaries(store: Store, request: ListSummaries) -> Answer:
 
 
 def _lines(summary: "memlog.Summary") -> list[str]:
-    """Return a summary for people, indented, so that no content looks like another summary."""
+    """Return the lines of a summary, indented, so that no content looks like another summary."""
     ends = (("from", summary.from_message_id), ("to", summary.to_message_id))
     stretch = "".join(f" {word} {message_id}" for word, message_id in ends if message_id is not None)
     return [

@@ -21,7 +21,7 @@ from memlog.service.memory.requests import DeleteCoreValue, GetCoreMemory, Impor
 
 @click.group(cls=Group)
 def core() -> None:
-    """Read and change the core memory: what an agent always sees, of its user and of itself."""
+    """Read and change the core memory: what an agent always knows of its user and itself."""
 
 
 @request_command(GetCoreMemory, group=core, arguments=["section", "key"])

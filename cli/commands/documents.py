@@ -141,7 +141,7 @@ def remove(store: Store, request: RemoveDocuments) -> Done:
 
 @click.group(cls=Group)
 def workspace() -> None:
-    """Have the notes in an agent's folder found as memories."""
+    """Index the notes in an agent's folder as memories."""
 
 
 @request_command(AddWorkspace, group=workspace, name="add", arguments=["path"])
@@ -165,7 +165,7 @@ def _columns_of(record: type[msgspec.Struct]) -> Columns:
 
 
 def _files_in(folder: DocumentFolder) -> Iterator[tuple[str, DocumentFile]]:
-    """Yield the files below a folder, with their paths from it on."""
+    """Yield the files below a folder, with their paths relative to its parent."""
     for below in folder.folders:
         for path, file in _files_in(below):
             yield f"{folder.name}/{path}", file
@@ -217,13 +217,13 @@ def _notes_of(added: IndexingReport) -> Iterator[str]:
         yield f"{added.source_id}/{USER_FILE}: {_told_of_user(added.user)}"
     for source, shared in added.shared.items():
         files = counted(shared, "file")
-        yield f"{added.source_id}: {files} of {source}, too: a query gives each once, of the innermost folder"
+        yield f"{added.source_id}: {files} also in {source}: queries return the one of the innermost folder"
     if added.problem is not None:
         yield added.problem
 
 
 def _named(reason: Reason, added: IndexingReport) -> str:
-    """In brackets the first files that were skipped for a reason that their owner can fix."""
+    """Return in brackets the first files that were skipped for a reason that their owner can fix."""
     if reason not in _TO_PUT_RIGHT:
         return ""
     files = [each.file for each in added.skipped if each.reason == reason]

@@ -51,21 +51,21 @@ def _notes_of_forget(done: "memlog.ForgetReport") -> Iterator[str]:
 
 @request_command(
     Scrub,
-    adds="It cannot reach backups, snapshots, git's history and other copies, nor what the disk itself keeps"
-    " of blocks that were given back or written elsewhere.",
+    adds="It cannot reach backups, snapshots, git's history and other copies, nor blocks that the disk has"
+    " remapped or freed.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option(
     "--prove",
     type=TEXT,
     metavar="TEXT",
-    help="Overwrite nothing: search every byte of the store for TEXT, as it is and as JSON may spell it;"
-    " - reads it from stdin. Exit 1 where it is found, or a file could not be read.",
+    help="Overwrite nothing: search every byte of the store for TEXT, unchanged and as JSON may escape it;"
+    " - reads it from stdin. Exit 1 if it is found, or a file could not be read.",
 )
 def scrub(store: Store, request: Scrub, *, yes: bool, prove: str | None) -> Answer:
     if prove is not None:
         if yes:
-            raise click.UsageError("--prove overwrites nothing: there is nothing to say --yes to")
+            raise click.UsageError("--prove overwrites nothing: leave out --yes")
         proof = store.erasure.prove(stdin_text() if prove == "-" else prove)
         code = 1 if proof.found or proof.left_out else 0
         return records_answer(proof, proof.found, _PLACES, notes=[*_notes_of_proof(proof)], exit_code=code)
@@ -96,4 +96,4 @@ def _notes_of_proof(proof: "memlog.Proof") -> Iterator[str]:
 @request_command(FindSecrets)
 def secrets(store: Store, request: FindSecrets) -> Answer:
     found = store.erasure.secrets(request)
-    return list_answer("secrets", found, _SECRETS, if_empty="none that memlog knows the shape of")
+    return list_answer("secrets", found, _SECRETS, if_empty="no keys of a known form")

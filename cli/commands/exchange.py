@@ -23,8 +23,8 @@ _FORMATS = "\n\n".join(f"{name}: {about(name)}" for name in formats())
 
 
 class _Account(TextAnswer, frozen=True):
-    """The account of one import, or of one for each project. It ends with 65 where something could not be
-    read or stored.
+    """The reports of an import, one for each project. The exit code is 65 if anything could not be read or
+    stored.
 
     nameless: projects whose names no store can have.
     """
@@ -40,9 +40,9 @@ class _Account(TextAnswer, frozen=True):
 @request_command(
     ImportData,
     arguments=["format", "paths"],
-    adds=f"\n{_FORMATS}\n\nWhere no store and no project is named, each project of chatdo goes into the store"
-    " of the project of its name.\n\nEnds with 65 where something could not be read or stored; the rest"
-    " is in.",
+    adds=f"\n{_FORMATS}\n\nIf no store and no project is named, each project of chatdo is imported into the"
+    " store of the project with its name.\n\nThe exit code is 65 if anything could not be read or stored;"
+    " the rest is imported.",
 )
 def import_(store: Store, request: ImportData) -> _Account:
     ctx = click.get_current_context()
@@ -96,7 +96,7 @@ def _told(done: "memlog.ImportReport") -> Iterator[str]:
 
 @click.group(cls=Group)
 def export() -> None:
-    """Write what the store holds for other programs."""
+    """Export the store for other programs."""
 
 
 @request_command(ExportDatabase, group=export, name="sqlite", arguments=["path"])

@@ -48,7 +48,7 @@ def extract(store: Store, request: DistilMessages) -> Answer:
 
 
 def extractions(reports: "Sequence[memlog.ExtractionReport]") -> Answer:
-    """Answer with what was distilled, and a note of what was set aside."""
+    """Return an answer of reports, with notes on what was set aside."""
     notes = []
     for report in reports:
         if report.set_aside and report.extraction_id is None:

@@ -48,7 +48,7 @@ def set_(store: Store, request: SetFact) -> Done:
 def get(store: Store, request: GetFact) -> Answer:
     found = store.facts.get(request)
     if not (found.found or asks_for_json(click.get_current_context())):
-        # Not for what is found.
+        # Imported here: it is only for unknown facts.
         from memlog.service.memory.facts import unknown_fact
 
         raise unknown_fact(f"{found.answer}: {found.why}")
@@ -66,7 +66,7 @@ def list_(store: Store, request: ListFacts) -> Answer:
     joined="text",
     or_stdin=True,
     may_be_blank=True,
-    adds="\nWithout TEXT, or with -, the text is read from stdin. stderr tells why nothing was stored.",
+    adds="\nWithout TEXT, or with -, the text is read from stdin. stderr says why nothing was stored.",
 )
 def extract(store: Store, request: ExtractFacts) -> Answer:
     done = store.facts.extract(request)
@@ -83,7 +83,7 @@ def remove(store: Store, request: RemoveFact) -> Done:
 
 
 def _answer_of(found: "memlog.FactAnswer") -> Answer:
-    """Return the answer in every form: for people the answer alone, and the rule that found it on stderr."""
+    """Return the answer in every form; the rule that found it is a note."""
     lines = found.answer.split("\n") if len(found.facts) > 1 else [found.answer]
     table = table_of(found.facts, _COLUMNS)
     return Answer(found, table, text=map(one_line, lines), notes=[*_notes(found)])

@@ -14,12 +14,11 @@ from memlog.cli.process.stdin import stdin_text
 @click.argument("text", type=TEXT, required=False)
 @printed
 def gate(text: str | None) -> Answer:
-    """Decide whether a search of the memory is worth it for TEXT, or for stdin without TEXT or with -.
+    """Decide whether TEXT is worth a search of the memory; without TEXT, or with -, read it from stdin.
 
-    It is for questions, for words about memory, and for texts with enough content, in Chinese, English,
-    Finnish, German, Russian, Spanish and Swedish. It is not for greetings, acknowledgements, pure code and
-    very short texts. Fixed rules decide, without a model or a store. The exit code is 0 if it is worth it,
-    else 1.
+    Questions, words about memory, and texts with enough content are, in Chinese, English, Finnish, German,
+    Russian, Spanish and Swedish. Greetings, acknowledgements, pure code and very short texts are not. Fixed
+    rules decide, without a model or a store. The exit code is 0 if it is, else 1.
     """
     message = stdin_text() if text in (None, "-") else str(text)
     found = should_retrieve(message)

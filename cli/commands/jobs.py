@@ -18,7 +18,7 @@ from memlog.cli.output.output import asks_for_json, note
 from memlog.service.llm.requests import ListJobRuns, ListJobs, RunJobs
 
 EVERY = 15
-"""Minutes between two looks. Each does what is due, and that alone."""
+"""Minutes between two runs, each of which only does what is due."""
 
 UNITS = {
     "systemd": (
@@ -31,11 +31,11 @@ UNITS = {
         " ~/Library/LaunchAgents/memlog.jobs.plist"
     ),
 }
-"""The hosts, and where the text goes."""
+"""The hosts, and where their configuration goes."""
 
 
 def unit(host: str, command: Sequence[str]) -> str:
-    """Return the text that has a host run a command."""
+    """Return the configuration with which a host runs a command."""
     if host == "systemd":
         # https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html#Command%20lines
         started = " ".join(_of_systemd(word) for word in command)
@@ -47,7 +47,7 @@ def unit(host: str, command: Sequence[str]) -> str:
             f"[Timer]\nOnCalendar=*:0/{EVERY}\nPersistent=true\n\n[Install]\nWantedBy=timers.target\n"
         )
     if host == "cron":
-        # cron takes % for a new line.
+        # To cron, % is a newline.
         return f"*/{EVERY} * * * * {shlex.join(command)}\n".replace("%", "\\%")
     agent = {
         "Label": "memlog.jobs",
@@ -86,7 +86,7 @@ _REPORTS: Columns = {"job": "job", "for": "period", "steps": _steps}
 
 @click.group(cls=Group)
 def jobs() -> None:
-    """List and run what memlog does by itself, by day and by week."""
+    """List and run the daily and weekly jobs of memlog."""
 
 
 @request_command(ListJobs, group=jobs)
@@ -111,17 +111,17 @@ def log(store: Store, request: ListJobRuns) -> Answer:
 @printed
 @click.pass_context
 def schedule(ctx: click.Context, host: str | None) -> TextAnswer:
-    """Print the unit that has a host run the jobs of this store, and say where it goes.
+    """Print the configuration with which a host runs the jobs of this store, and where to put it.
 
-    For a store that neither `memlog watch` nor `memlog serve` looks after. The host calls `memlog jobs run`
+    It is for a store without a running `memlog watch` or `memlog serve`. The host calls `memlog jobs run`
     every 15 minutes, which does what is due.
     """
     if host is None:
-        raise click.UsageError("which host? --systemd, --cron or --launchd")
+        raise click.UsageError("no host is given: pass --systemd, --cron or --launchd")
     program = shutil.which(sys.argv[0]) or "memlog"
     command = [str(Path(program).absolute()), "-q", *ctx.ensure_object(Settings).store_options, "jobs", "run"]
     text = unit(host, command)
     if not asks_for_json(ctx):
         note(f"put this into {UNITS[host]}")
-        note("the host starts it without your variables: settings and keys must be in files")
+        note("the host starts it without your environment variables: settings and keys must be in files")
     return TextAnswer({"host": host, "place": UNITS[host], "unit": text}, text=[text.rstrip("\n")])

@@ -41,7 +41,7 @@ _OPTIONS = (
 @click.option(
     "--until",
     type=END,
-    help="Only events before this time, or up to the end of this day, or of what words mean.",
+    help="Only events before this time, or up to the end of a day or period, such as last week.",
 )
 def cat(*, since: str | None, until: str | None, raw: bool, positions: bool, **streams: Any) -> None:  # noqa: ANN401
     """Print events as JSON, one per line, in the order in which they happened.
@@ -91,12 +91,12 @@ def _reader(*, stream: str | None, chat: tuple[str, str] | None, raw: bool, posi
     if raw and positions:
         raise click.UsageError("--raw prints lines unchanged, without --positions")
     if stream is not None and chat is not None:
-        raise click.UsageError("--stream and --chat exclude each other")
+        raise click.UsageError("give --stream or --chat, not both")
     return LogReader(click.get_current_context().ensure_object(Settings).store, stream=stream, chat=chat)
 
 
 def _readable(entries: Iterable[LogEntry]) -> Iterator[LogEntry]:
-    """Yield `entries` without the bad ones, which are named on stderr."""
+    """Yield `entries` without the bad ones, which are reported on stderr."""
     for entry in entries:
         fault = fault_of(entry)
         if fault is not None:

@@ -34,7 +34,7 @@ from memlog.service.upkeep.requests import (
 )
 
 _SHOWN = 20
-"""Things that are set aside, by name; --json has all."""
+"""The most set-aside things to list by name; --json has all."""
 
 
 @request_command(Digest)
@@ -44,7 +44,7 @@ def digest(store: Store, request: Digest) -> Answer:
     return Answer(record, named_values(record), text=[found])
 
 
-@request_command(Examine, adds="Exit 1 where there is a problem. `verify` reads every byte of the log.")
+@request_command(Examine, adds="Exit 1 if there is a problem. `verify` reads every byte of the log.")
 def doctor(store: Store, request: Examine) -> Answer:
     # Imported here: the other commands do not examine the machine.
     from memlog.service.upkeep.doctor import is_well
@@ -109,8 +109,8 @@ def quarantine(store: Store, request: ListQuarantine) -> Answer:
 
 @request_command(
     SealLog,
-    adds="Exit 3 where a sealed segment is gone or shorter, or where bytes that were read of one without a"
-    " seal are gone or changed, until they are put back or the loss is accepted.",
+    adds="Exit 3 if a sealed segment is missing or shorter, or if bytes that were read from an unsealed one"
+    " are missing or changed, until they are restored or the loss is accepted.",
     opens_store=False,
 )
 def seal(ctx: click.Context, request: SealLog) -> TextAnswer:
@@ -155,7 +155,7 @@ def status(store: Store, request: ShowStatus) -> Answer:
 
 
 def status_values(found: "memlog.Status") -> dict[str, object]:
-    """Return the members of a status by name, for people."""
+    """Return the values of a status by name, for a table."""
     values = {
         name.replace("_", " "): "none" if value is None else value
         for name, value in asdict(found).items()
@@ -167,7 +167,7 @@ def status_values(found: "memlog.Status") -> dict[str, object]:
 
 
 def _set_aside(found: "Sequence[memlog.SetAside]") -> dict[str, object]:
-    """Return a row for each of the first things that are set aside, and how many there are."""
+    """Return the number of set-aside things, and a row for each of the first ones."""
     if not found:
         return {}
     rows: dict[str, object] = {
@@ -190,13 +190,13 @@ def _provider(state: "memlog.ProviderState") -> tuple[str, str]:
 
 @request_command(
     Verify,
-    adds="Exit 1 where the read model differs, where a line was changed after it was written, or where the"
-    " cache is damaged; exit 3 where a seal is broken or missing, or a sealed segment is unlike its seal.",
+    adds="Exit 1 if the read model differs, a line was changed after it was written, or the cache is damaged;"
+    " exit 3 if a seal is broken or missing, or a sealed segment differs from its seal.",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit 1 also where lines are quarantined, doubled, in conflict or among NUL bytes.",
+    help="Also exit 1 if lines are quarantined, duplicated, in conflict or among NUL bytes.",
 )
 def verify(store: Store, request: Verify, *, strict: bool) -> Answer:
     found = store.maintenance.verify(request)

@@ -32,7 +32,7 @@ HOSTS = {
 
 
 def entry(host: str, command: Sequence[str]) -> str:
-    """Return the entry of a host that starts a command, with its newline."""
+    """Return the entry with which a host starts a command, with its newline."""
     program, *args = command
     if host == "codex":
         # A JSON string is a basic string of TOML, and so is a list of them.
@@ -58,15 +58,15 @@ _EXTRA = "pip install 'memlog-store[mcp]'"
     "--print-config",
     "host",
     type=click.Choice([*HOSTS]),
-    help="Print the entry that starts this server in the settings of a host, and say where it goes.",
+    help="Print the entry with which a host starts this server, and where to put it.",
 )
 @with_options(JSON_OPTION)
 @click.pass_context
 def mcp(ctx: click.Context, host: str | None) -> None:
     """Serve the tools of the store to the agent that starts this command, over MCP.
 
-    The host of the agent starts it, and talks to it on stdin and stdout: docs/agents.md has the entry for
-    each. If `memlog serve` runs for the store, calls are passed on to it. With --json, --print-config prints
+    The host of the agent starts it, and communicates on stdin and stdout: docs/agents.md has the entry for
+    each. If `memlog serve` runs for the store, calls are forwarded to it. With --json, --print-config prints
     {"host","file","entry"}.
     """
     settings = ctx.ensure_object(Settings)
@@ -96,8 +96,7 @@ def mcp(ctx: click.Context, host: str | None) -> None:
 
 
 def _connected(settings: Settings) -> "RemoteStore | None":
-    """Return a connection to the server that runs for the store; None without one."""
-    # Imported here: a store that nobody serves needs none of it.
+    # Imported here: most stores have no server.
     from urllib.parse import unquote
 
     from memlog.service.adapters.remote_store import running_server, servers_folder
@@ -110,7 +109,11 @@ def _connected(settings: Settings) -> "RemoteStore | None":
         if found is None or found.version != memlog.__version__:
             return None
         return _connection(found, project)
-    except (OSError, RuntimeError, memlog.MemlogError):  # the store itself says what is wrong, if anything
+    except (
+        OSError,
+        RuntimeError,
+        memlog.MemlogError,
+    ):  # opening the store reports what is wrong, if anything
         return None
 
 

@@ -46,7 +46,7 @@ COLUMNS: Columns = {
     "id": "memory_id",
     "title": "title",
 }
-"""Of a list of memories."""
+"""The columns of a list of memories."""
 
 
 _CONFLICTS: Columns = {
@@ -66,7 +66,7 @@ _CONFLICTS: Columns = {
 
 class _MemoryCommands(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Also what Python, and the commands of facts and of core memory, call it."""
+        """Accept `get` for `show`, as in Python and for facts and core memory."""
         return super().get_command(ctx, "show" if cmd_name == "get" else cmd_name)
 
 
@@ -81,7 +81,7 @@ def save(ctx: click.Context, request: SaveMemory) -> Done:
         with open_store(ctx) as store:
             done = store.memories.save(request)
     else:
-        # The store stays closed, and the command starts fast.
+        # Without opening the store, the command starts fast.
         done = save_memory(open_log(ctx).append, event_of(MemorySaved, request))
     sentence = _SAVED.get(done.decision, "The memory {id} almost had this text, and now has it.")
     return Done(done, sentence.format(id=done.memory_id))
@@ -109,7 +109,7 @@ def show(store: Store, request: GetMemory) -> Answer:
         for name, value in members.items()
         if value not in (None, "")
     ]
-    # Indented, so that no line of it looks like one of memlog's.
+    # Indented, so that no line looks like memlog's own.
     content = [f"    {line}".rstrip() for line in printable(found.content).split("\n")]
     return Answer(
         document=found,
@@ -134,18 +134,18 @@ def history(store: Store, request: ShowHistory) -> Answer:
 
 
 @request_command(
-    ListConflicts, group=memory, adds="\nWith --resolve and --keep it decides one, and shows that alone."
+    ListConflicts, group=memory, adds="\nWith --resolve and --keep, decide one, and show only that."
 )
 @click.option("--resolve", metavar="CONFLICT", help="Decide this conflict.")
 @click.option(
     "--keep",
     metavar="ID",
     multiple=True,
-    help="A memory that holds, or what is proposed; the others are archived.",
+    help="A memory to keep, or the proposed one; the others are archived.",
 )
 def conflicts(store: Store, request: ListConflicts, *, resolve: str | None, keep: tuple[str, ...]) -> Answer:
     if (resolve is None) != (not keep):
-        raise click.UsageError("--resolve and --keep go together: which conflict, and what holds")
+        raise click.UsageError("--resolve and --keep go together: give the conflict, and what to keep")
     if resolve is None:
         found = store.memories.conflicts(request)
     else:
@@ -157,7 +157,7 @@ def conflicts(store: Store, request: ListConflicts, *, resolve: str | None, keep
 @click.option("--no-tags", is_flag=True, help="Remove all tags.")
 def update(store: Store, request: UpdateMemory, *, no_tags: bool) -> Done:
     if no_tags and request.tags:
-        raise click.UsageError("--tag and --no-tags: a memory has tags, or none")
+        raise click.UsageError("give --tag or --no-tags, not both")
     if no_tags:
         request = replace(request, tags=[])
     return Done(store.memories.update(request), f"Changed the memory {request.memory_id}.")
@@ -199,7 +199,7 @@ def _event_lines(event: "memlog.StoredEvent") -> list[str]:
 
 
 def _required(operation: Callable[[Any], Any], request: Request) -> Any:  # noqa: ANN401 - see `required`
-    # Not for `save`, which starts fast.
+    # Imported here: `save` starts fast without it.
     from memlog.service.engine.operation import required
 
     return required(operation, request)

@@ -72,7 +72,7 @@ def show(ctx: click.Context, request: GetProject) -> Answer:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def remove(ctx: click.Context, request: RemoveProject, *, yes: bool) -> Answer:
     def agreed(found: ProjectRemoval) -> bool:
-        others = [f"{other} is not memlog's, and goes with it" for other in found.others]
+        others = [f"{other} is not memlog's, and is removed, too" for other in found.others]
         return agrees(f"Remove the project {printable(request.name)} permanently: {_told(found)}?", others)
 
     known = Projects(projects_folder())
@@ -93,7 +93,7 @@ def _left(found: list[Project]) -> Iterator[str]:
     for project in found:
         if project.is_being_removed:
             name = printable(project.name)
-            yield f"{name}: its removal was not finished, this is what is left: memlog projects remove {name}"
+            yield f"{name}: its removal is incomplete; to finish it: memlog projects remove {name}"
 
 
 def _told(found: ProjectRemoval) -> str:
@@ -103,6 +103,6 @@ def _told(found: ProjectRemoval) -> str:
 
 def _notes(done: ProjectRemoval) -> Iterator[str]:
     if done.done:
-        yield from (f"{name} was not memlog's, and is gone too" for name in done.others)
+        yield from (f"{name} was not memlog's, and was removed, too" for name in done.others)
         yield from (f"{name} was a link: its target stays" for name in done.links)
-        yield from (f"{name}: what an earlier removal had left is gone" for name in done.finished)
+        yield from (f"{name}: finished an earlier, incomplete removal" for name in done.finished)

@@ -68,7 +68,7 @@ def _table(hits: list[Hit]) -> Table:
 
 
 def _lines(rank: int, hit: Hit, matched: Highlighter) -> list[str]:
-    """Return a hit for people: a row of a table would hold its snippet too far to the right."""
+    """Return the lines of a hit; in a table, its snippet would be too far to the right."""
     snippet = one_line(hit.snippet)
     head = [hit.kind, hit.chat, _who(hit), minute(hit.ts), *_notes(hit)]
     return [
@@ -101,7 +101,7 @@ def _who(hit: Hit) -> str:
 
 
 def _place(hit: Hit) -> str:
-    """Return the place of a hit: of a document the line of the file, else the line of the log."""
+    """Return the line of a hit in its document, or else in the log."""
     if hit.start_line is not None:
         return f"{hit.source}/{hit.file}:{hit.start_line}"
     return str(hit.position)

@@ -32,11 +32,11 @@ _LONGEST_TOKEN = 4096
 @click.command(cls=Command)
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=5858, show_default=True, help="Its port.")
-@click.option("--allow-remote", is_flag=True, help="Listen on an address that other machines reach.")
-@click.option("--no-token", is_flag=True, help="Ask for no token, on this machine alone.")
-@click.option("--token-file", type=FOLDER, help="Where the token is; it is made where there is none.")
-@click.option("--root", type=FOLDER, help="The folder below which requests may name files; none without it.")
-@click.option("--exports", type=FOLDER, help="The folder to which requests may export; none without it.")
+@click.option("--allow-remote", is_flag=True, help="Listen on an address that other machines can reach.")
+@click.option("--no-token", is_flag=True, help="Require no token; only for this machine.")
+@click.option("--token-file", type=FOLDER, help="The file with the token; it is created if missing.")
+@click.option("--root", type=FOLDER, help="The folder whose files requests may name; without it, none.")
+@click.option("--exports", type=FOLDER, help="The folder to which requests may export; without it, none.")
 @with_options(JSON_OPTION)
 @click.pass_context
 def serve(
@@ -51,16 +51,16 @@ def serve(
 ) -> None:
     """Serve every operation over HTTP: one store as the project default, or all projects.
 
-    With --store, or a variable or setting that names a store, that store is served; else each project of the
-    user data folder. Requests need a token, which is in a file that only you can read. Ends on SIGTERM or
-    Ctrl-C, once what runs is done. docs/service.md has the routes. With --json, {"url","token_file"} is
-    printed once it listens.
+    It serves the store that --store, a variable or a setting names, or else each project of the user data
+    folder. Requests need a token, which is in a file that only you can read. It ends on SIGTERM or Ctrl-C,
+    after running requests are done. docs/service.md has the routes. With --json, it prints
+    {"url","token_file"} once it listens.
     """
     is_remote = host not in _LOOPBACK
     if is_remote and not allow_remote:
-        raise click.UsageError(f"{host} is reached from other machines: --allow-remote says that you mean it")
+        raise click.UsageError(f"{host} is reachable from other machines: pass --allow-remote to allow that")
     if is_remote and no_token:
-        raise click.UsageError("--no-token is for this machine alone")
+        raise click.UsageError(f"--no-token is only for this machine, and {host} is not: use a token")
     for name, folder in (("--root", root), ("--exports", exports)):
         if folder is not None and not folder.is_dir():
             raise BadInput(f"not a folder: {folder}", hint=f"name a folder: {name} DIR")
@@ -108,7 +108,7 @@ def serve(
 
 
 def _mcp(stores: "OpenStores") -> "McpApplication | None":
-    """Return the MCP endpoint; None where the SDK is not installed."""
+    """Return the MCP endpoint; None if the SDK is not installed."""
     if find_spec("mcp") is None:
         return None
     from memlog.service.adapters.mcp.http import McpApplication
@@ -118,7 +118,7 @@ def _mcp(stores: "OpenStores") -> "McpApplication | None":
 
 def _listening(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Of a socket whose protocol is named, asyncio sends each answer at once (TCP_NODELAY): others wait 40 ms.
+    # With a named protocol, asyncio sets TCP_NODELAY: otherwise answers wait 40 ms.
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -137,10 +137,10 @@ def _token_file() -> Path:
 
 
 def _token(file: Path) -> str:
-    """Return the token in a file, which is made where it is missing.
+    """Return the token in a file, which is created if missing.
 
     Raises:
-        BadInput: it has no token, or belongs to others, or others can read it. LogError: it cannot be made.
+        BadInput: it has no token, or belongs to or is readable by others. LogError: it cannot be created.
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -168,6 +168,6 @@ def _token(file: Path) -> str:
     if not (token.isascii() and token.isprintable() and LEAST_TOKEN <= len(token) <= _LONGEST_TOKEN):
         raise BadInput(
             f"{file} has no token of {LEAST_TOKEN} to {_LONGEST_TOKEN} characters",
-            hint="remove it: the next start makes one",
+            hint="remove it: the next start creates one",
         )
     return token

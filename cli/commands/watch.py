@@ -27,7 +27,7 @@ from memlog.service.upkeep.worker import WatchStep
 
 @request_command(
     Watch,
-    adds="Ends with 0 on SIGTERM, with 130 on Ctrl-C; the next watch goes on from there. With --json, each"
+    adds="Ends with 0 on SIGTERM, with 130 on Ctrl-C; the next watch continues from there. With --json, each"
     ' step is a line: {"projected","embedded","indexed","removed","pending","ms"}.',
     opens_store=False,
 )
@@ -41,7 +41,7 @@ def watch(ctx: click.Context, request: Watch) -> None:
 
 
 class _WatchOutput:
-    """Shows a watch: with --json a line a step; else a status line on a terminal, elsewhere a note a step."""
+    """Shows the steps of a watch: as JSON, in a status line on a terminal, or as notes."""
 
     def __init__(self, line: ProgressLine | None, *, as_json: bool, once: bool) -> None:
         self._line = line
@@ -94,7 +94,7 @@ def _told(done: WatchStep) -> str:
 def _set_on_sigterm(*, once: bool) -> Iterator[threading.Event]:
     """Yield the event that SIGTERM sets.
 
-    With `once`, SIGTERM ends the process, as it does for every command: not everything was brought up.
+    With `once`, SIGTERM ends the process, like any command, since the work is incomplete.
     """
     stop = threading.Event()
     before = signal.getsignal(signal.SIGTERM)

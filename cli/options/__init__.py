@@ -1,1 +1,1 @@
-"""The options of commands, and the settings behind them."""
+"""The options of commands, and their settings."""

@@ -1,4 +1,4 @@
-"""`memlog append TYPE`: the options of each event type, made from its struct."""
+"""Generates the options of `memlog append TYPE` from the struct of each event type."""
 
 from typing import Any
 
@@ -12,15 +12,15 @@ from memlog.eventlog.fields import Field, fields_of
 
 _ENVELOPE = Change.__struct_fields__
 _WITHOUT_OPTION = ("target_ids", "extraction", "decisions", "steps", "entries", "times", "by")
-"""Members without an option: `memlog forget` names many events, `append redacted` one; what a model distilled
-is appended with the line that closes its extraction; and memlog alone decides, runs jobs, says what a
-context gave, and counts accesses that are no reads."""
+"""Members without an option: `append redacted` takes one event, and `memlog forget` many; distilled members
+come with the line that closes their extraction; and only memlog writes decisions, steps of jobs, entries of
+contexts, and counts of accesses that are not reads."""
 _NEEDED = ("target_id",)
 
 _CHAT_HELP = "The conversation, CHANNEL:CHAT_ID, split at the first colon."
 
 _OPTIONS = {"ids": "--daily-event", "message_ids": "--message-id", "event_ids": "--event-id"}
-"""Options of another name than their member: --id is the event's own."""
+"""Options with another name than their member: --id is that of the event."""
 
 _HELP = {
     "category": "Its category, which decides how fast it fades.",
@@ -53,7 +53,7 @@ _HELP = {
     "rates": "A JSON object with a factor from 0 to 1 for each category.",
     "raw_tokens": "The length of the original, in tokens.",
     "reason": "The reason, for readers of the log.",
-    "refused": "How many entries of the answer were of another form.",
+    "refused": "How many entries of the answer had another form.",
     "requests": "How many requests were sent.",
     "rest": "With --rank 1, the value of the next rank; repeatable. Together they are the whole list.",
     "role": "The role of the speaker.",
@@ -79,16 +79,16 @@ _HELP = {
     "topic": "Its topic.",
     "topic_key": "The topic, such as favorite_colors.",
     "task": "What the model was to do.",
-    "turn": "The hash of the block with all but the core memory.",
+    "turn": "The hash of the block with everything except the core memory.",
     "value": "The value.",
     "why": "The error, without the words of the provider.",
     "version": "The SHA-256 of the file's bytes, in hex.",
 }
-"""The help of an option of this name, whichever event has it."""
+"""The help of each option, for all events."""
 
 
 def options_of(kind: type[Event]) -> list[click.Parameter]:
-    """Return the options of the command that appends one event of `kind`: one for each of its members."""
+    """Return the options of the command that appends an event of `kind`: one for each member."""
     fields = {
         field.name: field for field in fields_of(kind) if field.name not in (*_ENVELOPE, *_WITHOUT_OPTION)
     }
@@ -105,7 +105,7 @@ def options_of(kind: type[Event]) -> list[click.Parameter]:
 
 
 def members_of_options(kind: type[Event], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the members of the event that options say; whether they make one is not checked."""
+    """Return the members of an event from options, unvalidated."""
     members: dict[str, Any] = {"type": tag_of(kind)}
     for name, value in given.items():
         if value is None or value == ():
@@ -123,6 +123,6 @@ def members_of_options(kind: type[Event], given: dict[str, Any]) -> dict[str, An
 
 def _option(field: Field) -> click.Option:
     is_needed = field.default is msgspec.NODEFAULT or field.name in _NEEDED
-    # The event has its defaults without the command.
+    # The event has its own defaults.
     request = msgspec.structs.replace(field, default=msgspec.NODEFAULT if is_needed else None)
     return option_of(request, _OPTIONS.get(field.name), help=_HELP[field.name])

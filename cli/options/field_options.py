@@ -1,11 +1,22 @@
-"""Options of commands from fields of requests and events (`memlog.eventlog.fields`)."""
+"""Generates options of commands from fields of requests and events (`memlog.eventlog.fields`)."""
 
 from typing import Any, get_origin
 
 import click
 import msgspec
 
-from memlog.cli.options.param_types import CHAT, DAY, END, JSON_OBJECT, PATH, TEXT, TIME, CategoryType, Number
+from memlog.cli.options.param_types import (
+    CHAT,
+    DAY,
+    END,
+    JSON_OBJECT,
+    PATH,
+    TEXT,
+    TIME,
+    CategoryType,
+    Number,
+    WholeNumber,
+)
 from memlog.eventlog.fields import Field
 
 _FORMS: dict[str, click.ParamType[Any]] = {
@@ -17,17 +28,14 @@ _FORMS: dict[str, click.ParamType[Any]] = {
 }
 
 
-def option_of(field: Field, declaration: str | None = None, **changes: Any) -> click.Option:  # noqa: ANN401
-    """Return the option of a field.
-
-    changes: arguments of `click.Option` in the place of what follows from the field.
-    """
+def option_of(field: Field, declaration: str | None, **changes: Any) -> click.Option:  # noqa: ANN401
+    """Return the option of a field; `changes` override arguments of `click.Option`."""
     is_flag = field.wire is bool
     shows = field.default not in (None, msgspec.NODEFAULT, "", 0, 0.0, frozenset()) or (
         is_flag and field.default
     )
     settled: dict[str, Any] = {
-        # With False, click takes no value that begins with a dash.
+        # With False, click rejects values that begin with a dash.
         "is_flag": is_flag or None,
         "type": None if is_flag else type_of(field),
         "multiple": field.is_list,
@@ -38,16 +46,13 @@ def option_of(field: Field, declaration: str | None = None, **changes: Any) -> c
         "help": field.description,
     }
     if field.default is msgspec.NODEFAULT:
-        # click takes None for a value, and would not miss one.
+        # click would take None for a value.
         del settled["default"]
     return click.Option([declaration or declaration_of(field), field.name], **(settled | changes))
 
 
 def declaration_of(field: Field) -> str:
-    """Return the option name of a field: `--exclude`, `--tag` for `tags`, `--sync/--no-sync`.
-
-    `--id` is that of the event that the command appends.
-    """
+    """Return the option name of a field: `--exclude`, `--tag` for `tags`, `--sync/--no-sync`, `--id`."""
     name = field.name.removesuffix("s") if field.is_list else field.name.removeprefix("is_")
     name = "id" if name == "event_id" else name.replace("_", "-")
     return f"--{name}/--no-{name}" if field.wire is bool and field.default is True else f"--{name}"
@@ -63,7 +68,7 @@ def type_of(field: Field) -> click.ParamType[Any]:
     if get_origin(field.member) is dict:
         return JSON_OBJECT
     if field.member is int:
-        return click.IntRange(_whole(field.least), _whole(field.most))
+        return WholeNumber(_whole(field.least), _whole(field.most))
     if field.member is float:
         return Number(field.least, field.most)
     return TEXT

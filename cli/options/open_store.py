@@ -1,4 +1,4 @@
-"""Opens the store that the command line names, or its log alone."""
+"""Opens the store of the command line, or only its log."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
-    """Return the provider of embeddings; None for the bundled model, or that of the setting `model`.
+    """Return the provider of embeddings; None for the bundled model or the setting `model`.
 
     Raises:
         BadInput: a setting has an invalid value, or one is missing.
@@ -40,17 +40,17 @@ def embedding_of(settings: Settings) -> "memlog.EmbeddingProvider | None":
             return None
         folder = Path(model or "").expanduser()
         model = str(settings.store / folder if origin == IN_FILE else folder) if model else None
-    with _naming("embedding"):
+    with _name_section_in_errors("embedding"):
         return memlog.EmbeddingProvider(
             type=kind,
-            **_in_common(settings, "embedding") | {"model": model},
+            **_common_values(settings, "embedding") | {"model": model},
             dimension=settings.value("embedding.dimension"),
             **_values(settings, "embedding", "batch", "query_prefix", "passage_prefix", "encoding_format"),
         )
 
 
 def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
-    """Return the provider that reranks hits; None for none.
+    """Return the provider that reranks hits, if any.
 
     Raises:
         BadInput: a setting has an invalid value.
@@ -59,12 +59,12 @@ def rerank_of(settings: Settings) -> "memlog.RerankProvider | None":
     if is_off or not _is_configured(settings, "rerank"):
         return None
     kind, top_n = settings.value("rerank.type"), settings.value("rerank.top_n")
-    with _naming("rerank"):
-        return memlog.RerankProvider(type=kind, **_in_common(settings, "rerank"), top_n=top_n)
+    with _name_section_in_errors("rerank"):
+        return memlog.RerankProvider(type=kind, **_common_values(settings, "rerank"), top_n=top_n)
 
 
 def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | None":
-    """Return the language model that distils conversations; None for none.
+    """Return the language model that distils conversations, if any.
 
     Raises:
         BadInput: a setting has an invalid value.
@@ -72,9 +72,9 @@ def language_model_of(settings: Settings) -> "memlog.LanguageModelProvider | Non
     if not _is_configured(settings, "language_model"):
         return None
     parameters = ("max_tokens_parameter", "temperature", "response_format", "system_role")
-    with _naming("language_model"):
+    with _name_section_in_errors("language_model"):
         return memlog.LanguageModelProvider(
-            **_in_common(settings, "language_model"),
+            **_common_values(settings, "language_model"),
             **_values(settings, "language_model", "type", "max_tokens", *parameters),
         )
 
@@ -98,7 +98,7 @@ def job_rules_of(settings: Settings) -> "memlog.JobRules | None":
     names = {"daily": "jobs.daily", "weekly": "jobs.weekly", "timezone": "timezone"}
     given = {key: settings.value(name) for key, name in names.items()}
     if all(given[key] == BY_NAME[name].default for key, name in names.items()):
-        return None  # no import of what most commands do not need
+        return None  # most commands do not need the import
     return memlog.JobRules(**given)
 
 
@@ -111,89 +111,89 @@ def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
     sent = []
     embedding, rerank = embedding_of(settings), rerank_of(settings)
     if embedding is not None and embedding.type not in ("onnx", "none"):
-        where = _by_way_of(embedding.proxy, embedding.base_url or OLLAMA_URL)
-        when = ", where no model of this machine works" if embedding.type == "auto" else ""
+        where = _route(embedding.proxy, embedding.base_url or OLLAMA_URL)
+        when = ", if no model on this machine works" if embedding.type == "auto" else ""
         sent.append({"what": "passages and questions", "to": where + when})
     if rerank is not None:
         what = f"questions and the {rerank.top_n} best hits"
-        sent.append({"what": what, "to": _by_way_of(rerank.proxy, rerank.base_url)})
+        sent.append({"what": what, "to": _route(rerank.proxy, rerank.base_url)})
     if (model := language_model_of(settings)) is not None:
-        sent.append({"what": "conversations", "to": _by_way_of(model.proxy, model.base_url)})
+        sent.append({"what": "conversations", "to": _route(model.proxy, model.base_url)})
     return sent
 
 
-def _by_way_of(proxy: str | None, url: str | None) -> str:
+def _route(proxy: str | None, url: str | None) -> str:
     return str(url) if proxy is None else f"{url} through {proxy}"
 
 
 def _is_configured(settings: Settings, section: str) -> bool:
-    """Whether a provider is chosen: a type or a model without an address is a mistake, which is reported."""
+    """Whether a provider is chosen, even without an address, which is then reported as missing."""
     names = (f"{section}.{name}" for name in ("base_url", "type", "model"))
     return any(settings.value(name) != BY_NAME[name].default for name in names)
 
 
 @contextmanager
-def _naming(section: str) -> Iterator[None]:
+def _name_section_in_errors(section: str) -> Iterator[None]:
     try:
         yield
     except BadInput as error:
         raise BadInput(f"[{section}] {error.message}", hint=error.hint) from error
 
 
-def _in_common(settings: Settings, section: str) -> dict[str, Any]:
+def _common_values(settings: Settings, section: str) -> dict[str, Any]:
     values = _values(settings, section, "base_url", "model", "timeout", "proxy")
-    return values | {"api_key": _key(settings, section)}
+    return values | {"api_key": _api_key(settings, section)}
 
 
 def _values(settings: Settings, section: str, *names: str) -> dict[str, Any]:
     return {name: settings.value(f"{section}.{name}") for name in names}
 
 
-def _key(settings: Settings, section: str) -> Callable[[], str] | str | None:
-    """Return the key of a provider, or what gives it when it is needed: a command without it needs no key."""
+def _api_key(settings: Settings, section: str) -> Callable[[], str] | str | None:
+    """Return the key of a provider, or a function that reads it: most commands do not need the key."""
     text = settings.value(f"{section}.api_key")
     if text is not None:
         named = VARIABLE.fullmatch(text)
-        return text if named is None else lambda: _variable(named[1], f"{section}.api_key")
+        return text if named is None else lambda: _key_in_variable(named[1], f"{section}.api_key")
     path = settings.value(f"{section}.api_key_file")
-    return None if path is None else lambda: _first_line(path)
+    return None if path is None else lambda: _key_in_file(path)
 
 
-def _variable(name: str, setting: str) -> str:
+def _key_in_variable(name: str, setting: str) -> str:
     key = os.environ.get(name)
     if not key:
         raise BadInput(f"{setting}: the variable {name} is not set", hint=f"export {name}=…")
     return key
 
 
-def _first_line(path: Path) -> str:
+def _key_in_file(path: Path) -> str:
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not UTF-8"
         raise BadInput(
-            masked(f"{shown(path)}: {why}"), hint="api_key_file names a file with one line"
+            masked(f"{shown(path)}: {why}"), hint="set api_key_file to a file with the key in its first line"
         ) from error
     return lines[0].strip() if lines else ""
 
 
-# The annotation is a text: looked up, it would import all of the store, for `open_log` too.
+# The annotation is quoted: evaluated, it would import the whole store, for `open_log` too.
 def open_store(ctx: click.Context, notify: Callable[[str], None] = note) -> "memlog.Store":
-    """Open the store of this call's settings; its notes go to stderr.
+    """Open the store of this call's settings; notes go to stderr.
 
     Raises:
         BadInput: a setting cannot be used.
     """
-    return _opened(ctx.ensure_object(Settings), notify, STORED.add)
+    return _open(ctx.ensure_object(Settings), notify, STORED.add)
 
 
 def store_opener(ctx: click.Context) -> "Callable[[Path], memlog.Store]":
     """Return a function that opens the store in a folder with that store's settings."""
     settings = ctx.ensure_object(Settings)
-    return lambda path: _opened(settings.at(path), note, None)
+    return lambda path: _open(settings.at(path), note, None)
 
 
-def _opened(
+def _open(
     settings: Settings, notify: Callable[[str], None], on_stored: Callable[..., None] | None
 ) -> "memlog.Store":
     language_model = language_model_of(settings)
@@ -220,7 +220,7 @@ def _opened(
 
 
 def open_log(ctx: click.Context) -> "Log":
-    """Open the log of the store, for commands that only append: without the read model they start fast.
+    """Open only the log of the store, for commands that append: without the read model, they start fast.
 
     Raises:
         BadInput: a setting cannot be used.
@@ -235,7 +235,7 @@ def open_log(ctx: click.Context) -> "Log":
 
     @cache
     def known_ids() -> "KnownIds":
-        # Imported here: most events are given their id by memlog, and it takes SQLite.
+        # Imported here: it needs SQLite, and memlog chooses the id of most events.
         from memlog.service.engine.ids import KnownIds
 
         return KnownIds(settings.store)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class TextType(click.ParamType):  # type: ignore[type-arg] # generic from click 8.4 on
     """UTF-8.
 
-    read: makes a value of the text; raises ValueError or BadInput, which say what is wrong.
+    read: converts the text; raises ValueError or BadInput with a message.
     """
 
     def __init__(self, name: str, read: Callable[[str], Any] = str) -> None:
@@ -84,12 +84,12 @@ def _zone(text: str) -> str:
         return ZoneInfo(text).key
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ValueError(
-            f"unknown time zone: {text!r} (examples: Europe/Helsinki, UTC); pip install tzdata has all"
+            f"unknown time zone: {text!r} (examples: Europe/Helsinki, UTC); pip install tzdata adds all"
         ) from error
 
 
 def _json_object(text: str) -> Any:  # noqa: ANN401 - a JSON object
-    # Imported here: what a log accepts is more than most commands need to know.
+    # Imported here: few commands take JSON.
     from memlog.eventlog.codec.decode import members_of
     from memlog.eventlog.log.quarantine import BadLine, check_text
 
@@ -99,35 +99,58 @@ def _json_object(text: str) -> Any:  # noqa: ANN401 - a JSON object
         return members_of(data)
     except BadLine as bad:
         why = f"{bad.reason.replace('_', ' ')}: {bad.detail}"
-        raise ValueError(f"not a JSON object that a log can keep: {text!r}: {why}") from bad
+        raise ValueError(f"not a JSON object that the log accepts: {text!r}: {why}") from bad
 
 
 class CategoryType(click.Choice):  # type: ignore[type-arg]
-    """One of the categories that it is made with; `decision` is read as `decisions`."""
+    """One of the given categories; `decision` is read as `decisions`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
         """See `click.ParamType`."""
         return super().convert(read_as(str(value)), param, ctx)
 
 
-class Number(click.FloatRange):
-    """A number within bounds; NaN is none."""
+class _Bounded(click.ParamType):  # type: ignore[type-arg]
+    min: Any
+    max: Any
+    kind = "a number"
+
+    @property
+    def allowed(self) -> str:
+        """The allowed values: `a number from 0 to 1`."""
+        bounds = (
+            f" {word} {bound}" for word, bound in (("from", self.min), ("to", self.max)) if bound is not None
+        )
+        return self.kind + "".join(bounds)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ANN401
         """See `click.ParamType`."""
-        number = super().convert(value, param, ctx)
-        # It is neither below nor above any bound.
+        try:
+            number = super().convert(value, param, ctx)
+        except click.BadParameter:
+            number = math.nan
+        # NaN is neither below nor above any bound.
         if math.isnan(number):
-            self.fail(f"not a number from {self.min:g} to {self.max:g}: {value!r}", param, ctx)
+            self.fail(f"{value!r} is not {self.allowed}", param, ctx)
         return number
 
 
+class Number(_Bounded, click.FloatRange):
+    """A number within bounds."""
+
+
+class WholeNumber(_Bounded, click.IntRange):
+    """A whole number within bounds."""
+
+    kind = "a whole number"
+
+
 class _Path(click.ParamType):  # type: ignore[type-arg]
-    """A path. gettext would translate the name of click's own type; see `standard_options`.
+    """A path. click's own type would import gettext, to translate its name.
 
-    A shell expands no `~` within quotes, behind `=`, or in a file.
+    It expands `~`, which a shell leaves within quotes, after `=`, and in files.
 
-    is_setting: refuse a path that exists and cannot be read, and expand `~user`, too. Elsewhere this may be
+    is_setting: refuse an existing path that cannot be read, and expand `~user`, too. Elsewhere that may be
         the name of a file, such as an editor's backup.
     """
 
@@ -137,7 +160,7 @@ class _Path(click.ParamType):  # type: ignore[type-arg]
         self._is_setting = is_setting
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ANN401
-        # Python takes it for the current folder; in a script it is a variable that is not set.
+        # Python takes it for the current folder; in a script it is an unset variable.
         if not os.fspath(value):
             self.fail("the path is empty", param, ctx)
         home = os.fspath(value).partition("/")[0]
@@ -155,7 +178,7 @@ class _Path(click.ParamType):  # type: ignore[type-arg]
         param: click.Parameter,  # noqa: ARG002
         incomplete: str,
     ) -> "list[CompletionItem]":
-        """Return a marker that has the shell complete file names."""
+        """Return the marker that makes the shell complete file names."""
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(incomplete, type="file")]
@@ -174,19 +197,19 @@ CHAT = TextType("channel:chat_id", _chat)
 """(channel, chat_id), split at the first `:`."""
 
 TIME = TextType("time", _time)
-"""A local day, or an RFC 3339 time; as the log writes times."""
+"""A local day, RFC 3339, or words, in the form of the log."""
 
 END = TextType("time", partial(_time, is_end=True))
-"""As TIME; a day is the first moment after it."""
+"""Like TIME; a day becomes the first moment after it."""
 
 ZONE = TextType("zone", _zone)
 """The name of a time zone."""
 
 DAY = TextType("day", timestamps.day)
-"""A date of the calendar: 2026-02-24."""
+"""A calendar day: 2026-02-24."""
 
 FOLDER = _Path(is_setting=True)
-"""A folder's path, of a setting."""
+"""The path of a folder or file in a setting."""
 
 PATH = _Path(is_setting=False)
 """A path of a file or a folder, which the command checks."""

@@ -1,4 +1,4 @@
-"""Commands from requests: their arguments, options and help texts (`memlog.query.request`)."""
+"""Generates commands from requests: arguments, options and help texts (`memlog.query.request`)."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,12 +18,12 @@ from memlog.service.engine.requests import Field, Request, description_of, field
 
 if TYPE_CHECKING:
     from memlog import Store as Store
-else:  # to import it would take longer than a command that only shows its help
+else:  # the import would take longer than a command that only shows its help
     Store = Any
 
 
 class RequestCommand(Command):
-    """A command that makes a request, and prints the answer to it."""
+    """A command that builds a request and prints its answer."""
 
     def __init__(self, spelling: "request_command", function: Callable[..., Any]) -> None:
         self.request = spelling.request
@@ -31,26 +31,26 @@ class RequestCommand(Command):
         self._function = function
         name = spelling.name or function.__name__.rstrip("_").replace("_", "-")
         super().__init__(name, callback=self._run)
-        # Made when they are needed: of a group, most commands are not called.
+        # Generated on first use: most commands of a group are not called.
         del self.params, self.help
 
     @cached_property
     def params(self) -> list[click.Parameter]:  # type: ignore[override] # click has an attribute
-        """The fields of the request, then the function's own options, then those of the answer."""
+        """The parameters for the request, then for the function, then for the answer."""
         own = reversed(getattr(self._function, "__click_params__", []))
         of_answer = getattr(self._function.__annotations__["return"], "options", ())
         return [*self._spelling.parameters(), *own, *of_answer]
 
     @cached_property
     def help(self) -> str:  # type: ignore[override]
-        """The description of the request, with its fields as the command spells them."""
+        """The description of the request, with the option names of its fields."""
         return self._spelling.help()
 
     def _run(self, **given: Any) -> int:  # noqa: ANN401
         ctx = click.get_current_context()
-        request = self._spelling.made(self.request, ctx, given)
+        request = self._spelling.build(self.request, ctx, given)
         if self._spelling.opens_store:
-            with open_store(ctx) as store, _showing_progress(request) as shown:
+            with open_store(ctx) as store, _with_progress(request) as shown:
                 answer = self._function(store, shown, **given)
         else:
             answer = self._function(ctx, request, **given)
@@ -58,8 +58,8 @@ class RequestCommand(Command):
 
 
 @contextmanager
-def _showing_progress(request: Request) -> Iterator[Request]:
-    """Yield the request, with what shows the progress of long work if it asks for that."""
+def _with_progress(request: Request) -> Iterator[Request]:
+    """Yield the request, with a progress line if it has a field for one."""
     if "progress" not in request.__struct_fields__:
         yield request
         return
@@ -71,22 +71,22 @@ def _showing_progress(request: Request) -> Iterator[Request]:
 
 
 class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a decorator
-    """The decorator that makes a command of a function, which gets the store and a request.
+    """A decorator that turns a function of the store and a request into a command.
 
-    The function returns its answer (`memlog.cli.output.answer`), and may have options of its own, which it is
-    given as keywords.
+    The function returns its answer (`memlog.cli.output.answer`), and may have options of its own, which it
+    gets as keywords.
 
-    group: to which the command is added. name: the function's where not given.
-    arguments: fields that are arguments, in this order; the other fields are options.
+    group: the group of the command. name: that of the function by default.
+    arguments: fields that are arguments, in order; the other fields are options.
     joined: the argument whose words are joined, so that a text needs no quotes; `-` reads it from stdin.
-    or_stdin: whether the joined argument is read from stdin where it is left out.
+    or_stdin: whether the joined argument, if left out, is read from stdin.
     may_be_blank: whether the joined argument may be blank.
-    names: declarations of options, such as `--raw`, that are not the names of their fields.
-    settings: the settings that fields take their defaults from.
-    types: how to read values that the command takes in other forms than Python callers give.
-    without: fields that the command does not take.
-    adds: what the help says beside the description of the request, such as exit codes.
-    opens_store: False for a function that gets the context in place of the store.
+    names: declarations of options, such as `--raw`, that differ from their fields.
+    settings: the settings that are the defaults of fields.
+    types: the types of values whose form differs from that of Python callers.
+    without: fields that the command does not have.
+    adds: text to add to the help, such as exit codes.
+    opens_store: False for a function that gets the context instead of the store.
     """
 
     request: type[Request]
@@ -104,7 +104,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
     opens_store: bool = True
 
     def __call__(self, function: Callable[..., Any]) -> RequestCommand:
-        """Make the command."""
+        """Create the command, and add it to its group."""
         command = RequestCommand(self, function)
         if self.group is not None:
             self.group.add_command(command)
@@ -119,22 +119,22 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
                 yield self._option(field)
 
     def help(self) -> str:
-        """Return the description of the request, with its fields as the command spells them."""
-        # Imported here: most calls ask for no help.
+        """Return the description of the request, with the option names of its fields."""
+        # Imported here: most calls do not show help.
         from memlog.cli.output.help_pages import in_commands
 
-        return in_commands(f"{self._spelled(description_of(self.request))}\n{self.adds}".rstrip())
+        return in_commands(f"{self._with_option_names(description_of(self.request))}\n{self.adds}".rstrip())
 
-    def made(self, request: type[Request], ctx: click.Context, given: dict[str, Any]) -> Request:
-        """Make a request of the values of a command line, and take them out of `given`.
+    def build(self, request: type[Request], ctx: click.Context, given: dict[str, Any]) -> Request:
+        """Build a request from the values of a command line, and remove them from `given`.
 
         Raises:
-            UsageError: the values do not make a request.
+            UsageError: the request refuses the values.
         """
         values: dict[str, Any] = {}
         for field in fields_of(request):
             if field.struct:
-                values[field.name] = self.made(field.struct, ctx, given)
+                values[field.name] = self.build(field.struct, ctx, given)
             elif field.name in self.settings:
                 values[field.name] = ctx.ensure_object(Settings).value(self.settings[field.name])
             elif field.name in given:
@@ -146,7 +146,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         try:
             return request(**values)
         except BadInput as error:
-            # Imported here: most calls are right.
+            # Imported here: most calls are valid.
             from memlog.cli.output.help_pages import in_commands
 
             raise click.UsageError(f"{error.message}: {in_commands(error.hint)}") from error
@@ -165,7 +165,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
     def _fields(self) -> dict[str, Field]:
         return {
             field.name: field
-            for field in _flat(self.request)
+            for field in _flatten(self.request)
             if field.name not in self.without and not field.is_local
         }
 
@@ -176,7 +176,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
             for name, field in self._fields.items()
         }
 
-    def _spelled(self, text: str) -> str:
+    def _with_option_names(self, text: str) -> str:
         parts = text.split("`")
         parts[1::2] = (self._words.get(name, f"`{name}`") for name in parts[1::2])
         return "".join(parts)
@@ -189,7 +189,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         return click.Argument(
             [field.name],
             type=self.types.get(field.name) or type_of(field),
-            # click shows choices.
+            # click shows the choices itself.
             metavar=None if field.choices and not is_many else metavar if is_required else f"[{metavar}]",
             nargs=-1 if is_many else 1,
             required=is_required,
@@ -200,7 +200,7 @@ class request_command(msgspec.Struct, frozen=True, dict=True):  # noqa: N801 - a
         if field.name in self.settings:
             return SettingOption(self.settings[field.name], declaration)
         changes: dict[str, Any] = {"type": self.types[field.name]} if field.name in self.types else {}
-        changes["help"] = self._spelled(field.description)
+        changes["help"] = self._with_option_names(field.description)
         if changes.get("type") is STDIN:
             changes["help"] = f"{changes['help'].removesuffix('.')}; - reads it from stdin."
         return option_of(field, declaration, **changes)
@@ -213,10 +213,10 @@ def _metavar(field: Field) -> str:
     return field.title or field.name.upper()
 
 
-def _flat(request: type[Request]) -> Iterator[Field]:
-    """Yield the fields of a request, and in the place of a request those of it."""
+def _flatten(request: type[Request]) -> Iterator[Field]:
+    """Yield the fields of a request, and instead of a nested request its fields."""
     for field in fields_of(request):
         if field.struct:
-            yield from _flat(field.struct)
+            yield from _flatten(field.struct)
         else:
             yield field

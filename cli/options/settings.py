@@ -1,4 +1,4 @@
-"""Reads the settings: from options, the environment, memlog.toml, defaults, in this order."""
+"""Reads settings from options, the environment, memlog.toml, and defaults, in this order."""
 
 import os
 import re
@@ -19,22 +19,22 @@ from memlog.eventlog.log import layout
 Origin = Literal["option", "environment", "memlog.toml", "default"]
 
 IN_FILE: Origin = "memlog.toml"
-"""The origin of a value of the store's file."""
+"""The origin of a value from the store's file."""
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}|")
-"""Names the environment variable that has a key."""
+"""A reference to the environment variable that has a key."""
 
 _FILE_HEAD = """\
 # Settings of this store: https://toml.io, one `name = value` a line.
 # Options override environment variables, which override this file, which overrides the defaults.
-# A line that begins with # does nothing; each setting stands here with its default.
+# A line that begins with # has no effect; each setting is listed with its default.
 """
 
 
 class Settings:
     """The settings of one call of the command line.
 
-    options: values given as options, by the setting's name.
+    options: the values of options, by setting.
     """
 
     def __init__(self) -> None:
@@ -43,10 +43,7 @@ class Settings:
 
     @property
     def store(self) -> Path:
-        """Return the store's folder; that of the project where no store is named.
-
-        Before anything is opened there, root becomes its owner.
-        """
+        """The folder of the store, or that of the project if no store is named; root becomes its owner."""
         store: Path = self.value("store")
         _become_owner(store)
         return store
@@ -58,10 +55,10 @@ class Settings:
     def find(self, name: str, *, of_store: bool = True) -> tuple[Any, Origin]:
         """Return the value of a setting, and where it comes from. An empty variable counts as unset.
 
-        of_store: whether memlog.toml is read, where one store is meant.
+        of_store: whether to read the memlog.toml of the store.
 
         Raises:
-            BadInput: an environment variable or memlog.toml holds an invalid value.
+            BadInput: an environment variable or memlog.toml has an invalid value.
             UsageError: `name` is the store, and both --project and something else name it.
         """
         setting = BY_NAME[name]
@@ -73,29 +70,34 @@ class Settings:
             return setting.read(text, setting.variable, is_text=True), "environment"
         if setting.in_file and of_store and name in self._in_file():
             return self._in_file()[name], "memlog.toml"
-        return self._project_store() if name == "store" else setting.default, "default"
+        if name != "store":
+            return setting.default, "default"
+        # Imported here: most programs name their store.
+        from memlog.eventlog.log.streams import project_folder
+
+        return projects_folder() / project_folder(self.value("project")), "default"
 
     @property
     def names_store(self) -> bool:
-        """Whether an option or a variable names one store, or one project."""
+        """Whether an option or a variable names the store or the project."""
         return "project" in self.options or self.find("store")[1] != "default"
 
     @property
     def store_options(self) -> list[str]:
-        """The options that name the store of this call, for a program that another one starts."""
+        """The options that name the store of this call, for a program that another process starts."""
         if "project" in self.options:
             return ["--project", self.options["project"]]
         return ["--store", str(self.store.absolute())] if self.names_store else []
 
     def at(self, store: Path) -> "Settings":
-        """Return the settings of the store in another folder, with the same options."""
+        """Return the settings for the store in another folder, with the same options."""
         other = Settings()
         other.options = self.options | {"store": store}
         other.options.pop("project", None)
         return other
 
     def _check_one_store(self) -> None:
-        """Refuse --project where something else names a store: the answer would come from that one."""
+        """Refuse --project if something else names a store, which would be used instead."""
         if "project" not in self.options:
             return
         variable = BY_NAME["store"].variable
@@ -110,12 +112,6 @@ class Settings:
             path = self.store / layout.SETTINGS
             self._file = read_file(path) if os.path.lexists(path) else {}
         return self._file
-
-    def _project_store(self) -> Path:
-        # Imported here: most programs name their store.
-        from memlog.eventlog.log.streams import project_folder
-
-        return projects_folder() / project_folder(self.value("project"))
 
 
 def projects_folder() -> Path:
@@ -144,16 +140,16 @@ def projects_folder() -> Path:
 
 def _become_owner(store: Path) -> None:
     if os.geteuid() == 0:
-        # Imported here: no other user needs it.
+        # Imported here: only root needs it.
         from memlog.eventlog.files.locks import become_owner
 
         become_owner(store)
 
 
 def read_file(path: Path) -> dict[str, Any]:
-    """Return the settings in a memlog.toml by name.
+    """Return the settings of a memlog.toml by name.
 
-    A relative folder is taken from the file's own folder; "" counts as not set.
+    A relative folder is resolved against the file's folder; "" counts as unset.
 
     Raises:
         BadInput: the file is not TOML, or has an unknown key or an invalid value.
@@ -161,7 +157,7 @@ def read_file(path: Path) -> dict[str, Any]:
     from memlog.eventlog.log.streams import shown
 
     where = shown(path)
-    values = {name: _checked(name, given, where) for name, given in by_name(_parsed(path, where))}
+    values = {name: _read_setting(name, given, where) for name, given in by_name(_parse_file(path, where))}
     return {
         name: path.parent / value if isinstance(value, Path) else value
         for name, value in values.items()
@@ -170,7 +166,7 @@ def read_file(path: Path) -> dict[str, Any]:
 
 
 def by_name(parsed: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the settings of a file with those of its sections: `embedding.type`."""
+    """Yield the settings of a file, those of sections as `embedding.type`."""
     for name, given in parsed.items():
         if not isinstance(given, dict):
             yield name, given
@@ -181,7 +177,7 @@ def by_name(parsed: dict[str, Any]) -> Iterator[tuple[str, Any]]:
             yield f"{name}.{'type' if key == 'provider' else key}", value
 
 
-def _parsed(path: Path, where: str) -> dict[str, Any]:
+def _parse_file(path: Path, where: str) -> dict[str, Any]:
     # Imported here: most stores have no such file, and `append` starts without a TOML parser.
     import tomllib
 
@@ -197,26 +193,26 @@ def _parsed(path: Path, where: str) -> dict[str, Any]:
         raise BadInput(f"{where}: {error}", hint="https://toml.io: one `name = value` a line") from error
 
 
-def _checked(name: str, given: object, where: str) -> Any:  # noqa: ANN401 - of the setting's type
+def _read_setting(name: str, given: object, where: str) -> Any:  # noqa: ANN401 - of the setting's type
     setting = BY_NAME.get(name)
     if setting is None:
         raise BadInput(f"{where}: there is no setting {name!r}", hint=f"did you mean {nearest(name)}?")
     if not setting.in_file:
         raise BadInput(
-            f"{where}: {name!r} cannot stand here, since this file is found through it",
+            f"{where}: {name!r} cannot be set here, since it determines where this file is",
             hint=f"set {setting.variable}, or give the option --{name}",
         )
     if setting.is_secret and not (isinstance(given, str) and VARIABLE.fullmatch(given)):
         section = name.partition(".")[0]
         raise BadInput(
-            f"{where}: {name} holds something else than the name of a variable",
+            f"{where}: {name} is not the name of a variable, as in ${{NAME}}",
             hint=f'write api_key = "${{NAME}}" and set NAME, or name a file: {section}.api_key_file',
         )
     return None if given == "" else setting.read(given, f"{where}: {name}", is_text=False)
 
 
 def file_with_defaults() -> str:
-    """Return the memlog.toml that `memlog init` writes: every setting commented out."""
+    """Return the memlog.toml of `memlog init`, with every setting commented out."""
     parts, last = [_FILE_HEAD], ""
     for setting in SETTINGS:
         section = setting.name.rpartition(".")[0]
@@ -224,11 +220,11 @@ def file_with_defaults() -> str:
             parts.append(f"# [{section}]\n")
             last = section
         if setting.in_file:
-            parts.append(_commented(setting))
+            parts.append(_comment_out(setting))
     return "\n".join(parts)
 
 
-def _commented(setting: Setting) -> str:
+def _comment_out(setting: Setting) -> str:
     value = "" if setting.default is None else setting.default
     without = f" Without it, {setting.default_words}." if setting.default_words else ""
     assignment = f"# {setting.name.rpartition('.')[2]} = {msgspec.json.encode(value).decode()}"
@@ -236,7 +232,7 @@ def _commented(setting: Setting) -> str:
 
 
 def misspelt_variables() -> Iterator[tuple[str, str]]:
-    """Environment variables that nearly have the name of one of memlog's, each with that name.
+    """Yield environment variables with a name similar to one of memlog's, each with that name.
 
     Other variables that begin with MEMLOG_ may belong to another program.
     """
@@ -249,7 +245,7 @@ def misspelt_variables() -> Iterator[tuple[str, str]]:
 
 
 class SettingOption(click.Option):
-    """An option that sets one setting for this call. The command asks `Settings` for it."""
+    """An option that sets a setting for this call; commands read it from `Settings`."""
 
     def __init__(self, name: str, declaration: str) -> None:
         self.setting = setting = BY_NAME[name]
@@ -260,31 +256,31 @@ class SettingOption(click.Option):
             envvar=setting.variable,
             show_envvar=True,
             help=setting.meaning,
-            callback=self._keep,
+            callback=self._set_value,
             expose_value=False,
         )
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:  # noqa: ARG002
-        """Nothing: `Settings` reads the environment, for options that a command lacks, too."""
+        """Return None: `Settings` reads the environment, also for options that a command does not have."""
         return None
 
     def get_help_extra(self, ctx: click.Context) -> Any:  # noqa: ANN401 - click keeps the type private
-        """With the setting's default."""
+        """Add the default of the setting."""
         extra = super().get_help_extra(ctx)
         extra["default"] = self.setting.default_text
         return extra
 
-    def _keep(self, ctx: click.Context, _: click.Parameter, value: Any) -> None:  # noqa: ANN401
+    def _set_value(self, ctx: click.Context, _: click.Parameter, value: Any) -> None:  # noqa: ANN401
         if value is not None:
             ctx.ensure_object(Settings).options[self.setting.name] = value
 
 
-# For these, gettext would import `locale`: 2 ms of the 60 that an append takes.
+# click's own options would import gettext and `locale`: 2 ms of the 60 that an append takes.
 
 HELP_NAMES = ["-h", "--help"]
 
 _NARROWEST, _WIDEST, _MARGIN = 50, 80, 2
-"""Columns of a help text, as of click."""
+"""Columns of a help text, like click's."""
 
 
 def _flag(*names: str, help: str, text: Callable[[click.Context], str]) -> click.Option:
@@ -299,28 +295,28 @@ def _flag(*names: str, help: str, text: Callable[[click.Context], str]) -> click
 
 
 HELP_OPTION = _flag(*HELP_NAMES, help="Show this message and exit.", text=click.Context.get_help)
-"""Of every command."""
+"""The help option of every command."""
 
 
 class Command(click.Command):
-    """A command with `HELP_OPTION` in place of click's."""
+    """A command with `HELP_OPTION` instead of click's."""
 
     def get_help_option(self, ctx: click.Context) -> click.Option:  # noqa: ARG002
         """See `click.Command`."""
         return HELP_OPTION
 
     def get_help(self, ctx: click.Context) -> str:
-        """See `click.Command`. It would import `shutil` for the width of the terminal, which takes 2 ms."""
+        """See `click.Command`, which would import `shutil` for the width of the terminal: 2 ms."""
         if ctx.terminal_width is None:
             ctx.terminal_width = max(_NARROWEST, min(columns_of(sys.stdout) or _WIDEST, _WIDEST) - _MARGIN)
         return super().get_help(ctx)
 
 
 class Group(Command, click.Group):
-    """A group with `HELP_OPTION` in place of click's."""
+    """A group with `HELP_OPTION` instead of click's."""
 
 
 VERSION_OPTION = _flag(
     "--version", help="Show the version and exit.", text=lambda _: f"memlog, version {memlog.__version__}"
 )
-"""Of the program."""
+"""The version option of the program."""

@@ -7,7 +7,7 @@ import click
 import msgspec
 
 import memlog
-from memlog.cli.options.param_types import FOLDER, PROJECT, TEXT, ZONE, Number, TextType
+from memlog.cli.options.param_types import FOLDER, PROJECT, TEXT, ZONE, Number, TextType, WholeNumber
 from memlog.cli.output.output import note
 from memlog.eventlog import limits
 from memlog.eventlog.errors import BadInput
@@ -17,18 +17,18 @@ _DEFAULTS = {
     "store": "the project's folder below the platform's user data",
     "model": "the model that memlog ships with",
     "timezone": "the system's, which TZ sets",
-    "context.people": "the names in messages tell whose a chat is",
-    "embedding.base_url": f"{OLLAMA_URL} of ollama",
-    "embedding.model": f"{OLLAMA_MODEL} of ollama, the model that memlog ships with of onnx",
-    "embedding.dimension": "what the first vector has",
+    "context.people": "the names in messages determine whose a chat is",
+    "embedding.base_url": f"{OLLAMA_URL} for ollama",
+    "embedding.model": f"{OLLAMA_MODEL} for ollama, the model that memlog ships with for onnx",
+    "embedding.dimension": "that of the first vector",
     **dict.fromkeys(
         ("embedding.query_prefix", "embedding.passage_prefix"), "what the model was trained with"
     ),
-    "language_model.temperature": "0 of api, none of anthropic",
+    "language_model.temperature": "0 for api, none for anthropic",
     **dict.fromkeys(("embedding.proxy", "rerank.proxy", "language_model.proxy"), "no proxy"),
     **dict.fromkeys(("embedding.api_key", "embedding.api_key_file"), "no key is sent"),
     "rerank.base_url": "reranking disabled",
-    "language_model.base_url": "nobody distils",
+    "language_model.base_url": "nothing is distilled",
     "language_model.model": "no model is named",
     **dict.fromkeys(("language_model.api_key", "language_model.api_key_file"), "no key is sent"),
     "rerank.model": "no model is named",
@@ -41,11 +41,11 @@ _FORMS: dict[type, tuple[Any, str]] = {
     tuple: (list[Annotated[str, msgspec.Meta(min_length=1)]], "a list of texts"),
     dict: (dict[str, list[str]], "a table of lists of texts"),
 }
-"""What memlog.toml holds for a setting whose default is of a type, and its name."""
+"""By type of the default, the type of a setting in memlog.toml, and its name."""
 
 
 def as_text(value: object) -> str:
-    """Return a value as a variable has it."""
+    """Return a value in the form of an environment variable."""
     if isinstance(value, dict):
         return msgspec.json.encode(value).decode()
     if isinstance(value, list | tuple):
@@ -54,10 +54,10 @@ def as_text(value: object) -> str:
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """What options, variables, memlog.toml and messages need of a setting.
+    """A setting of options, variables and memlog.toml.
 
-    default: None where it is no plain value; `default_words` says then what it is.
-    type: of its option; it has the bounds and the choices.
+    default: None if it is not a plain value; `default_words` then describes it.
+    type: that of its option, with bounds and choices.
     """
 
     name: str
@@ -68,17 +68,17 @@ class Setting(msgspec.Struct, frozen=True):
 
     @property
     def default_words(self) -> str:
-        """Say a default that is no plain value in words."""
+        """The description of a default that is not a plain value."""
         return _DEFAULTS.get(self.name, "")
 
     @property
     def default_text(self) -> str:
-        """Its default, for people."""
+        """The default in a help text."""
         return self.default_words or as_text(self.default).lower()
 
     @property
     def variable(self) -> str:
-        """Its environment variable."""
+        """The environment variable."""
         return f"MEMLOG_{self.name.upper().replace('.', '_')}"
 
     @property
@@ -88,7 +88,7 @@ class Setting(msgspec.Struct, frozen=True):
 
     @property
     def in_file(self) -> bool:
-        """Whether memlog.toml may set it: that file is found through the two others."""
+        """Whether memlog.toml may set it: the two others determine where that file is."""
         return self.name not in ("store", "project")
 
     def read(self, given: object, where: str, *, is_text: bool) -> Any:  # noqa: ANN401 - of the setting's type
@@ -99,25 +99,20 @@ class Setting(msgspec.Struct, frozen=True):
         """
         hint = f"{self.name}: {self.meaning}"
         try:
-            if self._is_number:
+            if isinstance(self.type, WholeNumber | Number):
                 bounds = msgspec.Meta(ge=self.type.min, le=self.type.max)
-                kind: type = int if isinstance(self.type, click.IntRange) else float
+                kind: type = int if isinstance(self.type, WholeNumber) else float
                 return msgspec.convert(given, Annotated[kind, bounds], strict=not is_text)
             value = given if is_text else msgspec.convert(given, self._form[0])
             return self.type.convert(value if isinstance(value, str | bool) else as_text(value), None, None)
         except msgspec.ValidationError as error:
-            raise BadInput(f"{where}: {given!r} is not {self._valid()}", hint=hint) from error
+            raise BadInput(f"{where}: {given!r} is not {self._allowed()}", hint=hint) from error
         except click.BadParameter as error:
             raise BadInput(f"{where}: {error.message.rstrip('.')}", hint=hint) from error
 
-    @property
-    def _is_number(self) -> bool:
-        return isinstance(self.type, click.IntRange | click.FloatRange)
-
-    def _valid(self) -> str:
-        if self._is_number:
-            kind = "a whole number" if isinstance(self.type, click.IntRange) else "a number"
-            return f"{kind} from {self.type.min} to {self.type.max}"
+    def _allowed(self) -> str:
+        if isinstance(self.type, WholeNumber | Number):
+            return self.type.allowed
         if isinstance(self.type, click.Choice):
             return f"one of {', '.join(map(repr, self.type.choices))}"
         return self._form[1]
@@ -129,15 +124,15 @@ class Setting(msgspec.Struct, frozen=True):
         return _FORMS.get(type(self.default), (str, f"a {self.unit} in quotes"))
 
 
-def _number(name: str, limit: limits.Limit[Any], *, has_default: bool = True) -> tuple[str, Any, Any]:
-    kind = click.IntRange if isinstance(limit.default, int) else Number
+def _range(name: str, limit: limits.Limit[Any], *, has_default: bool = True) -> tuple[str, Any, Any]:
+    kind = WholeNumber if isinstance(limit.default, int) else Number
     return name, limit.default if has_default else None, kind(limit.least, limit.most)
 
 
 def _mode(text: str) -> str:
     if text in get_args(limits.Retrieval):
         return text
-    note(f"retrieval.mode: there is no mode {text!r}; classic is used, which asks no provider")
+    note(f"retrieval.mode: there is no mode {text!r}; using classic, which asks no provider")
     return "classic"
 
 
@@ -161,27 +156,25 @@ def _people(text: str) -> dict[str, list[str]]:
         raise ValueError(f"not a JSON object of chats by person: {text!r}") from error
 
 
-def _of_provider(section: str, request: str, timeout: Limit[float]) -> tuple[Setting, ...]:
+def _provider(section: str, request: str, timeout: Limit[float]) -> tuple[Setting, ...]:
     return (
         Setting(
             f"{section}.base_url", None, TEXT, "URL", f"Where {request}; with the version: https://…/v1."
         ),
         Setting(f"{section}.model", None, TEXT, "name", "The name of the model at the provider."),
         Setting(
-            *_number(f"{section}.timeout", timeout),
+            *_range(f"{section}.timeout", timeout),
             "seconds",
-            "How long an answer of the provider may take.",
+            "How long to wait for an answer of the provider.",
         ),
         Setting(
             f"{section}.api_key",
             None,
             TEXT,
             "${NAME}",
-            "The key; in memlog.toml only the variable that has it, in that form.",
+            "The key; in memlog.toml only the name of the variable that has it, in that form.",
         ),
-        Setting(
-            f"{section}.api_key_file", None, FOLDER, "file", "A file that has the key in its first line."
-        ),
+        Setting(f"{section}.api_key_file", None, FOLDER, "file", "A file with the key in its first line."),
         Setting(
             f"{section}.proxy",
             None,
@@ -200,19 +193,18 @@ def _temperature(text: str) -> float | str:
     if text == "none":
         return text
     if not limits.TEMPERATURE.allows(number := float(text)):
-        raise ValueError(f"not a number {limits.TEMPERATURE}, nor none: {text}")
+        raise ValueError(f"{text} is neither a number {limits.TEMPERATURE} nor none")
     return number
 
 
 SETTINGS = (
     Setting("store", None, FOLDER, "folder", "The store's folder."),
-    Setting("project", "default", PROJECT, "name", "The project whose store is used where none is named."),
+    Setting("project", "default", PROJECT, "name", "The project whose store to use if none is named."),
     Setting("model", None, FOLDER, "folder", "A folder with model.onnx and tokenizer.json."),
-    Setting(
+    _choice(
         "durability",
+        limits.Durability,
         "fsync",
-        click.Choice(get_args(limits.Durability)),
-        "fsync, os",
         "What an acknowledged event survives: a power cut (fsync), or the process only (os).",
     ),
     Setting(
@@ -223,25 +215,25 @@ SETTINGS = (
         "Whether what looks like a key is masked before it is written: [REDACTED:kind].",
     ),
     Setting(
-        *_number("lock_timeout", limits.LOCK_TIMEOUT),
+        *_range("lock_timeout", limits.LOCK_TIMEOUT),
         "seconds",
         "How long to wait for other writers and projectors.",
     ),
     Setting(
-        *_number("chunk_tokens", limits.CHUNK_TOKENS),
+        *_range("chunk_tokens", limits.CHUNK_TOKENS),
         "tokens",
-        "The size of a passage. Another one makes another read model.",
+        "The size of a passage. Each size has its own read model.",
     ),
     Setting(
-        *_number("chunk_overlap", limits.CHUNK_OVERLAP),
+        *_range("chunk_overlap", limits.CHUNK_OVERLAP),
         "tokens",
-        "What a passage repeats of the one before, less than chunk_tokens."
-        " Another one makes another read model.",
+        "How much a passage repeats of the previous one, less than chunk_tokens."
+        " Each value has its own read model.",
     ),
     Setting(
-        *_number("document_seconds", limits.DOCUMENT_SECONDS),
+        *_range("document_seconds", limits.DOCUMENT_SECONDS),
         "seconds",
-        "Processor time that reading one HTML or PDF file may take. A longer one is skipped.",
+        "The most CPU time to read one HTML or PDF file. A file that takes longer is skipped.",
     ),
     Setting(
         "timezone",
@@ -251,46 +243,43 @@ SETTINGS = (
         "The time zone of times in text output, and of days such as those of --since. JSON is in UTC.",
     ),
     Setting(
-        *_number("archive_threshold", limits.ARCHIVE_THRESHOLD),
+        *_range("archive_threshold", limits.ARCHIVE_THRESHOLD),
         "relevance",
-        "What memlog prune archives: memories whose relevance is at most this.",
+        "The relevance up to which memlog prune archives memories.",
     ),
-    Setting(*_number("search_limit", limits.HITS), "hits", "Hits of a query at most."),
-    Setting(
+    Setting(*_range("search_limit", limits.HITS), "hits", "Hits of a query at most."),
+    _choice(
         "search_mode",
+        limits.Mode,
         "hybrid",
-        click.Choice(get_args(limits.Mode)),
-        "hybrid, text, vector",
-        "What a query searches by: words (text), meaning (vector), or both fused by rank (hybrid).",
+        "Search by words (text), by meaning (vector), or by both, fused by rank (hybrid).",
     ),
-    Setting(
+    _choice(
         "context_scope",
+        limits.Scope,
         "auto",
-        click.Choice(get_args(limits.Scope)),
-        "auto, store, chat",
-        "What a context gives beside its window: of the whole store, or of its chat alone; without a chat,"
-        " of no chat. auto: store while at most one person talks to the agent.",
+        "What a context has besides its window: entries of the whole store, or only of its chat; without a"
+        " chat, only of no chat. auto: store while at most one person talks to the agent.",
     ),
     Setting(
-        *_number("context_health_tokens", limits.HEALTH_TOKENS),
+        *_range("context_health_tokens", limits.HEALTH_TOKENS),
         "tokens",
-        "Of allergies, illnesses and medicines that every context has; 0: none by right of it.",
+        "The budget for allergies, illnesses and medicines in every context; 0: none are always given.",
     ),
     Setting(
-        *_number("context_preference_tokens", limits.PREFERENCE_TOKENS),
+        *_range("context_preference_tokens", limits.PREFERENCE_TOKENS),
         "tokens",
-        "Of preferences and prohibitions that every context has; 0: none.",
+        "The budget for preferences and prohibitions in every context; 0: none are always given.",
     ),
     Setting(
-        *_number("search_depth", limits.DEPTH),
+        *_range("search_depth", limits.DEPTH),
         "candidates",
-        "Candidates that each side of a query gives, and never fewer than the hits requested.",
+        "Candidates of each side of a query, at least as many as hits.",
     ),
-    Setting(
+    _choice(
         "search_fusion",
+        limits.Fusion,
         "rrf",
-        click.Choice(get_args(limits.Fusion)),
-        "rrf, convex",
         "How the two sides of a query are joined: by rank (rrf), or by the sum of their scaled scores"
         " (convex).",
     ),
@@ -299,7 +288,7 @@ SETTINGS = (
         limits.MESSENGERS,
         TextType("channels", _channels),
         "channels",
-        "Channels over which anybody may write: a chat there in which nobody has given a name is somebody's"
+        "Channels over which anybody may write: a chat there without any name belongs to a person of its"
         " own.",
     ),
     Setting(
@@ -307,7 +296,7 @@ SETTINGS = (
         {},
         TextType("people", _people),
         "chats by person",
-        "The chats of each person, which share a scope and are nobody else's, such as"
+        "The chats of each person, which share a scope and belong to no other person, such as"
         ' anna = ["telegram:1", "signal:2"]; in a variable {"anna": ["telegram:1", "signal:2"]}.',
     ),
     Setting(
@@ -315,127 +304,127 @@ SETTINGS = (
         "enhanced",
         TextType("mode", _mode),
         ", ".join(get_args(limits.Retrieval)),
-        "Whether searches ask the providers that are configured below (enhanced), or none (classic).",
+        "Whether searches use the providers that are configured below (enhanced), or none (classic).",
     ),
     Setting(
-        "memory.enabled", True, click.BOOL, "true, false", "Whether contexts and searches give anything."
+        "memory.enabled", True, click.BOOL, "true, false", "Whether contexts and searches return anything."
     ),
     Setting("embedding.enabled", True, click.BOOL, "true, false", "Whether texts are embedded."),
-    Setting(
+    _choice(
         "embedding.type",
+        limits.EmbeddingType,
         "onnx",
-        click.Choice(get_args(limits.EmbeddingType)),
-        ", ".join(get_args(limits.EmbeddingType)),
-        "Who embeds texts: a model on this machine (onnx), Ollama, an OpenAI-compatible API (api), nobody"
-        " (none); auto: onnx, else Ollama where it answers, else nobody.",
+        "What embeds texts: a model on this machine (onnx), Ollama, an OpenAI-compatible API (api), nothing"
+        " (none); auto: onnx, else Ollama if it answers, else nothing.",
     ),
-    *_of_provider("embedding", "texts are sent to be embedded", limits.PROVIDER_TIMEOUT),
+    *_provider("embedding", "texts are sent to be embedded", limits.PROVIDER_TIMEOUT),
     Setting(
-        *_number("embedding.dimension", limits.EMBEDDING_DIMENSION, has_default=False),
+        *_range("embedding.dimension", limits.EMBEDDING_DIMENSION, has_default=False),
         "numbers",
-        "Of a vector of the model.",
+        "The dimension of the model's vectors.",
     ),
-    Setting(*_number("embedding.batch", limits.EMBEDDING_BATCH), "texts", "Texts in a request."),
-    Setting("embedding.query_prefix", None, TEXT, "text", "What is put before a question."),
-    Setting("embedding.passage_prefix", None, TEXT, "text", "What is put before a passage."),
+    Setting(*_range("embedding.batch", limits.EMBEDDING_BATCH), "texts", "The most texts in a request."),
+    Setting("embedding.query_prefix", None, TEXT, "text", "The text to put before a question."),
+    Setting("embedding.passage_prefix", None, TEXT, "text", "The text to put before a passage."),
     _choice(
         "embedding.encoding_format",
         limits.EncodingFormat,
         "float",
-        "The encoding of vectors to request from an API; none: requests name none.",
+        "The encoding of vectors to request from an API; none: do not request one.",
     ),
     Setting("rerank.enabled", True, click.BOOL, "true, false", "Whether hits are reranked."),
-    Setting(
+    _choice(
         "rerank.type",
+        limits.RerankType,
         "api",
-        click.Choice(get_args(limits.RerankType)),
-        ", ".join(get_args(limits.RerankType)),
-        "The API that reranks hits: /v1/rerank as Cohere, Jina, vLLM and llama.cpp have it (api), or /rerank"
-        " of text-embeddings-inference (tei).",
+        "The API that reranks hits: /v1/rerank of Cohere, Jina, vLLM and llama.cpp (api), or /rerank of"
+        " text-embeddings-inference (tei).",
     ),
-    *_of_provider("rerank", "questions and hits are sent to be ranked", limits.PROVIDER_TIMEOUT),
-    Setting(*_number("rerank.top_n", limits.RERANKED), "hits", "The best hits, which are reranked."),
+    *_provider("rerank", "questions and hits are sent to be ranked", limits.PROVIDER_TIMEOUT),
+    Setting(*_range("rerank.top_n", limits.RERANKED), "hits", "How many of the best hits to rerank."),
     Setting("extraction.enabled", True, click.BOOL, "true, false", "Whether conversations are distilled."),
     Setting(
-        *_number("extraction.quiet_minutes", limits.QUIET_MINUTES),
+        *_range("extraction.quiet_minutes", limits.QUIET_MINUTES),
         "minutes",
-        "Without a message in a chat, after which a watch distils it.",
+        "How long a chat must be quiet before a watch distils it.",
     ),
     Setting(
-        *_number("extraction.tokens", limits.BUFFER_TOKENS),
+        *_range("extraction.tokens", limits.BUFFER_TOKENS),
         "tokens",
-        "Of undistilled messages, from which on a watch distils a chat at once; also of one request.",
+        "The size of undistilled messages at which a watch distils a chat at once; also that of a request.",
     ),
     Setting(
-        *_number("extraction.threshold", limits.EXTRACTION_THRESHOLD),
+        *_range("extraction.threshold", limits.EXTRACTION_THRESHOLD),
         "importance",
-        "The least importance of a memory that is kept.",
+        "The least importance of memories to keep.",
     ),
     Setting(
-        *_number("extraction.max_per_session", limits.MEMORIES_PER_SESSION),
+        *_range("extraction.max_per_session", limits.MEMORIES_PER_SESSION),
         "memories",
-        "Memories that are distilled of a session at most.",
+        "The most memories to distil from a session.",
     ),
     Setting(
         "extraction.channels",
         (),
         TextType("channels", _channels),
         "channels",
-        "Channels or formats whose imports a language model of another machine is sent, too.",
+        "Channels or formats whose imports may also be sent to a language model on another machine.",
     ),
     Setting(
-        *_number("extraction.max_tokens_per_day", limits.TOKENS_PER_DAY),
+        *_range("extraction.max_tokens_per_day", limits.TOKENS_PER_DAY),
         "tokens",
-        "Of questions to the language model and its answers on a day in UTC at most; what is left waits.",
+        "The most tokens of requests and answers of the language model per day in UTC; the rest waits.",
     ),
-    Setting(
+    _choice(
         "language_model.type",
+        limits.LanguageModelType,
         "api",
-        click.Choice(get_args(limits.LanguageModelType)),
-        ", ".join(get_args(limits.LanguageModelType)),
-        "Who distils: OpenAI's /v1/chat/completions with a JSON schema (api), or Anthropic's /v1/messages.",
+        "The API that distils: OpenAI's /v1/chat/completions with a JSON schema (api), or Anthropic's"
+        " /v1/messages.",
     ),
-    *_of_provider("language_model", "conversations are sent to be distilled", limits.LANGUAGE_MODEL_TIMEOUT),
-    Setting(*_number("language_model.max_tokens", limits.ANSWER_TOKENS), "tokens", "Of an answer at most."),
+    *_provider("language_model", "conversations are sent to be distilled", limits.LANGUAGE_MODEL_TIMEOUT),
+    Setting(
+        *_range("language_model.max_tokens", limits.ANSWER_TOKENS), "tokens", "The most tokens of an answer."
+    ),
     _choice(
         "language_model.max_tokens_parameter",
         limits.TokenParameter,
         "max_tokens",
-        "The parameter of an API that says so at first; none: nothing says so.",
+        "The API's parameter for that, to try first; none: send no such parameter.",
     ),
     Setting(
         "language_model.temperature",
         None,
         TextType("temperature", _temperature),
         "number, none",
-        "From 0 to 2; none: it is not sent.",
+        "The temperature, from 0 to 2; none: do not send it.",
     ),
     _choice(
         "language_model.response_format",
         limits.ResponseFormat,
         "json_schema",
-        "What holds the answer to JSON at first: a schema (json_schema), that it is JSON (json_object), or"
-        " the prompt alone (none).",
+        "How to request JSON, to try first: by a schema (json_schema), as any JSON (json_object), or only in"
+        " the prompt (none).",
     ),
     _choice(
         "language_model.system_role",
         limits.SystemRole,
         "system",
-        "Who gives the prompt to an API at first; user: it stands before the messages.",
+        "The role of the prompt, to try first; user: it precedes the messages.",
     ),
     Setting(
         "jobs.daily",
         limits.DAILY,
         TextType("time", partial(_time_of_job, has_day=False)),
         "time",
-        "When the job of a day runs, such as 03:00, in the zone of timezone; off: never by itself.",
+        "When the daily job runs, such as 03:00, in the zone of timezone; off: never automatically.",
     ),
     Setting(
         "jobs.weekly",
         limits.WEEKLY,
         TextType("time", partial(_time_of_job, has_day=True)),
         "time",
-        "When the job of a week runs, such as monday 04:00; off: never by itself.",
+        "When the weekly job runs, such as monday 04:00; off: never automatically.",
     ),
 )
 
@@ -443,7 +432,7 @@ BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
 def nearest(name: str, likeness: float = 0.0) -> str | None:
-    """Return the setting with the name closest to `name`; None if none is as close as `likeness` (0 to 1)."""
+    """Return the setting with the closest name, if it is at least as similar as `likeness` (0 to 1)."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, BY_NAME, 1, likeness)), None)

@@ -1,4 +1,4 @@
-"""The time zone of a command line: times are shown in it, and days are its days. JSON stays in UTC."""
+"""The time zone of a command line, for the times and days of text output. JSON stays in UTC."""
 
 import os
 from collections.abc import Callable
@@ -10,7 +10,7 @@ from memlog.eventlog import timestamps
 class Zone:
     """The zone of this run.
 
-    name: gives that of the setting `timezone`; None is the system's, which TZ sets.
+    name: returns the setting `timezone`; None is the system's zone, which TZ sets.
     is_told: whether a time was printed with its zone.
     """
 
@@ -20,40 +20,37 @@ class Zone:
 
 
 ZONE = Zone()
-"""This process runs one command line."""
+"""The zone of this process, which runs one command line."""
 
 
 def zone() -> tzinfo | None:
     """Return the zone of this run; None is the system's."""
     name = ZONE.name()
-    return None if name is None else _known(name)
+    return None if name is None else _zone_or_none(name)
 
 
 def minute(ts: str | None) -> str:
-    """Format a time of the log in local time, such as `2026-02-24 10:15`; empty without one.
-
-    The first one of a run names its zone.
-    """
+    """Format a time of the log in local time, such as `2026-02-24 10:15`; the first one names its zone."""
     if not ts:
         return ""
     try:
         moment = timestamps.in_zone(ts, zone())
-    except (OverflowError, ValueError, OSError):  # at the ends of the calendar
+    except (OverflowError, ValueError, OSError):  # beyond the range of datetime
         return f"{ts[:16].replace('T', ' ')} UTC"
-    name = "" if ZONE.is_told else f" {_name(moment)}"
+    name = "" if ZONE.is_told else f" {_zone_name(moment)}"
     ZONE.is_told = True
     return moment.isoformat(" ", "minutes")[:16] + name
 
 
-def _name(moment: datetime) -> str:
-    """Return the name of the zone, such as Europe/Helsinki; else the short one of the moment (EET)."""
+def _zone_name(moment: datetime) -> str:
+    """Return the name of the zone, such as Europe/Helsinki, or else its abbreviation (EET)."""
     key = getattr(moment.tzinfo, "key", None) or os.environ.get("TZ", "").removeprefix(":")
-    if "/" in key and not key.startswith("/") and _known(key) is not None:
+    if "/" in key and not key.startswith("/") and _zone_or_none(key) is not None:
         return key
     return timestamps.zone_name(moment)
 
 
-def _known(name: str) -> tzinfo | None:
+def _zone_or_none(name: str) -> tzinfo | None:
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:

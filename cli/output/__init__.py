@@ -1,1 +1,1 @@
-"""What commands print."""
+"""Prints answers, notes and help."""

@@ -1,6 +1,6 @@
-"""The answers of commands, and how they are printed: as a table, JSON, JSON Lines, Markdown, or a sentence.
+"""Prints the answers of commands: as a table, JSON, JSON Lines, Markdown, or a sentence.
 
-A command returns its answer; `printed` makes it a function that prints it.
+A command returns its answer; `printed` wraps it in a function that prints it.
 """
 
 import sys
@@ -36,9 +36,9 @@ from memlog.eventlog import timestamps
 
 _GAP = "  "
 _LEAST = 14
-"""Columns of a terminal that a column of a table has, however narrow the terminal is."""
+"""The minimum width of a column of a table, however narrow the terminal."""
 _NEVER_FOLDED = ("id", "position", "file", "folder", "segment")
-"""Columns whose texts people copy into the next command."""
+"""Columns with texts that people copy into the next command."""
 _LINES_AT_ONCE = 1000
 _WIDE = ("W", "F")
 _WITHOUT_WIDTH = ("Mn", "Me", "Cf")
@@ -47,11 +47,11 @@ FORMAT_OPTIONS = (
     format_option(
         "--format",
         type=click.Choice(("table", *JSON_FORMATS, "md")),
-        help="How to print; table where not given, md is a Markdown table.",
+        help="The output format; table by default, md is a Markdown table.",
     ),
     format_option("--json", is_flag=True, help="Short for --format json: one JSON document for programs."),
     format_option(
-        "--jsonl", is_flag=True, help="Short for --format jsonl: a JSON object a line for each record."
+        "--jsonl", is_flag=True, help="Short for --format jsonl: one JSON object per line for each record."
     ),
 )
 """The options of a command that prints records."""
@@ -60,13 +60,13 @@ JSON_OPTION = format_option("--json", is_flag=True, help="Print JSON for program
 """The option of a command that prints text unless JSON is requested."""
 
 Columns = Mapping[str, str | Callable[[Any], object]]
-"""The columns of a table of records: by name, the attribute that a cell shows, or what makes the cell."""
+"""The columns of a table of records: by name, the attribute that a cell shows, or a function of a record."""
 
 
 class Table(msgspec.Struct, frozen=True):
-    """Rows of cells under the names of their columns. A cell of None is empty.
+    """Rows of cells under column names. A cell of None is empty.
 
-    is_headed: whether to print the names of the columns; a table of names and values needs none.
+    is_headed: whether to print the column names; a table of names and values needs none.
     """
 
     columns: Sequence[str]
@@ -79,10 +79,10 @@ class Answer(msgspec.Struct, frozen=True):
 
     document: printed by `json`.
     table: printed by `table` and `md`.
-    records: printed by `jsonl`, one a line; None if the document is a single record.
-    text: lines that `table` prints in the place of the table, already `printable`.
-    notes: what the document holds beside its records; the other formats print it on stderr.
-    exit_code: of a command that gives a verdict; that counts even if nobody reads the answer to its end.
+    records: printed by `jsonl`, one per line; None if the document is a single record.
+    text: lines that `table` prints instead of the table, already `printable`.
+    notes: the rest of the document, which the other formats print on stderr.
+    exit_code: that of a command with a verdict; it counts even if the reader closes the pipe.
     """
 
     options: ClassVar[tuple[click.Option, ...]] = FORMAT_OPTIONS
@@ -95,7 +95,7 @@ class Answer(msgspec.Struct, frozen=True):
     exit_code: int | None = None
 
     def print(self, ctx: click.Context) -> int:
-        """Print it in the format that the command line asks for, and return the exit code."""
+        """Print it in the format of the command line, and return the exit code."""
         with nullcontext() if self.exit_code is None else reader_may_go():
             self._print_as(format_of(ctx))
         return self.exit_code or 0
@@ -107,14 +107,15 @@ class Answer(msgspec.Struct, frozen=True):
         if form == "jsonl":
             print_json(*(self.records or ()))
         elif form == "md":
-            _echo(_markdown(self.table))
+            heads = (self.table.columns, ["---"] * len(self.table.columns))
+            _echo(f"| {' | '.join(map(_markdown_cell, cells))} |" for cells in (*heads, *self.table.rows))
         else:
             self._print_text()
         for text in self.notes:
             note(text)
 
     def _print_text(self) -> None:
-        _echo(_aligned(self.table) if self.text is None else self.text)
+        _echo(_align(self.table) if self.text is None else self.text)
 
 
 class TextAnswer(Answer, frozen=True):
@@ -124,7 +125,7 @@ class TextAnswer(Answer, frozen=True):
 
 
 class Done(msgspec.Struct, frozen=True):
-    """What a command has done: on a terminal a sentence, else JSON."""
+    """The result of a command: a sentence on a terminal, otherwise JSON."""
 
     options: ClassVar = (JSON_ON_TERMINAL_OPTION,)
 
@@ -138,7 +139,7 @@ class Done(msgspec.Struct, frozen=True):
 
 
 def printed(command: Callable[..., Answer | Done]) -> Callable[..., int]:
-    """Return a decorator that prints a command's answer and adds the options of the answer's class."""
+    """Wrap a command to print its answer, and add the options of the answer's class."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> int:  # noqa: ANN401
@@ -158,8 +159,8 @@ def list_answer(
 ) -> Answer:
     """Return a document `{name: records}`, and a table with a row for each record.
 
-    text: lines for people in place of the table.
-    if_empty: the note of an answer without records; `no <name>` by default.
+    text: lines to print instead of the table.
+    if_empty: the note if there are no records; `no <name>` by default.
     """
     if not records:
         notes = [if_empty or f"no {name.replace('_', ' ')}"]
@@ -180,9 +181,9 @@ def records_answer(
 
 
 def table_of(records: Iterable[object], columns: Columns) -> Table:
-    """Make a table with a row for each record."""
+    """Return a table with a row for each record."""
     cells = [attrgetter(cell) if isinstance(cell, str) else cell for cell in columns.values()]
-    # Made as they are printed: the first time of an answer names its zone.
+    # Generated lazily, in the order of printing: the first time of an answer names its zone.
     return Table([*columns], ([cell(record) for cell in cells] for record in records))
 
 
@@ -195,41 +196,33 @@ def rows_answer(
 
 
 def named_values(values: Mapping[str, object]) -> Table:
-    """Make the table of one record: a row per member."""
+    """Return the table of one record, with a row per member."""
     return Table(("name", "value"), list(values.items()), is_headed=False)
 
 
 def silence(silent: Mapping[str, str]) -> list[str]:
-    """Make a note for each part of a search that was left out, with the reason."""
+    """Return a note for each part of a search that was left out, with the reason."""
     return [f"{side}: {why}" for side, why in silent.items()]
 
 
 def _echo(lines: Iterable[str]) -> None:
-    # An echo flushes and strips styles: one for each of 200,000 lines took 1 s.
+    # click.echo flushes and strips styles: calling it for each of 200,000 lines took 1 s.
     rest = iter(lines)
     while some := list(islice(rest, _LINES_AT_ONCE)):
         click.echo("\n".join(some))
 
 
-def _markdown(table: Table) -> Iterator[str]:
-    for cells in (table.columns, ["---"] * len(table.columns), *table.rows):
-        yield f"| {' | '.join(_markdown_cell(cell) for cell in cells)} |"
-
-
 def _markdown_cell(cell: object) -> str:
-    """Escape whatever would end a cell or its row, or pass for a tag.
-
-    https://github.github.com/gfm/#tables-extension-
-    """
-    text = printable(_text(cell)).replace("\\", "\\\\").replace("|", "\\|").replace("<", "\\<")
+    """Escape what would end a cell or row, or begin a tag (https://github.github.com/gfm/#tables-extension-)."""
+    text = printable(_cell_text(cell)).replace("\\", "\\\\").replace("|", "\\|").replace("<", "\\<")
     return "<br>".join(text.splitlines())
 
 
-def _aligned(table: Table) -> Iterator[str]:
-    rows = [[one_line(_text(cell)) for cell in row] for row in table.rows]
+def _align(table: Table) -> Iterator[str]:
+    rows = [[one_line(_cell_text(cell)) for cell in row] for row in table.rows]
     room = columns_of(sys.stdout)
     if room is not None and rows:
-        rows = list(_folded_rows(table, rows, room))
+        rows = list(_fold_rows(table, rows, room))
     columns = list(zip(*rows, strict=True))
     printed = [
         _column(name, texts, is_headed=table.is_headed, is_last=number == len(columns))
@@ -241,7 +234,7 @@ def _aligned(table: Table) -> Iterator[str]:
 
 def _column(name: str, cells: Iterable[str], *, is_headed: bool, is_last: bool) -> list[str]:
     texts = [name, *cells] if is_headed else [*cells]
-    # The last column is not padded: its texts may be long, and measuring one takes a look at each character.
+    # The last column is not padded: its texts may be long, and slow to measure.
     width = 0 if is_last else max(map(_width, texts))
     padded = texts if is_last else [text + " " * (width - _width(text)) for text in texts]
     head = [bold(text) for text in padded[:is_headed]]
@@ -249,8 +242,8 @@ def _column(name: str, cells: Iterable[str], *, is_headed: bool, is_last: bool) 
     return head + ([dim(text) for text in body] if name == "position" else body)
 
 
-def _folded_rows(table: Table, rows: list[list[str]], room: int) -> Iterator[list[str]]:
-    """Yield the rows as lines of at most `room` columns; the widest columns are folded first."""
+def _fold_rows(table: Table, rows: list[list[str]], room: int) -> Iterator[list[str]]:
+    """Yield the rows as lines of at most `room` columns; fold the widest columns first."""
     widths = [max(map(_width, texts)) for texts in zip(*rows, strict=True)]
     if table.is_headed:
         widths = [max(width, len(name)) for width, name in zip(widths, table.columns, strict=True)]
@@ -263,14 +256,11 @@ def _folded_rows(table: Table, rows: list[list[str]], room: int) -> Iterator[lis
 
     most = next((most for most in range(room, _LEAST, -1) if fits(most)), _LEAST)
     for row in rows:
-        lines = [
-            list(_folded(text, most)) if can else [text] for text, can in zip(row, foldable, strict=True)
-        ]
+        lines = [list(_fold(text, most)) if can else [text] for text, can in zip(row, foldable, strict=True)]
         yield from map(list, zip_longest(*lines, fillvalue=""))
 
 
-def _folded(text: str, width: int) -> Iterator[str]:
-    """Yield the lines of at most `width` columns of a text, broken at spaces where it has some."""
+def _fold(text: str, width: int) -> Iterator[str]:
     start = 0
     while (end := _end_of_line(text, start, width)) < len(text):
         space = text.rfind(" ", start + 1, end + 1)
@@ -290,13 +280,13 @@ def _end_of_line(text: str, start: int, width: int) -> int:
     return len(text)
 
 
-def _text(cell: object) -> str:
+def _cell_text(cell: object) -> str:
     text = "" if cell is None else str(cell)
     return minute(text) if timestamps.is_written_form(text) else text
 
 
 def _width(text: str) -> int:
-    """Return the columns of a terminal that `text` takes: two for a Chinese character, none for a mark."""
+    """Return the width of `text` on a terminal: two columns for a Chinese character, none for a mark."""
     return len(text) if text.isascii() else sum(map(_character_width, text))
 
 

@@ -1,4 +1,4 @@
-"""What texts of memlog's Python advise, in the words of the command line."""
+"""Translates Python calls and arguments in hints into commands and options."""
 
 import ast
 import re
@@ -17,7 +17,7 @@ PHRASES = {
     "ChunkSizes.overlap": "chunk_overlap",
     "is_raw": "--raw",
 }
-"""What has no command, or another form."""
+"""Phrases without a command, or with a command of another form."""
 
 COMMANDS = {
     "conversations.sessions": "sessions",
@@ -44,23 +44,23 @@ COMMANDS = {
     "memories.unmerge": "memory unmerge",
     "search": "query",
 }
-"""The methods of a store that hints, notes and findings name, each with its command."""
+"""The methods of a store in hints, notes and findings, each with its command."""
 
 _CALL = re.compile(r"\bstore\.([a-z_.]+)\(")
 _NAMED = re.compile(r"\b([a-z_]+)=('[^']*'|\"[^\"]*\"|[A-Z]+\b|True)")
 
 
 def in_commands(hint: str) -> str:
-    """Replace Python calls and arguments in one of memlog's hints by commands and options."""
+    """Replace Python calls and arguments in a hint by commands and options."""
     for python, words in PHRASES.items():
         hint = hint.replace(python, words)
     return _NAMED.sub(lambda named: _option(named[1], named[2]), calls_in_commands(hint))
 
 
 def calls_in_commands(text: str) -> str:
-    """Replace the calls that a text advises by commands; it may quote what others wrote."""
+    """Replace Python calls in a text, which may quote others, by commands."""
     for python, words in PHRASES.items():
-        if "(" in python:  # nobody else writes these
+        if "(" in python:  # only memlog writes these
             text = text.replace(python, words)
     done = ""
     while call := _CALL.search(text):
@@ -71,12 +71,12 @@ def calls_in_commands(text: str) -> str:
 
 
 def _command(name: str, behind: str) -> tuple[int, str | None]:
-    """Return the length of the arguments with which `behind` begins, and the command; None for no call."""
+    """Return the length of the arguments at the beginning of `behind`, and the command, if it is a call."""
     for close in re.finditer(r"\)", behind) if name in COMMANDS else ():
         try:
             call = ast.parse(f"f({behind[: close.end()]}", mode="eval").body
         except (SyntaxError, ValueError):
-            continue  # the bracket is part of a text
+            continue  # the bracket is within a string
         if isinstance(call, ast.Call):
             words = ["memlog", COMMANDS[name], *map(_word, call.args)]
             words += [_option(str(each.arg), ast.unparse(each.value)) for each in call.keywords]

@@ -1,4 +1,4 @@
-"""Prints answers: JSON for programs, text for people; notes on stderr."""
+"""Prints JSON, text, notes and progress, and chooses the format."""
 
 import os
 import re
@@ -16,7 +16,7 @@ import msgspec
 
 import memlog
 
-# C0 but tab and newline, DEL, C1, and the marks that reverse or hide text (CWE-150).
+# C0 except tab and newline, DEL, C1, and the marks that reverse or hide text (CWE-150).
 _CONTROLS = "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
 
 JSON_FORMATS = ("json", "jsonl")
@@ -26,14 +26,14 @@ _USUAL_COLUMNS = 80
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FORMAT = "memlog.format"
-"""Where a context keeps the format that an option names."""
+"""The key of the chosen format in the context."""
 
 
 class Run:
-    """What the options of this run say of its output, for code that has no context.
+    """The output options of this run, for code without a context.
 
-    is_quiet: whether notes and progress are left out.
-    context: the context whose options for a format were read last.
+    is_quiet: whether to print no notes and no progress.
+    context: the context whose format options were read last.
     """
 
     def __init__(self) -> None:
@@ -42,16 +42,16 @@ class Run:
 
 
 RUN = Run()
-"""This process runs one command line."""
+"""The options of this process, which runs one command line."""
 
 
 def choose_format(ctx: click.Context, option: click.Parameter, value: Any) -> Any:  # noqa: ANN401 - a name or a flag
-    """Take the value of `--format`, or of a flag that is short for one; as the callback of that option.
+    """Record the format of `--format` or of a short flag; a callback for these options.
 
     Raises:
         UsageError: options name two formats.
     """
-    # Behind a group's options stand the words of its command.
+    # The options of a group precede those of its command.
     RUN.context = None if isinstance(ctx.command, click.Group) else ctx
     if value:
         request = value if isinstance(value, str) else option.opts[0].removeprefix("--")
@@ -63,13 +63,13 @@ def choose_format(ctx: click.Context, option: click.Parameter, value: Any) -> An
 
 
 def format_of(ctx: click.Context) -> str:
-    """Return the format that the options of a command name; `table` without one."""
+    """Return the chosen format of a command, `table` by default."""
     chosen: str = ctx.meta.get(_FORMAT, "table")
     return chosen
 
 
 def wants_json(error: BaseException, words: Sequence[str]) -> bool:
-    """Whether an error is printed as JSON: as the options say, or `words` where they could not be read."""
+    """Whether to print an error as JSON, by the options or, if they could not be parsed, by `words`."""
     is_read = not isinstance(error, click.UsageError) or error.ctx in (None, RUN.context)
     if RUN.context is not None and is_read:
         return asks_for_json(RUN.context)
@@ -78,25 +78,25 @@ def wants_json(error: BaseException, words: Sequence[str]) -> bool:
 
 
 def format_option(*names: str, **about: Any) -> click.Option:  # noqa: ANN401 - whatever click.Option takes
-    """Make an option that names a format."""
+    """Return an option that chooses a format."""
     return click.Option(names, is_eager=True, expose_value=False, callback=choose_format, **about)
 
 
 JSON_ON_TERMINAL_OPTION = format_option(
     "--json", is_flag=True, help="Print JSON instead of a sentence, also on a terminal."
 )
-"""The option of a command that prints what it has done."""
+"""The option of a command that prints a sentence."""
 
 
 def with_options(*options: click.Parameter) -> Callable[[F], F]:
-    """Return the decorator that gives the function of a command these options."""
+    """Return a decorator that adds options to the function of a command."""
 
-    def with_them(function: F) -> F:
-        # Where click's own decorators keep them, the last one first.
+    def add_options(function: F) -> F:
+        # click's own decorators keep them here, last one first.
         vars(function).setdefault("__click_params__", []).extend(reversed(options))
         return function
 
-    return with_them
+    return add_options
 
 
 def asks_for_json(ctx: click.Context) -> bool:
@@ -105,12 +105,12 @@ def asks_for_json(ctx: click.Context) -> bool:
 
 
 def says_sentences(ctx: click.Context) -> bool:
-    """Whether a person reads what a command has done: on a terminal, unless an option asks for JSON."""
+    """Whether to print sentences: on a terminal, unless an option asks for JSON."""
     return sys.stdout.isatty() and not asks_for_json(ctx)
 
 
 def print_done(ctx: click.Context, done: Any, sentence: str) -> None:  # noqa: ANN401 - whatever msgspec can encode
-    """Print what a command has done: a sentence for a person, else JSON."""
+    """Print the result of a command as a sentence or as JSON."""
     if says_sentences(ctx):
         click.echo(one_line(sentence))
     else:
@@ -118,29 +118,26 @@ def print_done(ctx: click.Context, done: Any, sentence: str) -> None:  # noqa: A
 
 
 def print_json(*values: Any) -> None:  # noqa: ANN401 - whatever msgspec can encode
-    """Print JSON documents, one a line, as UTF-8 in any locale."""
+    """Print JSON documents, one per line, as UTF-8 in any locale."""
     print_lines(msgspec.json.encode(value) for value in values)
 
 
 def print_raw(text: str) -> None:
-    """Print a text unchanged, as UTF-8 in any locale; on a terminal, escape what would control it."""
+    """Print a text unchanged, as UTF-8 in any locale; on a terminal, escape control characters."""
     shown = printable(text) if sys.stdout.isatty() else text
     sys.stdout.buffer.write(f"{shown}\n".encode())
     sys.stdout.buffer.flush()
 
 
 def print_lines(lines: Iterable[bytes]) -> None:
-    """Print lines of JSON or of the log, byte for byte; on a terminal, escape what would control it."""
+    """Print lines of JSON or of the log, byte for byte; on a terminal, with JSON escapes for controls."""
     is_terminal = sys.stdout.isatty()
     for line in lines:
-        sys.stdout.buffer.write((_on_a_terminal(line) if is_terminal else line) + b"\n")
+        if is_terminal:
+            text = line.decode(errors="backslashreplace")
+            line = _controls().sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
+        sys.stdout.buffer.write(line + b"\n")
     sys.stdout.buffer.flush()
-
-
-def _on_a_terminal(line: bytes) -> bytes:
-    """Escape control characters and bidi marks: the same JSON to a program."""
-    text = line.decode(errors="backslashreplace")
-    return _controls().sub(lambda match: f"\\u{ord(match[0]):04x}", text).encode()
 
 
 def printable(text: str) -> str:
@@ -152,12 +149,12 @@ def printable(text: str) -> str:
 
 @cache
 def _controls() -> re.Pattern[str]:
-    # Compiled on first use: an acknowledgement does not need it.
+    # Compiled on first use: acknowledgements do not need it.
     return re.compile(_CONTROLS)
 
 
 def one_line(text: str) -> str:
-    """Return `text` for people, on one line."""
+    """Return `text` on one line, with control characters escaped."""
     return printable(" ".join(text.split()))
 
 
@@ -167,14 +164,14 @@ def counted(count: int, thing: str) -> str:
 
 
 bold = partial(click.style, bold=True)
-"""A text in bold, where colours are shown."""
+"""Print a text in bold, if colours are shown."""
 
 dim = partial(click.style, dim=True)
-"""A text paler, where colours are shown."""
+"""Print a text dimmed, if colours are shown."""
 
 
 def highlighted(text: str, places: Iterable[tuple[int, int]]) -> str:
-    """Return `text` with the parts at `places`, (start, end), highlighted where colours are shown."""
+    """Return `text` with the parts at `places`, (start, end), highlighted if colours are shown."""
     parts, at = [], 0
     for start, end in places:
         parts += [text[at:start], click.style(text[start:end], fg="yellow", bold=True)]
@@ -183,20 +180,20 @@ def highlighted(text: str, places: Iterable[tuple[int, int]]) -> str:
 
 
 def columns_of(stream: TextIO | None) -> int | None:
-    """Return the width of the terminal that `stream` writes to: COLUMNS, else its own; None for a pipe."""
+    """Return the width of the terminal of `stream`, COLUMNS or its own; None for a pipe."""
     if stream is None or not stream.isatty():
         return None
     told = os.environ.get("COLUMNS", "")
-    # A terminal that nobody has told its size has 0.
+    # A terminal of unknown size reports 0.
     width = int(told) if told.isdecimal() else 0
     return width or os.get_terminal_size(stream.fileno()).columns or _USUAL_COLUMNS
 
 
 def shows_colours() -> bool | None:
-    """Whether answers have colours; None: on a terminal.
+    """Whether answers have colours; None: only on a terminal.
 
-    https://no-color.org and https://force-color.org: any value counts but the empty one. As in Python,
-    NO_COLOR goes before FORCE_COLOR, and this before TERM=dumb.
+    https://no-color.org and https://force-color.org: any value except the empty one counts. As in Python,
+    NO_COLOR takes precedence over FORCE_COLOR, and that over TERM=dumb.
     """
     if os.environ.get("NO_COLOR"):
         return False
@@ -210,7 +207,7 @@ def note(text: str) -> None:
     if RUN.is_quiet:
         return
     if "store." in text:
-        # Imported here: few notes advise a call.
+        # Imported here: few notes contain a call.
         from memlog.cli.output.help_pages import calls_in_commands
 
         text = calls_in_commands(text)
@@ -226,7 +223,7 @@ _Kind = tuple[str, str]
 class StoredEvents:
     """The events that a run has stored.
 
-    count: of events not acknowledged yet. ids: of the first of them.
+    count: the number of unacknowledged ones. ids: those of the first of these.
     """
 
     def __init__(self) -> None:
@@ -244,12 +241,12 @@ class StoredEvents:
                 self._warn(warning)
 
     def acknowledged(self) -> None:
-        """Forget the events: they have been acknowledged."""
+        """Reset after the events have been acknowledged."""
         self.count = 0
         self.ids = []
 
     def print_repeated_warnings(self) -> None:
-        """Print how often each kind of warning was repeated, and forget them: the run ends."""
+        """Print how often each kind of warning was repeated, at the end of the run."""
         for kind, count in self._warnings.items():
             if kind not in self._first:
                 note(f"{count} warnings of other kinds are in the acknowledgements")
@@ -277,7 +274,7 @@ _PAUSE = 0.1
 
 @contextmanager
 def progress_line() -> "Iterator[ProgressLine | None]":
-    """Make a line on stderr for the context; None if stderr is no terminal, or the run is quiet."""
+    """Yield a line on stderr; None if stderr is not a terminal, or the run is quiet."""
     if RUN.is_quiet or sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
@@ -297,7 +294,7 @@ class ProgressLine:
         self._first = self._width = 0
 
     def show(self, what: str, done: int, total: int) -> None:
-        """Show progress, at most every 0.1 s; clear the line when all is done."""
+        """Show progress, at most every 0.1 s; clear the line at the end."""
         now = time.monotonic()
         if what != self._what:
             self._what, self._began, self._drawn, self._first = what, now, 0.0, done
@@ -325,9 +322,9 @@ class ProgressLine:
 
 
 def described(what: str, done: int, total: int, gained: int, seconds: float) -> str:
-    """Describe progress, from the `gained` that took `seconds`.
+    """Describe progress, at the rate of `gained` in `seconds`.
 
-    Such as `vectors: 1,024 of 5,882, 120 a second, 0:41 left`.
+    For example: `vectors: 1,024 of 5,882, 120 a second, 0:41 left`.
     """
     text = f"{what}: {done:,} of {total:,}"
     if gained <= 0 or seconds <= 0:

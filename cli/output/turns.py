@@ -1,4 +1,4 @@
-"""Renders messages, and the surroundings of a hit, for people."""
+"""Renders messages, and the surroundings of a hit, as text."""
 
 from memlog import Surroundings, WindowMessage
 from memlog.cli.options.zone import minute
@@ -12,7 +12,7 @@ def turn(message: WindowMessage) -> str:
 
 
 def lines_around(found: Surroundings, own_id: str) -> list[str]:
-    """Return the messages around a hit, its own (`own_id`) marked by `>`; or the text around a passage."""
+    """Return the messages around a hit, with `>` before its own, or the text around a passage."""
     if found.content is not None:
         head = dim(f"  lines {found.start_line} to {found.end_line}:")
         return [head, set_in(f"    {printable(found.content.rstrip())}", 4)]
@@ -22,5 +22,5 @@ def lines_around(found: Surroundings, own_id: str) -> list[str]:
 
 
 def set_in(text: str, width: int) -> str:
-    """Return `text` with all lines but the first indented, so that none passes for a line of memlog's."""
+    """Indent all lines of `text` except the first, so that none looks like memlog's own."""
     return text.replace("\n", "\n" + " " * width)

@@ -1,1 +1,1 @@
-"""The process of a command: its entry, its errors, its streams."""
+"""The process of a command: entry point, errors, and streams."""

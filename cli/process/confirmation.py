@@ -1,4 +1,4 @@
-"""Asks a person before something is done that cannot be undone."""
+"""Asks for confirmation before something irreversible."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ Q = TypeVar("Q", bound=Tried)
 
 
 def confirmed(operation: Callable[[Q], T], request: Q, agreed: Callable[[T], bool], *, is_yes: bool) -> T:
-    """Run an operation once a person has agreed to the result of its dry run, and return its answer.
+    """Run an operation if a person agrees to the result of its dry run, and return the last result.
 
     Raises:
         UsageError: no confirmation is possible, since stdin is not a terminal.
@@ -32,7 +32,7 @@ def confirmed(operation: Callable[[Q], T], request: Q, agreed: Callable[[T], boo
 
 
 def agrees(question: str, about: Iterable[str] = ()) -> bool:
-    """Ask a yes-or-no question below lines about it, on stderr: stdout is for the answer of the command."""
+    """Print lines and ask a yes-or-no question on stderr: stdout is for the command's answer."""
     for line in about:
         click.echo(one_line(line), err=True)
     return click.confirm(question, err=True)

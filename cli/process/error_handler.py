@@ -1,4 +1,4 @@
-"""Prints errors: one line and a hint for people, an object for programs; and gives exit codes."""
+"""Prints errors, as a line with a hint or as JSON, and determines exit codes."""
 
 import errno
 import io
@@ -32,7 +32,7 @@ from memlog.eventlog.errors import (
 class OutputError(Exception):
     """Stdout cannot be written.
 
-    It is no OSError: click ends the process for some of these, and the rest are about the store.
+    It is not an OSError: click exits on some of these, and the others are about the store.
     """
 
     def __init__(self, cause: OSError) -> None:
@@ -42,7 +42,7 @@ class OutputError(Exception):
 
 @contextmanager
 def reader_may_go() -> Iterator[None]:
-    """Ignore a reader that goes: the exit code gives the verdict, too, and must be right."""
+    """Ignore a closed pipe, for commands whose exit code is a verdict and must be right."""
     try:
         yield
     except OutputError as error:
@@ -51,21 +51,21 @@ def reader_may_go() -> Iterator[None]:
 
 
 def use_own_streams() -> None:
-    """Replace sys.stdout and sys.stderr, unless a caller in this process has replaced them."""
+    """Replace sys.stdout and sys.stderr, unless a caller in this process has done so."""
     try:
-        sys.stdout = _text(_stdout(), sys.stdout)
+        sys.stdout = _text_stream(_stdout(), sys.stdout)
         # None if stderr is closed: Python and click then write nothing.
         if sys.stderr is not None:
-            sys.stderr = _text(_Output(_file(sys.stderr.fileno()), is_needed=False), sys.stderr)
+            sys.stderr = _text_stream(_Output(_file(sys.stderr.fileno()), is_needed=False), sys.stderr)
     except io.UnsupportedOperation:
         return
 
 
 class _Output(io.BufferedWriter):
-    """Drops all output after the first failure, buffered output too.
+    """A writer that drops all output, also buffered output, after the first failure.
 
-    Not the file below it: an interrupt between the system's write and its return would leave written bytes
-    in the buffer, to be written again.
+    The file below it must not fail instead: an interrupt between the system call and its return would leave
+    written bytes in the buffer, to be written twice.
 
     is_needed: whether to raise the first failure.
     """
@@ -99,7 +99,7 @@ class _Output(io.BufferedWriter):
 def _stdout() -> _Output:
     if sys.stdout is not None:
         return _Output(_file(sys.stdout.fileno()), is_needed=True)
-    # Stdout is closed. Occupy its descriptor, or the next opened file would get it.
+    # Stdout is closed. Occupy its descriptor, which the next opened file would get.
     closed = OSError(errno.EBADF, os.strerror(errno.EBADF))
     return _Output(io.FileIO(os.devnull, "w"), is_needed=True, failure=closed)
 
@@ -108,12 +108,12 @@ def _file(fd: int) -> io.FileIO:
     return io.FileIO(fd, "w", closefd=False)
 
 
-def _text(output: _Output, before: Any) -> io.TextIOWrapper:  # noqa: ANN401 - a text stream, or None
-    """Return a text stream over `output`, as the stream `before` was."""
+def _text_stream(output: _Output, before: Any) -> io.TextIOWrapper:  # noqa: ANN401 - a text stream, or None
+    """Return a text stream over `output`, like the stream `before`."""
     return io.TextIOWrapper(
         output,
         encoding=getattr(before, "encoding", "utf-8"),
-        # No locale keeps an answer back: what its encoding lacks is printed as an escape.
+        # What the encoding of the locale cannot express is printed as an escape.
         errors="backslashreplace",
         line_buffering=getattr(before, "line_buffering", False),
     )
@@ -133,7 +133,7 @@ EXIT_CODES = {
     75: "busy, try again",
     130: "interrupted",
 }
-"""What each exit code means."""
+"""The meaning of each exit code."""
 
 EXIT_CODES_HELP = f"Exit codes: {'; '.join(f'{code} {means}' for code, means in EXIT_CODES.items())}."
 
@@ -148,18 +148,18 @@ _EXIT_CODES: dict[type[MemlogError], int] = {
 }
 _CANNOT_CREATE = 73
 LOSS = 3
-"""Exit code: sealed bytes are gone or changed."""
+"""The exit code if sealed bytes are lost or changed."""
 _INTERRUPTED = 130
 _INTERNAL = 70
 IO_FAILED = 74
-_LACKING = 71
-_OF_LACK = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+_OUT_OF_RESOURCES = 71
+_EXHAUSTED = (errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 _NOT_LOADED = "failed to map segment from shared object"
 """The message of glibc's and musl's loader when there is no memory for a library."""
 
 
 class Failure(msgspec.Struct):
-    """An error as programs read it."""
+    """An error in JSON."""
 
     code: ErrorCode
     message: str
@@ -168,27 +168,29 @@ class Failure(msgspec.Struct):
 
 
 def failure_of(error: BaseException) -> Failure:
-    """Describe `error` to a program; keys and passwords that it quotes are masked."""
-    _, found = _classified(error)
+    """Return `error` for JSON; keys and passwords in it are masked."""
+    _, found = _classify(error)
     return msgspec.structs.replace(found, message=_masked(found.message), hint=_masked(found.hint))
 
 
 def exit_code_of(error: BaseException) -> int:
     """Return the exit code for `error`."""
-    return error.exit_code if isinstance(error, click.exceptions.Exit) else _classified(error)[0]
+    return error.exit_code if isinstance(error, click.exceptions.Exit) else _classify(error)[0]
 
 
-def _classified(error: BaseException) -> tuple[int, Failure]:
+def _classify(error: BaseException) -> tuple[int, Failure]:
     match error:
-        case _ if (what := _lacking(error)) is not None:
+        case _ if (what := _exhausted_resource(error)) is not None:
             hint = "give memlog more of it, or less to do at once; what was acknowledged is stored"
-            return _LACKING, Failure("resources", f"the system has no more for memlog: {what}", hint, True)
+            return _OUT_OF_RESOURCES, Failure(
+                "resources", f"the system has no more for memlog: {what}", hint, True
+            )
         case MemlogError():
             # Imported here: most runs end without an error.
             from memlog.cli.output.help_pages import in_commands
 
             failure = Failure(error.code, error.message, in_commands(error.hint), error.retryable)
-            return _code_of(error), failure
+            return _exit_code(error), failure
         case click.UsageError():
             return error.exit_code, Failure("usage", error.format_message(), _usage_hint(error), False)
         case click.ClickException():
@@ -196,7 +198,7 @@ def _classified(error: BaseException) -> tuple[int, Failure]:
         case KeyboardInterrupt() | click.Abort():
             return _INTERRUPTED, Failure("interrupted", "interrupted", "what was done is kept", True)
         case OutputError():
-            return IO_FAILED, _not_printed(error)
+            return IO_FAILED, _output_failure(error)
         case OSError():
             name = error.filename or "input or output"
             hint = "see that it can be read and written, then try again"
@@ -205,7 +207,7 @@ def _classified(error: BaseException) -> tuple[int, Failure]:
     return _INTERNAL, Failure("internal", f"{type(error).__name__}: {error}", hint, False)
 
 
-def _code_of(error: MemlogError) -> int:
+def _exit_code(error: MemlogError) -> int:
     if error.code == "cannot_create":
         return _CANNOT_CREATE
     return next((code for kind, code in _EXIT_CODES.items() if isinstance(error, kind)), _INTERNAL)
@@ -220,12 +222,20 @@ def _usage_hint(error: click.UsageError) -> str:
         if context is not root and any(name in option.opts for option in root.command.params):
             return f"{name} goes before the command: {root.command_path} {name} … {context.info_name}"
         takes_text = any(isinstance(parameter, click.Argument) for parameter in context.command.params)
+        if not error.possibilities:
+            # The setting search_limit is `query -k`: whoever knows another command tries --limit.
+            setting = name.lstrip("-").replace("-", "_")
+            for option in context.command.params:
+                known = getattr(option, "setting", None)
+                if known is not None and known.name.endswith(f"_{setting}"):
+                    allowed = getattr(option.type, "allowed", "a value")
+                    return f"give {option.opts[0]} {allowed} instead; {context.command_path} --help"
         if takes_text and not error.possibilities:
             return f"to pass a text that begins with a dash, put -- before it; {context.command_path} --help"
     return f"{context.command_path} --help"
 
 
-def _not_printed(error: OutputError) -> Failure:
+def _output_failure(error: OutputError) -> Failure:
     if not STORED.count:
         return Failure("io", f"the output: {error}", "see that it can be written, then try again", True)
     ids = ", ".join(STORED.ids)
@@ -238,24 +248,24 @@ def _not_printed(error: OutputError) -> Failure:
     return Failure("stored", message, "do not append them again without these ids", False)
 
 
-def _lacking(error: BaseException | None) -> str | None:
-    """Return the resource that the system has run out of; None for other errors."""
+def _exhausted_resource(error: BaseException | None) -> str | None:
+    """Return the resource that the system has run out of, if that caused the error."""
     match error:
         case MemoryError():
             return "memory"
-        case OSError() if error.errno in _OF_LACK:
+        case OSError() if error.errno in _EXHAUSTED:
             return (error.strerror or str(error)).lower()
         case ImportError() if _NOT_LOADED in str(error):
             return "memory"
         case ImportError():
-            return _lacking(error.__cause__ or error.__context__)
+            return _exhausted_resource(error.__cause__ or error.__context__)
         case LogError():
-            return _lacking(error.__cause__)
+            return _exhausted_resource(error.__cause__)
     return None
 
 
-def _words_of(error: BaseException) -> str:
-    """Return the provider's words. They may quote the request, so they go to no file and no pipe."""
+def _provider_words(error: BaseException) -> str:
+    """Return the provider's words, only for a terminal: they may quote the request."""
     if not (isinstance(error, MemlogError) and error.said and sys.stderr.isatty()):
         return ""
     return _masked(error.said)
@@ -282,25 +292,25 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
         # Imported here: most runs end without an error, and --version needs no event.
         from memlog.eventlog.log.streams import shown
 
-        # A name that is not UTF-8 may stand in a message.
+        # A message may contain a name that is not UTF-8.
         safe = msgspec.structs.replace(failure, message=shown(failure.message), hint=shown(failure.hint))
         click.echo(msgspec.json.encode({"error": safe}).decode(), err=True)
         return
     click.echo(f"memlog: {one_line(failure.message)}", err=True)
-    if words := _words_of(error):
+    if words := _provider_words(error):
         click.echo(f"it said: {one_line(words)}", err=True)
     if failure.hint:
         click.echo(f"hint: {one_line(failure.hint)}", err=True)
 
 
-# Python raises KeyboardInterrupt between two of its instructions: a statement of SQLite or a batch of a
-# model may run for longer than that, and a callback in C turns the exception into another one.
+# Python raises KeyboardInterrupt between two of its instructions: a statement of SQLite or a batch of a model
+# may take longer, and a callback in C turns the exception into another one.
 
 _GRACE = 0.6
 """Seconds that a command has to end by itself; measured: most need 0.4 on a busy machine."""
 
-
 _LAST_SECONDS = 1.5
+"""Seconds that a server has to close."""
 
 
 class Interrupts:
@@ -313,12 +323,12 @@ class Interrupts:
         self.has_come = False
         self._writer: int | None = None
         self._end = end
-        # A shell makes commands in the background ignore it.
+        # In background commands of a shell, SIGINT is ignored, and stays so.
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             self._begin()
 
     def release(self) -> None:
-        """Close the pipe: after a command that ran out of descriptors, printing the error needs them."""
+        """Close the pipe: if a command ran out of descriptors, printing the error needs them."""
         if self._writer is not None:
             signal.set_wakeup_fd(-1)
             os.close(self._writer)
@@ -327,20 +337,20 @@ class Interrupts:
     def _begin(self) -> None:
         reader, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
-        # The pipe is written by the signal handler in C, also while the main thread is in a library.
+        # The signal handler in C writes to the pipe, even while the main thread is in a library.
         signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         signal.signal(signal.SIGINT, self._interrupt)
-        # Not by `threading`, whose `start` waits until the thread runs: 3 ms of the 45 of a command.
-        start_new_thread(self._wait, (reader,))
+        # Not `threading`, whose `start` waits until the thread runs: 3 ms of the 45 of a command.
+        start_new_thread(self._watch_pipe, (reader,))
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         self.has_come = True
         if _is_importing(frame):
-            # A library that is being imported prints the exception, or turns it into another.
+            # During an import, a library may print the exception or turn it into another.
             self._end()
         signal.default_int_handler(number, frame)
 
-    def _wait(self, reader: int) -> None:
+    def _watch_pipe(self, reader: int) -> None:
         while data := os.read(reader, 64):
             if signal.SIGINT in data:
                 time.sleep(_GRACE)
@@ -357,7 +367,7 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 
 def end_with(close: Callable[[], None]) -> None:
-    """Close what a server has open; what takes longer is given up, and loses no acknowledged event."""
+    """Close what a server has open, or exit after a timeout, which loses no acknowledged event."""
     # Imported here: most commands serve nothing.
     from threading import Thread
 

@@ -1,4 +1,4 @@
-"""The command `memlog`: its options, its groups of commands, and the one error handler."""
+"""The command `memlog`: its options and commands, and the single place that handles errors."""
 
 import atexit
 import os
@@ -32,12 +32,12 @@ from memlog.cli.process.error_handler import (
 
 
 class LazyCommands(Group):
-    """Suggests the nearest commands for an unknown name; knows them from `list_commands` alone."""
+    """A group that suggests commands for an unknown name, from `list_commands` alone."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """See `click.Group`, which suggests only commands that exist already."""
+        """See `click.Group`, which only suggests commands that are already imported."""
         name = args[0]
         if not name.startswith("-") and not ctx.resilient_parsing and self.get_command(ctx, name) is None:
             raise no_such_command(name, self.list_commands(ctx), ctx)
@@ -45,7 +45,7 @@ class LazyCommands(Group):
 
 
 def no_such_command(name: str, known: Iterable[str], ctx: click.Context) -> click.UsageError:
-    """Make the error for an unknown command, with the nearest known ones."""
+    """Return the error for an unknown command, with similar known ones."""
     from difflib import get_close_matches
 
     last = name.rpartition(" ")[2]
@@ -55,7 +55,7 @@ def no_such_command(name: str, known: Iterable[str], ctx: click.Context) -> clic
 
 
 PARENT = os.getppid()
-"""The process that started this one, before it can have ended: most of the start is still to come."""
+"""The parent process, read at import, before it can have ended."""
 
 _COMMANDS = {
     "Write": {
@@ -79,7 +79,7 @@ _COMMANDS = {
     "Memory": {
         "core": "Read and change the core memory.",
         "daily": "Record and list daily events.",
-        "buffer": "Show the messages that nobody has distilled yet.",
+        "buffer": "Show the messages that are not distilled yet.",
         "decay": "Fade memories by one day.",
         "extract": "Have a language model distil messages into memories.",
         "fact": "Set, show and remove facts.",
@@ -99,9 +99,9 @@ _COMMANDS = {
         "doctor": "Check the store and the installation, and suggest repairs.",
         "embed": "Compute missing embeddings.",
         "help": "Show the help of a command, or describe every command as JSON.",
-        "export": "Write what the store holds for other programs.",
-        "import": "Import what another program keeps.",
-        "jobs": "List and run what memlog does by itself, by day and by week.",
+        "export": "Export the store for other programs.",
+        "import": "Import the data of another program.",
+        "jobs": "List and run the daily and weekly jobs of memlog.",
         "mcp": "Serve the tools of the store to an agent, over MCP.",
         "project": "Replay the log into the read model.",
         "projects": "List, show and remove projects.",
@@ -114,7 +114,7 @@ _COMMANDS = {
         "verify": "Compare the read model with a replay of the log.",
     },
 }
-"""The commands by group, with the line that `memlog --help` shows for each."""
+"""The commands by group, with their lines in `memlog --help`."""
 
 _MODULES = {
     "config": ("config", "init"),
@@ -140,11 +140,11 @@ _MODULES = {
     ),
     "memories": ("memory",),
 }
-"""The commands of each module; all others have a module of their name."""
+"""The commands of each module; all others are in a module of the same name."""
 
 
 class _Commands(LazyCommands):
-    """Imports the module of a command when that command is called, so that `append` starts fast."""
+    """Commands whose modules are imported on demand, so that `append` starts fast."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return sorted(name for group in _COMMANDS.values() for name in group)
@@ -154,12 +154,12 @@ class _Commands(LazyCommands):
             return None
         home = next((module for module, names in _MODULES.items() if cmd_name in names), cmd_name)
         module = import_module(f"memlog.cli.commands.{home}")
-        # `import` is a word of Python.
+        # `import` is a Python keyword.
         command: click.Command = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write the groups of commands, without importing any command."""
+        """Write the groups of commands without importing any."""
         width = max(len(name) for group in _COMMANDS.values() for name in group)
         for heading, group in _COMMANDS.items():
             with formatter.section(heading):
@@ -185,7 +185,7 @@ def memlog_command(ctx: click.Context, quiet: bool) -> None:
     """A memory for AI agents that is a folder of JSONL files.
 
     `append` writes events to the log, `project` replays the log into a searchable read model, `query`
-    searches it. The log is the only truth: the folders model/ and cache/ can always be deleted.
+    searches it. The log is the only source of truth: the folders model/ and cache/ can always be deleted.
     """
     settings = ctx.ensure_object(Settings)
     ZONE.name = partial(settings.value, "timezone")
@@ -196,7 +196,7 @@ def memlog_command(ctx: click.Context, quiet: bool) -> None:
 
 
 def main() -> NoReturn:
-    """Run the program in a process of its own, and raise SystemExit."""
+    """Run the program as a process, and raise SystemExit."""
     interrupts = Interrupts(_end_interrupted)
     use_own_streams()
     sys.exit(run(interrupts))
@@ -205,7 +205,7 @@ def main() -> NoReturn:
 def run(interrupts: Interrupts | None = None) -> int:
     """Run the command line, print its error, and return the exit code.
 
-    interrupts: says whether an interrupt came, which a library may have turned into another error.
+    interrupts: records an interrupt, which a library may have turned into another error.
     """
     code = 0
     error: BaseException | None = None
@@ -218,9 +218,9 @@ def run(interrupts: Interrupts | None = None) -> int:
         click.echo(usage.format_message(), err=True)
         code = 2
     except OutputError as caught:
-        # `memlog query … | head -1`: the reader has seen enough.
+        # `memlog query … | head -1` is not an error.
         error = None if caught.is_reader_gone and not STORED.count else caught
-    except (Exception, KeyboardInterrupt) as caught:  # noqa: BLE001 - the edge: nothing goes past it
+    except (Exception, KeyboardInterrupt) as caught:  # noqa: BLE001 - the boundary of the process
         error = caught
     if interrupts is not None and interrupts.has_come:
         error = KeyboardInterrupt()
@@ -234,10 +234,9 @@ def run(interrupts: Interrupts | None = None) -> int:
 
 
 def end_process(code: int) -> NoReturn:
-    """Exit without Python's own end.
+    """Exit without Python's shutdown.
 
-    Python would wait for threads, such as those of a watch, and would take 3 ms to free what the system frees
-    at once.
+    It would wait for threads, such as those of a watch, and take 3 ms to free what the system frees at once.
     """
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
@@ -248,7 +247,7 @@ def end_process(code: int) -> NoReturn:
 
 
 def _end_interrupted() -> NoReturn:
-    """End a command that does not end by itself; output that is not flushed acknowledged nothing."""
+    """End a command that does not end by itself; unflushed output has acknowledged nothing."""
     error = KeyboardInterrupt()
     print_error(error, as_json=wants_json(error, sys.argv[1:]))
     os._exit(exit_code_of(error))

@@ -8,7 +8,7 @@ from memlog.eventlog.log.quarantine import HINTS, MAX_LINE, TOO_LONG
 
 
 def stdin() -> BinaryIO:
-    """Stdin as a stream of bytes.
+    """Return stdin as a stream of bytes.
 
     Raises:
         BadInput: stdin is closed.

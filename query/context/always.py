@@ -1,6 +1,6 @@
-"""What always holds: memories that every context has, whatever its prompt is.
+"""Selects what always holds: memories that are in every context, whatever the prompt.
 
-Health first, then preferences and prohibitions, each within its tokens. See docs/tools/context.md.
+Health comes first, then preferences and prohibitions, each with its own budget. See docs/tools/context.md.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +15,7 @@ from memlog.query.conflicts import contested_memories
 from memlog.query.context.entries import ContextEntry
 from memlog.query.context.filling import EligibleEntry
 from memlog.query.context.request import BuildContext
-from memlog.query.context.scope import of_others
+from memlog.query.context.scope import outside_scope
 from memlog.query.context.token_counters import CHARACTERS, size, weight
 from memlog.query.event_index import POSITION, LinePosition
 
@@ -29,7 +29,7 @@ _OF_TOPICS = (
     f"SELECT memory_id, topic, updated_at, content FROM memories m WHERE topic IS NOT NULL AND {_SHOWN}"
 )
 
-# The event with the content of a memory says who wrote it, and in which conversation.
+# The event with the content of a memory has its author and conversation.
 _ENTRIES = f"""
 SELECT m.memory_id, m.event_id, m.kind, m.category, m.title, m.content, m.importance, m.topic, m.updated_at,
     coalesce(m.chat_id, t.chat_id), t.extraction_id IS NOT NULL, {POSITION}
@@ -39,9 +39,8 @@ WHERE m.memory_id IN (SELECT value FROM json_each(?))
 ORDER BY m.importance DESC, m.updated_at DESC, m.memory_id
 """
 
-# TextKey in the messages of two extractions, or saved or changed by somebody; also as another memory that was
-# merged into it. What was recorded before it was deleted does not count, nor what somebody saved before a
-# model stated it again.
+# A memory is vouched for if two extractions found it, or somebody saved or changed it or a memory that was
+# merged into it. Neither records from before a deletion count, nor a save that a model restated later.
 _VOUCHED = """
 WITH RECURSIVE origins (memory_id, said_as) AS (
     SELECT value, value FROM json_each(?1)
@@ -76,23 +75,23 @@ WHERE c.model IS NULL AND d.relation IN ('contradiction', 'different')
 def always_entries(
     db: Connection, request: BuildContext, changes: Changes, line: Callable[[ContextEntry], str]
 ) -> list[EligibleEntry]:
-    """Return what always holds in the scope of a request; to be explained, also what has no room.
+    """Return what always holds in the scope of a request and, to explain it, what does not fit.
 
-    line: an entry as text: all forms have the same entries.
+    line: formats an entry as text, which decides for all forms.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
     """
-    found = _likely(db, request)
+    found = _select_holding(db, request)
     if not found:
         return []
-    entries = [*_entries(db, request, found)]
+    entries = [*_vouched(db, request, found)]
     changed = changes.among([entry.id for entry in entries])
     for entry in entries:
         entry.changed_by = changed.get(entry.id)
-    newer = _Newer(db, request)
+    by_topic = _TopicMemories(db, request)
     health = [entry for entry in entries if found[entry.id] & Holds.HEALTH]
-    # Of equal importance, an allergy may hurt at each meal.
+    # At equal importance, allergies first: they matter at each meal.
     health.sort(key=lambda entry: (-(entry.importance or 0.0), not found[entry.id] & Holds.ALLERGY))
 
     def fitting(room: int, offered: Iterable[ContextEntry]) -> Iterator[ContextEntry]:
@@ -101,14 +100,14 @@ def always_entries(
             more = weight(f"{line(entry)}\n", request.counter)
             if size(used + more, request.counter) > room:
                 continue
-            if newer.tells_otherwise(entry):
+            if by_topic.is_outdated(entry):
                 entry.is_older = True
                 more = weight(f"{line(entry)}\n", request.counter)
             if size(used + more, request.counter) <= room and not kinds_in(line(entry)):
                 used += more
                 yield entry
 
-    # No other line takes the room of a health line.
+    # Health lines have a budget of their own.
     first = [*fitting(request.health_tokens, health)]
     taken = {entry.id for entry in first}
     others = [entry for entry in entries if found[entry.id] & Holds.OTHER and entry.id not in taken]
@@ -121,18 +120,18 @@ def always_entries(
     return [*holding, *(EligibleEntry(entry, why) for entry in entries if entry.id not in taken)]
 
 
-def _likely(db: Connection, request: BuildContext) -> dict[str, Holds]:
-    """Select the memories that hold by their kind or words, with what they hold as."""
+def _select_holding(db: Connection, request: BuildContext) -> dict[str, Holds]:
+    """Return the memories that hold by their kind or words, with the reasons."""
     most = CHARACTERS * max(request.health_tokens, request.preference_tokens)
     own = as_list(request.own_chats)
     rows = db.execute(_MEMORIES, (request.scope == "store", own, most))
     found = {memory_id: Holds(number) for memory_id, number in rows}
-    foreign = of_others(db, request, found)
+    foreign = outside_scope(db, request, found)
     return {memory_id: holds for memory_id, holds in found.items() if memory_id not in foreign}
 
 
-def _entries(db: Connection, request: BuildContext, found: dict[str, Holds]) -> Iterator[ContextEntry]:
-    """Yield the entries that the scope may show and somebody vouches for, by importance, then the newest."""
+def _vouched(db: Connection, request: BuildContext, found: dict[str, Holds]) -> Iterator[ContextEntry]:
+    """Yield the entries that are vouched for, by descending importance, then newest first."""
     names = as_list([*found])
     vouched = {name for (name,) in db.execute(_VOUCHED, (names,))}
     contested = contested_memories(db)
@@ -162,14 +161,14 @@ def _entries(db: Connection, request: BuildContext, found: dict[str, Holds]) -> 
         )
 
 
-class _Newer:
-    """The memories of each topic that a request may show, read on first use."""
+class _TopicMemories:
+    """The memories of each topic in the scope of a request, read on first use."""
 
     def __init__(self, db: Connection, request: BuildContext) -> None:
         self._db, self._request = db, request
 
-    def tells_otherwise(self, entry: ContextEntry) -> bool:
-        """Whether a newer memory of the topic of an entry tells otherwise."""
+    def is_outdated(self, entry: ContextEntry) -> bool:
+        """Whether a newer memory of an entry's topic changes it."""
         if entry.topic is None:
             return False
         folded_text = text_folded(entry.content)
@@ -186,7 +185,7 @@ class _Newer:
     def _by_topic(self) -> dict[str, list[tuple[str, str]]]:
         own = as_list(self._request.own_chats)
         rows = self._db.execute(_OF_TOPICS, (self._request.scope == "store", own)).fetchall()
-        foreign = of_others(self._db, self._request, [memory_id for memory_id, *_ in rows])
+        foreign = outside_scope(self._db, self._request, [memory_id for memory_id, *_ in rows])
         found: dict[str, list[tuple[str, str]]] = {}
         for memory_id, topic, ts, content in rows:
             if memory_id not in foreign:

@@ -1,7 +1,7 @@
-"""Sentences and prompts that every store is compared with, and a sample of the store itself.
+"""Reference texts for the scores of a context: background sentences and prompts, and a sample of the store.
 
-How near a prompt is to an entry tells little by itself: some prompts are near everything. So a similarity is
-compared with those of sentences that have nothing to do with the store, and of a part of its own entries.
+A similarity says little by itself: some prompts are near everything. So it is compared with the similarities
+of unrelated sentences and of a sample of the store.
 """
 
 import json
@@ -24,28 +24,25 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LANGUAGES = ("english", "russian", "finnish", "german", "chinese")
-"""Of the background."""
+"""The languages of the background."""
 
 TEXTS = Path(__file__).with_name("background.json")
-"""By language: `sentences` such as memories have, and prompts of two kinds: `personal` ones, which a memory
+"""By language: `sentences` like those of memories, and prompts of two kinds: `personal` ones, which a memory
 answers, and `general` ones. Written for memlog."""
 
 VECTORS = Path(__file__).with_name("background.f16")
-"""The vectors of the English `TEXTS` in their order by the bundled model, as float16. `python -m
-tests.eval.told --background` writes it."""
+"""The vectors of the English `TEXTS`, in order, by the bundled model, as float16. `python -m tests.eval.told
+--background` writes it."""
 
 MULTILINGUAL_VECTORS = Path(__file__).with_name("background-multilingual.f16")
-"""The same of all `TEXTS` by the multilingual model."""
+"""The vectors of all `TEXTS` by the multilingual model."""
 
 _LARGEST_SAMPLE = (400, 100)
-"""Passages of each shelf. Of fixtures/told all are in it; a sample bounds what a large store costs."""
+"""Passages of each shelf, which bounds the cost of a large store. Those of fixtures/told are all in it."""
 
 
 def reads(model: Model, text: str) -> bool:
-    """Whether a model reads the language of a text.
-
-    The bundled model reads English; of others nothing is known.
-    """
+    """Whether a model reads the language of a text: the bundled one reads English, others all."""
     return not is_bundled(model) or language_of(text) == ENGLISH
 
 
@@ -64,20 +61,20 @@ class BackgroundVectors(NamedTuple):
 
 
 def texts(name: str) -> dict[str, list[str]]:
-    """Return the texts of the background in a language: sentences, personal and general prompts."""
+    """Return the background in a language: sentences, personal and general prompts."""
     kinds: dict[str, list[str]] = json.loads(TEXTS.read_bytes())[name]
     return kinds
 
 
 @cache
 def background() -> BackgroundVectors:
-    """Return the background in English, as the bundled model sees it."""
+    """Return the English background by the bundled model."""
     return _read_vectors(VECTORS, [ENGLISH])[ENGLISH]
 
 
 @cache
 def in_every_language() -> dict[str, BackgroundVectors]:
-    """Return the background by language, as the multilingual model sees it."""
+    """Return the background by language, by the multilingual model."""
     return _read_vectors(MULTILINGUAL_VECTORS, LANGUAGES)
 
 
@@ -91,10 +88,9 @@ def _read_vectors(path: Path, names: Sequence[str]) -> dict[str, BackgroundVecto
 
 
 class StoreSample:
-    """Vectors of some passages of a store, each with its language.
+    """Vectors of a sample of a store's passages, by language, cached for the next prompt.
 
-    Every 2ⁿth passage by number is in it, so that a new message seldom changes it, and the same log gives
-    the same sample. What was read is kept for the next prompt.
+    The sample has every 2ⁿth passage by number: a new message seldom changes it, and it is deterministic.
     """
 
     def __init__(self) -> None:
@@ -102,7 +98,7 @@ class StoreSample:
         self._known: dict[VectorSet, dict[tuple[str, int], tuple[str, NDArray[np.float32]] | None]] = {}
 
     def vectors(self, db: Connection, model: Model) -> "dict[str, NDArray[np.float32]]":
-        """Return the vectors of the sample by a model, by language, [passages, dimension]."""
+        """Return the sample's vectors by a model, by language, [passages, dimension]."""
         import numpy as np
 
         vector_set = vectors.set_for(model)
@@ -111,13 +107,12 @@ class StoreSample:
             self._of[vector_set], self._known[vector_set] = of, {}
         before, known = self._known[vector_set], {}
         for shelf, most in zip(index.shelves(vector_set), _LARGEST_SAMPLE, strict=True):
-            numbers = _sampled(db, shelf, most)
+            numbers = _sample_numbers(db, shelf, most)
             new = [number for number in numbers if (shelf.vectors, number) not in before]
-            read = _read(db, shelf, new) if new else {}
+            read = _read_passages(db, shelf, new) if new else {}
             for number in numbers:
                 key = shelf.vectors, number
                 known[key] = before[key] if key in before else read.get(number)
-        # Of passages without a vector, nothing is known yet.
         self._known[vector_set] = known
         by_language: defaultdict[str, list[NDArray[np.float32]]] = defaultdict(list)
         for name, vector in filter(None, known.values()):
@@ -126,19 +121,19 @@ class StoreSample:
 
 
 def count_not_english(db: Connection) -> tuple[int, int]:
-    """Count the passages of the sample that are not in English, and all of it."""
+    """Count the passages of the sample that are not in English, and all passages of it."""
     found = [
         language(content) != ENGLISH
         for shelf, most in zip(index.SHELVES, _LARGEST_SAMPLE, strict=True)
         for (content,) in db.execute(
             f"SELECT content FROM {shelf.chunks} WHERE chunk_no IN (SELECT value FROM json_each(?))",
-            (as_list(_sampled(db, shelf, most)),),
+            (as_list(_sample_numbers(db, shelf, most)),),
         )
     ]
     return sum(found), len(found)
 
 
-def _sampled(db: Connection, shelf: PassageTables, most: int) -> list[int]:
+def _sample_numbers(db: Connection, shelf: PassageTables, most: int) -> list[int]:
     (last,) = db.execute(f"SELECT coalesce(max(chunk_no), 0) FROM {shelf.chunks}").fetchone()
     step = 1
     while last // step > most:
@@ -150,12 +145,12 @@ def _sampled(db: Connection, shelf: PassageTables, most: int) -> list[int]:
     return [number for (number,) in rows]
 
 
-def _read(
+def _read_passages(
     db: Connection, shelf: PassageTables, numbers: list[int]
 ) -> "dict[int, tuple[str, NDArray[np.float32]]]":
     import numpy as np
 
-    # CROSS JOIN: vec0 reads each of them, never all.
+    # CROSS JOIN: vec0 looks each of them up, and never scans.
     rows = db.execute(
         f"SELECT c.chunk_no, c.content, v.embedding FROM json_each(?) a CROSS JOIN {shelf.chunks} c"
         f" CROSS JOIN {shelf.vectors} v WHERE c.chunk_no = a.value AND v.rowid = a.value",

@@ -1,8 +1,8 @@
 """Composes a context: what an agent should know for one message, within a budget of tokens.
 
 In order of priority: the two best entries for the message, the core memory, the last turns of the chat, the
-rest for the message, what always holds, the newest summary, the rest of the chat's window. Each entry is
-taken whole or left out; smaller ones behind it may fit. See docs/tools/context.md.
+other entries for the message, what always holds, the newest summary, the rest of the chat's window. Each
+entry is taken whole or left out; later, smaller ones may still fit. See docs/tools/context.md.
 """
 
 import re
@@ -15,7 +15,7 @@ from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import ContextGiven
 from memlog.eventlog.fields import Chat, GivenEntry
 from memlog.projector.sqlite import Connection, as_list, transaction
-from memlog.query.changes import Changes, swapped
+from memlog.query.changes import Changes, swap_changed
 from memlog.query.context.always import always_entries
 from memlog.query.context.entries import (
     ContextEntry,
@@ -31,8 +31,8 @@ from memlog.query.context.token_counters import Counter, size, weight
 from memlog.query.event_index import Key
 from memlog.query.time_words import NamedTime
 
-_WIDE = "made while chats were not kept apart; the weekly job makes them again for each person"
-"""In `silent`, why some values are not shown."""
+_WIDE = "derived before chats were separated; the weekly job regenerates them for each person"
+"""The reason in `silent` why some core values are hidden."""
 
 
 class Context(msgspec.Struct, kw_only=True):
@@ -41,12 +41,12 @@ class Context(msgspec.Struct, kw_only=True):
     text: in the requested form; "" if there is nothing to print.
     tokens: of `text`, by `counter`; never more than `max_tokens`.
     frame: tokens of the text around the entries. If they exceed `max_tokens`, `text` is empty.
-    entries: in the order of printing. left_out: candidates that were not taken, and why.
-    silent: what did not take part, and why. synced: whether the read model had caught up with the log.
+    entries: in the order of printing. left_out: omitted candidates, with the reason.
+    silent: what is missing, with the reason. synced: whether the read model had caught up with the log.
     scope: `store` or `chat`; scope_why: why.
-    time: that the message names, such as last week; None where it names none.
-    answered: the probability that the best entry belongs to the message; None where nothing is given for it.
-    unrecorded: why it was not recorded what was given; None if it was, or was not wanted.
+    time: the time that the message names, such as last week, if any.
+    answered: the probability that the best entry belongs to the message; None if nothing was found for it.
+    unrecorded: why the context was not recorded; None if it was, or was not to be.
     took_ms: milliseconds.
     """
 
@@ -80,13 +80,13 @@ class Context(msgspec.Struct, kw_only=True):
             BadInput: the form is not `messages`.
         """
         if self.form != "messages":
-            raise BadInput(f"a context of the form {self.form} has no messages", hint='form="messages"')
+            raise BadInput(f"a context of the form {self.form} has no messages", hint='pass form="messages"')
         messages: list[dict[str, str]] = msgspec.json.decode(self.text)["messages"] if self.text else []
         return messages
 
     @property
     def memory_ids(self) -> list[str]:
-        """The ids of the memories that were found: what always holds is in each context."""
+        """The ids of the memories that were found for the message; not of what always holds."""
         return [entry.id for entry in self.entries if entry.is_memory and entry.part != "always"]
 
 
@@ -103,12 +103,12 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
         core = [each for each in core_entries(of_core.shown) if each.id not in request.excluded]
         changes = Changes(db)
         always = always_entries(db, request, changes, LinePrinter(request).line)
-        hits = _later_first(changes, always, hits)
+        hits = _mark_changes(changes, always, hits)
         filling = Filling(request, printer, core, always)
         filling.fill(None if request.part == "stable" else EligibleEntries(db, request, hits))
         if request.part != "stable" and request.explain:
             taken = {entry.id for entry in filling.taken}
-            filling.left_out += [each for each in _below(hits) if each.id not in taken]
+            filling.left_out += [each for each in _omitted_hits(hits) if each.id not in taken]
     text, count, entries = filling.done()
     frame = size(weight(printer.frame(), request.counter), request.counter)
     silent = dict(hits.silent)
@@ -132,10 +132,10 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
     )
 
 
-def _later_first(changes: Changes, always: Sequence[EligibleEntry], hits: ContextHits) -> ContextHits:
-    """Return the hits, the newer of two first, with what another memory of the context may change marked.
+def _mark_changes(changes: Changes, always: Sequence[EligibleEntry], hits: ContextHits) -> ContextHits:
+    """Mark hits that another memory may change, and put the newer of the two first.
 
-    The other memory may be one that always holds, or one that is not relevant enough.
+    The other memory may also be one that always holds, or one below the floor.
     """
     if not hits.listed:
         return hits
@@ -146,11 +146,11 @@ def _later_first(changes: Changes, always: Sequence[EligibleEntry], hits: Contex
     for hit, _ in hits.listed:
         hit.changed_by = newer.get(hit.id)
     scores = {id(hit): score for hit, score in hits.listed}
-    ordered = swapped([hit for hit, _ in hits.listed])
+    ordered = swap_changed([hit for hit, _ in hits.listed])
     return replace(hits, listed=[(hit, scores[id(hit)]) for hit in ordered])
 
 
-def _below(hits: ContextHits) -> Iterator[OmittedEntry]:
+def _omitted_hits(hits: ContextHits) -> Iterator[OmittedEntry]:
     parts: dict[str, Part] = {"message": "passage", "fact": "fact", "summary": "summary"}
     for hit, why, score in hits.below:
         part = (
@@ -164,13 +164,13 @@ _EVENTS_BY_NAME = {
     "documents": "SELECT document_id, event_id FROM documents"
     " WHERE document_id IN (SELECT value FROM json_each(?))",
 }
-"""By stream, how to find the events of entries with names that tell a topic or a path."""
+"""By stream, the queries for the events of entries that are identified by a topic or a path."""
 
 
 class GivenContext(msgspec.Struct, frozen=True):
     """A context to be recorded.
 
-    event: without the hashes. stable, turn: the blocks to be hashed; None for what is no block.
+    event: without the hashes. stable, turn: the blocks to be hashed, if any.
     """
 
     event: ContextGiven
@@ -181,32 +181,29 @@ class GivenContext(msgspec.Struct, frozen=True):
 def given_of(db: Connection, request: BuildContext, context: Context, asking: Key | None) -> GivenContext:
     """Return the record of a context, read in the transaction that composed it.
 
-    asking: the message.
+    asking: the asking message.
     """
     tokens: dict[str, int] = {}
     for entry in context.entries:
         tokens[entry.part] = tokens.get(entry.part, 0) + entry.tokens
-    stable = turn = _block(context)
+    stable = turn = _fenced_block(context)
     if request.part == "turn":
-        # It is printed by a call with a budget of its own.
+        # The stable half is printed by another call, with a budget of its own.
         of_core = replace(request, part="stable", max_tokens=max(request.max_tokens, DEFAULT_TOKENS))
-        stable = _block(compose(db, of_core, ContextHits(), synced=context.synced))
+        stable = _fenced_block(compose(db, of_core, ContextHits(), synced=context.synced))
+    # The log may not have the message yet.
+    is_id = request.message_id is not None and re.fullmatch(r"\S{1,128}", request.message_id)
     event = ContextGiven(
         chat_id=request.chat_name or _chat_of(db, asking),
-        message_id=asking[1] if asking is not None else _as_id(request.message_id),
-        entries=_entries(db, context.entries),
+        message_id=asking[1] if asking is not None else request.message_id if is_id else None,
+        entries=_given_entries(db, context.entries),
         tokens=tokens,
     )
     return GivenContext(event, stable, turn)
 
 
-def _as_id(given: str | None) -> str | None:
-    """Return the id of a message that the log does not have yet; None for a text."""
-    return given if given is not None and re.fullmatch(r"\S{1,128}", given) else None
-
-
-def _block(context: Context) -> str | None:
-    """Return the text from the first line to the last one, as an agent's prompt has it; None without one."""
+def _fenced_block(context: Context) -> str | None:
+    """Return the block from its first line to its last, as in an agent's prompt; None if there is none."""
     if context.form == "messages":
         return next((each["content"] for each in context.messages if each["role"] == "system"), None)
     return context.text if context.form == "text" and context.text else None
@@ -220,8 +217,8 @@ def _chat_of(db: Connection, asking: Key | None) -> str | None:
     return None if found is None else str(Chat(*found))
 
 
-def _entries(db: Connection, entries: Sequence[ContextEntry]) -> list[GivenEntry]:
-    """Return one entry for each event and part: an event may have several passages, or facts of a list."""
+def _given_entries(db: Connection, entries: Sequence[ContextEntry]) -> list[GivenEntry]:
+    """Return one entry for each event and part: an event may have several passages or facts."""
     events = _events_by_name(db, entries)
     given: dict[tuple[str, str | None, str], GivenEntry] = {}
     for entry in entries:

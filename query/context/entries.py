@@ -1,6 +1,6 @@
 """The entries of a context, each with its position in the log."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -20,7 +20,7 @@ from memlog.query.sessions import Summary
 Part = Literal["core", "always", "fact", "memory", "document", "passage", "summary", "window"]
 
 PARTS: tuple[Part, ...] = ("core", "always", "fact", "memory", "document", "passage", "summary", "window")
-"""In the order of printing."""
+"""The parts of a context in the order of printing."""
 
 STABLE: tuple[Part, ...] = ("core", "always")
 """The stable half."""
@@ -29,24 +29,24 @@ STABLE: tuple[Part, ...] = ("core", "always")
 class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
     """An entry of a context.
 
-    citation: `M1`, `M2`, … in the order of printing; "" for what is left out, and for the stable half, except
+    citation: `M1`, `M2`, … in the order of printing; "" for omitted entries and for the stable half, except
         in the style `session`.
-    id: as `store.get` takes it: of the event of a message, summary, daily event or core value, a memory_id,
+    id: for `store.get`: that of the event of a message, summary, daily event or core value, a memory_id, or
         the name of a fact or document.
-    label: the sort of entry, as the text prints it: `PREFERENCE`.
-    content: of a long message or a file of memories the passage that was found.
-    relevance_score: from 0 to 1: the probability that it belongs to the prompt; of a passage that was not
+    label: the kind of entry, as the text prints it: `PREFERENCE`.
+    content: of a long message or a memory file, the passage that was found.
+    relevance_score: from 0 to 1: the probability that it belongs to the prompt; for a passage that was not
         listed, the score of the hit.
-    score: what that probability is made of; None for what was not searched for.
+    score: the parts of that probability; None if the entry was not searched for.
     title: of a memory; of a core value its section and key; of a file its name; of a document file and lines.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
     tokens: of the entry in the context, with its citation; ±1 for the number of the citation.
-    topic: of a memory or a fact, what it tells about. rank: of a fact of a ranked list; else 0.
-    is_older: whether a newer fact, or a memory of its topic beside what always holds, tells otherwise.
-    changed_by: a later memory that may change this one; None without one.
-    is_best: whether it is one of the two best of what was found for the message.
-    is_disputed: whether another memory contradicts it, and a person is to decide.
-    copies: how many messages or memories say this; it is the newest of them.
+    topic: the topic of a memory or fact. rank: of a fact of a ranked list, or 0.
+    is_older: whether a newer fact contradicts it, or for what always holds, a newer memory of its topic.
+    changed_by: a later memory that may change this one, if any.
+    is_best: whether it is one of the two best entries for the message.
+    is_disputed: whether it contradicts another memory, and a person has to decide.
+    copies: the number of messages or memories with this text; it is the newest of them.
     """
 
     citation: str = ""
@@ -113,47 +113,55 @@ def fact_entries(topic: Topic) -> list[ContextEntry]:
 
 
 def newest_first(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
-    """Return `entries`, the newest fact of a key and rank first.
-
-    Older ones that contradict it are marked.
-    """
-    places: dict[tuple[Part, str, int], list[int]] = {}
-    for place, entry in enumerate(entries):
+    """Put the newest fact of each key and rank first, and mark older ones that contradict it."""
+    ordered = _sort_groups(entries, topic_of, lambda entry: entry.ts or "", reverse=True)
+    newest: dict[object, ContextEntry] = {}
+    for entry in ordered:
         if (topic := topic_of(entry)) is not None:
-            places.setdefault(topic, []).append(place)
-    ordered = list(entries)
-    for group in places.values():
-        newer = sorted((entries[place] for place in group), key=lambda entry: entry.ts or "", reverse=True)
-        for place, entry in zip(group, newer, strict=True):
-            is_older = (entry.ts or "") < (newer[0].ts or "")
-            entry.is_older = is_older and folded(entry.content) != folded(newer[0].content)
-            ordered[place] = entry
+            first = newest.setdefault(topic, entry)
+            is_older = (entry.ts or "") < (first.ts or "")
+            entry.is_older = is_older and folded(entry.content) != folded(first.content)
     return ordered
 
 
 def by_rank(entries: Sequence[ContextEntry]) -> list[ContextEntry]:
     """Order the facts of each list in `entries` by rank."""
-    places: dict[tuple[Part, str], list[int]] = {}
+    return _sort_groups(
+        entries,
+        lambda entry: topic[0] if entry.rank and (topic := topic_of(entry)) else None,
+        lambda entry: entry.rank,
+    )
+
+
+def _sort_groups(
+    entries: Sequence[ContextEntry],
+    group_of: Callable[[ContextEntry], object],
+    key: Callable[[ContextEntry], Any],
+    *,
+    reverse: bool = False,
+) -> list[ContextEntry]:
+    """Sort the entries of each group among the places that they have; None is no group."""
+    places: dict[object, list[int]] = {}
     for place, entry in enumerate(entries):
-        if entry.rank and (topic := topic_of(entry)) is not None:
-            places.setdefault(topic[:2], []).append(place)
+        if (group := group_of(entry)) is not None:
+            places.setdefault(group, []).append(place)
     ordered = list(entries)
-    for group in places.values():
-        ranked = sorted((entries[place] for place in group), key=lambda entry: entry.rank)
-        for place, entry in zip(group, ranked, strict=True):
+    for group_places in places.values():
+        members = sorted((entries[place] for place in group_places), key=key, reverse=reverse)
+        for place, entry in zip(group_places, members, strict=True):
             ordered[place] = entry
     return ordered
 
 
-def topic_of(entry: ContextEntry) -> tuple[Part, str, int] | None:
-    """Return what a fact is about, which a newer one may state again; None for other entries."""
+def topic_of(entry: ContextEntry) -> tuple[str, int] | None:
+    """Return the topic and rank of a fact, by which a newer one replaces it; None for other entries."""
     if entry.topic is None or entry.part != "fact":
         return None
-    return entry.part, folded(entry.topic), entry.rank
+    return folded(entry.topic), entry.rank
 
 
 def hit_entry(hit: Hit, part: Part, label: str, **members: Any) -> ContextEntry:  # noqa: ANN401
-    """Return the entry of a hit; `members` add to what the hit has, or replace it."""
+    """Return the entry of a hit; `members` add to its members or override them."""
     of_hit = {
         "id": hit.id,
         "category": hit.category,
@@ -169,7 +177,7 @@ def hit_entry(hit: Hit, part: Part, label: str, **members: Any) -> ContextEntry:
 
 
 def memory_entry(memory: Memory | None, hit: Hit) -> ContextEntry | None:
-    """Return the entry of a memory; None if it is gone or archived."""
+    """Return the entry of a memory; None if it is deleted or archived."""
     if memory is None or memory.archived_at is not None:
         return None
     return hit_entry(
@@ -198,7 +206,7 @@ def summary_entry(summary: Summary, score: float | None) -> ContextEntry:
 
 
 def window_entries(db: Connection, chat: Chat, messages: Sequence[WindowMessage]) -> list[ContextEntry]:
-    """Return the messages of a chat's window, the newest first."""
+    """Return the entries of a chat's window, newest first."""
     positions = _positions(db, chat, messages)
     return [
         ContextEntry(
@@ -217,7 +225,7 @@ def window_entries(db: Connection, chat: Chat, messages: Sequence[WindowMessage]
 
 
 def passage(db: Connection, hit: Hit) -> str:
-    """Return the passage of a message or a file of memories that the hit's snippet is from."""
+    """Return the passage of a message or a memory file that contains the hit's snippet."""
     column = "message_id" if hit.kind == "message" else "document_id"
     chunks = db.execute(
         f"SELECT start_char, end_char FROM memory_chunks WHERE stream = ? AND {column} = ?"
@@ -236,7 +244,7 @@ def passage(db: Connection, hit: Hit) -> str:
 def _positions(
     db: Connection, chat: Chat, messages: Sequence[WindowMessage]
 ) -> dict[tuple[str, str, str], LinePosition]:
-    # By content, too: two folders of one chat may each have a message of one id.
+    # Also by content: two folders of one chat may have messages with the same id.
     rows = db.execute(
         f"SELECT m.id, m.created_at, m.content, {POSITION} FROM messages m"
         " JOIN events e ON e.stream = m.stream AND e.id = m.id WHERE m.channel = ? AND m.chat_id = ?"

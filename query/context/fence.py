@@ -1,10 +1,10 @@
-"""Prints text from memory as data: it cannot end its block, pass for a citation, or drive a terminal.
+r"""Escapes text from memory, so that it cannot end its block, forge a citation, or drive a terminal.
 
-A block has a first and a last line. Between them each entry has one line. One of the stable half is its text;
-any other begins with a label, `[FACT]`, and ends with its citation, `[M1]`. In an entry, line breaks, control
-characters, bidi marks and other invisible characters are escapes (`\n`, `\x1b`, `\u202e`). A backslash
-precedes `[M`, its look-alikes, the text of the two lines, and a bracket at the beginning of a line without
-label.
+A block has a first and a last line. Between them each entry has one line. A line of the stable half is only
+text; any other begins with a label, `[FACT]`, and ends with its citation, `[M1]`. In an entry, line breaks,
+control characters, bidi marks and other invisible characters are escapes (`\n`, `\x1b`, `\u202e`). A
+backslash precedes `[M`, its look-alikes, the text of the two lines, and a bracket that begins an unlabelled
+line.
 """
 
 import math
@@ -23,28 +23,27 @@ _PICTURE = (
 )
 _LOOK = "\ufe0f?[\U0001f3fb-\U0001f3ff]?"
 _EMOJI = rf"{_PICTURE}(?=[\ufe0f\u200d]){_LOOK}(?:\u200d{_PICTURE}{_LOOK})*|[#*0-9]\ufe0f\u20e3"
-"""Pictures that are joined into one by U+200D, and signs that U+FE0F makes pictures. Nothing but pictures
-stands in it, so it hides nothing. (UTS #51, 1.4.9; flags of regions are written with tags, and tags may hide
-text.)"""
+"""Pictures joined by U+200D, and signs that U+FE0F makes pictures. The match contains only pictures, so it
+hides nothing. (UTS #51, 1.4.9; flags of regions are spelt with tags, and tags may hide text.)"""
 
 _IN_ARABIC = "(?<=[\u0620-\u064a\u0671-\u06d3])\u200c(?=[\u0620-\u064a\u0671-\u06d3])"
-"""Persian and its neighbours spell words with U+200C between letters."""
+"""U+200C between letters: the spelling of Persian and its neighbours."""
 
 _PLAIN = r" -~\xa1-\xac\xae-\u034e\u0350-\u05ff"
-"""Characters with a shape of their own, of the scripts that come first."""
+"""Visible characters of the first scripts."""
 
 _RUN = rf"[{_PLAIN}]{{1,65536}}(?![\ufe0f\u200d])"
-"""Plain characters, without one that begins an emoji. The search for an odd character in 16 MiB of them takes
-0.5 s, during which no other thread runs; by runs it takes 0.02 s."""
+"""A run of plain characters, without one that begins an emoji. Without runs, a search of 16 MiB takes 0.5 s,
+during which no other thread runs; with them, 0.02 s."""
 
 _KEPT_OR_ODD = re.compile(rf"({_EMOJI}|{_IN_ARABIC}|{_RUN})|[^{_PLAIN}]")
-"""By what it is not: a range up to the last character takes `re` 6 ms to compile, this 0.6."""
+"""A negated set: a range up to the last character takes `re` 6 ms to compile, this 0.6."""
 
 
 def shown(text: str, escape: Callable[[str], str], *, kept: str = "") -> str:
-    """Return `text` with invisible characters as escapes, except in the spelling of words and emoji.
+    """Return `text` with invisible characters as escapes, except within words and emoji.
 
-    kept: characters that stay as they are.
+    kept: characters that are not escaped.
     """
     return _KEPT_OR_ODD.sub(
         lambda match: (
@@ -55,12 +54,12 @@ def shown(text: str, escape: Callable[[str], str], *, kept: str = "") -> str:
 
 
 def python_escape(character: str) -> str:
-    r"""`\u202e`, `\n`, `\U000e0041`: as Python writes it."""
+    r"""Return the escape in Python's syntax: `\u202e`, `\n`, `\U000e0041`."""
     return character.encode("unicode_escape").decode()
 
 
 def json_escape(character: str) -> str:
-    r"""`\u202e`, `\udb40\udc41`: as JSON writes it."""
+    r"""Return the escape in JSON's syntax: `\u202e`, `\udb40\udc41`."""
     data = character.encode("utf-16-be", errors="surrogatepass")
     return "".join(f"\\u{data[place : place + 2].hex()}" for place in range(0, len(data), 2))
 
@@ -78,7 +77,7 @@ _LIKE_M = "ḾḿṀṁṂṃ𜳢MmМмΜϺᎷᗰᛖꓟⲘ𐊰𐌑ᴍᴹᵐₘ�
 """M, its look-alikes of other scripts in confusables.txt (UTS #39), and its compatibility forms."""
 
 _BRACKETS = "[［﹇【︻〔︹﹝〖︗〘〚⁅❲⟦⟬⦋⦍⦏⦗⸢⸤⹕⹗⌈⌊⎡⎢⎣「｢『"
-"""Opening brackets with a straight side, as `[` has."""
+"""Opening brackets with a straight side, like `[`."""
 
 _COMBINED = (
     "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u302a-\u302f\ufe0e\ufe0f\ufe20-\ufe2f"
@@ -105,14 +104,14 @@ _LABEL = re.compile(rf"^([\s{_COMBINED}]*)([{re.escape(_BRACKETS)}])")
 
 
 def escaped(text: str, *, keep_lines: bool = False) -> str:
-    r"""`text` as data on one line.
+    r"""Return `text` as data on one line.
 
-    keep_lines: keep line breaks, tabs, and backslashes that precede no mark: the text is not in a block. Its
+    keep_lines: keep line breaks, tabs, and backslashes that precede no mark, for a text outside a block. Its
         lines cannot begin with `[TOOL]` or `[SYSTEM]`.
     """
     text = text.replace("\r\n", "\n") if keep_lines else text.replace("\\", "\\\\")
     kept, times = ("\n\t", 2) if keep_lines else ("", 1)
-    # Before white space becomes escapes: a mark may extend over two lines.
+    # Before white space is escaped: a mark may span two lines.
     marked = _MARKS.sub(lambda match: match[1] * times + f"\\{match[2]}", text)
     if keep_lines:
         marked = _ROLES.sub(r"\1\\\2", marked)
@@ -120,40 +119,37 @@ def escaped(text: str, *, keep_lines: bool = False) -> str:
 
 
 def unlabelled(text: str) -> str:
-    """Return `text`, already escaped, as the beginning of a line without a label.
-
-    The text does not begin with a label, either.
-    """
+    """Return an escaped text that cannot begin with a label, for a line without one."""
     return _LABEL.sub(r"\1\\\2", text)
 
 
 def shown_json(text: str) -> str:
-    r"""JSON with invisible characters as `\u202e`, which a program reads as the same."""
+    r"""Return JSON with invisible characters in the equivalent form `\u202e`."""
     return shown(text, json_escape)
 
 
 def marked_json(text: str) -> str:
-    r"""JSON with no text like a citation: `[M1]` becomes `\u005bM1]`, which a program reads as the same."""
+    r"""Return JSON without text like a citation: `[M1]` becomes the equivalent `\u005bM1]`."""
     return _CITATION.sub(lambda match: json_escape(match[0]), text)
 
 
-# Measured on user-assistant chats with long answers (80 questions for facts, 2,000 tokens): at least one
-# turn with the answer in .912 of the contexts, in .775 without.
+# Measured on user-assistant chats with long answers (80 questions for facts, 2,000 tokens): .912 of the
+# contexts have at least one turn with the answer, .775 without excerpts.
 
 EXCERPT_TOKENS = 80
-"""Tokens of an excerpt, about."""
+"""The approximate size of an excerpt."""
 
 _LONGEST = 20_000
-"""Characters of a text that are searched for sentences; a passage has fewer."""
+"""Characters of a text that are split into sentences; a passage has fewer."""
 
 _SENTENCE = re.compile(
     r"(?:[^\n\r.!?。！？…।॥؟۔;]|[.!?…;](?![\s\"')\]]))*+(?:[.!?。！？…।॥؟۔;]+[\"')\]]*|[\n\r]|$)\s*"
 )
-_MOST = 8
-"""Tokens of a character at most: `\\U000e0041`."""
+_MAX_CHARACTER_TOKENS = 8
+"""The most tokens of a character: `\\U000e0041`."""
 
-_BESIDE = 0.5
-"""The share of its score that a sentence gives the one behind it, which may be its answer."""
+_SHARE_OF_PREVIOUS = 0.5
+"""The share of a sentence's score that the next one gets, which may be its answer."""
 
 _CUT = "…"
 
@@ -163,46 +159,46 @@ class Excerpts:
 
     def __init__(self, question: FtsQuery, counter: Counter) -> None:
         self._marks = question.marks
-        # As a context prints it: control characters are escapes.
+        # Weighed as printed, with escapes.
         self._weight = cache(lambda text: weight(escaped(text), counter))
 
     def of(self, text: str) -> str:
-        """Return the best sentences of `text`, in their order, with `…` where some were left out.
+        """Return the best sentences of `text` in their order, with `…` for the others.
 
-        A text of `EXCERPT_TOKENS` or of one sentence stays whole.
+        A text of up to `EXCERPT_TOKENS`, or of one sentence, stays whole.
         """
         is_long = len(text) > _LONGEST
         if not is_long and self._weight(text) <= EXCERPT_TOKENS:
             return text
         text = f"{text[:_LONGEST]}{_CUT}" if is_long else text
-        sentences = [part for match in _SENTENCE.finditer(text) for part in self._parts(match[0])]
+        sentences = [part for match in _SENTENCE.finditer(text) for part in self._split_long(match[0])]
         if not sentences:
             return text
-        scores = _scores(sentences, self._marks)
+        scores = _score_sentences(sentences, self._marks)
         best = scores.index(max(scores))
         left, taken = float(EXCERPT_TOKENS), set[int]()
-        # Sentences with equal scores: those nearest to the best one first.
+        # Ties: nearest to the best sentence first.
         for number in sorted(range(len(sentences)), key=lambda each: (-scores[each], abs(each - best))):
             needed = self._weight(sentences[number])
             if needed <= left or not taken:
                 taken.add(number)
                 left -= needed
-        return _joined(text, sentences, sorted(taken))
+        return _join_sentences(text, sentences, sorted(taken))
 
-    def _parts(self, sentence: str) -> list[str]:
-        """Return a sentence as a list; one longer than an excerpt is split into pieces of half an excerpt."""
+    def _split_long(self, sentence: str) -> list[str]:
+        """Split a sentence that is longer than an excerpt into pieces of half an excerpt."""
         if not sentence.strip(_CUT).strip():
             return []
-        # A token is a character of some scripts, and an escape is several tokens.
-        weighs = self._weight(sentence) if len(sentence) > EXCERPT_TOKENS // _MOST else 0
+        # In some scripts each character is a token, and an escape is several.
+        weighs = self._weight(sentence) if len(sentence) > EXCERPT_TOKENS // _MAX_CHARACTER_TOKENS else 0
         if weighs <= EXCERPT_TOKENS:
             return [sentence]
         length = max(1, int(len(sentence) / weighs * EXCERPT_TOKENS / 2))
         return re.findall(rf"(?s)\S.{{0,{length}}}(?=\s)\s*|\s*\S{{1,{length}}}\s*", sentence)
 
 
-def _scores(sentences: Sequence[str], marks: Marks) -> list[float]:
-    """Return, for each sentence, how many of the question's words it has; a rare word counts more."""
+def _score_sentences(sentences: Sequence[str], marks: Marks) -> list[float]:
+    """Score each sentence by the question's words that it has; rare words count more."""
     found = [
         {sentence[start:end].casefold() for start, end in marked_places(sentence, marks)}
         for sentence in sentences
@@ -212,10 +208,10 @@ def _scores(sentences: Sequence[str], marks: Marks) -> list[float]:
         for word in words:
             counts[word] = counts.get(word, 0) + 1
     own = [sum(math.log(1 + len(sentences) / counts[word]) for word in words) for words in found]
-    return [score + _BESIDE * before for score, before in zip(own, [0.0, *own], strict=False)]
+    return [score + _SHARE_OF_PREVIOUS * before for score, before in zip(own, [0.0, *own], strict=False)]
 
 
-def _joined(text: str, sentences: Sequence[str], taken: Sequence[int]) -> str:
+def _join_sentences(text: str, sentences: Sequence[str], taken: Sequence[int]) -> str:
     parts, before = [], -1
     for number in taken:
         parts.append(f"{_CUT} " if number > before + 1 else "")

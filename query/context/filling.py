@@ -38,11 +38,9 @@ from memlog.query.facts.answers import Topic, all_topics, ask, topics
 from memlog.query.search.hits import Hit
 from memlog.query.sessions import Summary, summaries, summary
 
-# Only such links tell what a message says. A message with a current fact is not superseded.
-
 
 class ChatMessage(NamedTuple):
-    """A message; chat: `<channel>:<chat_id>`."""
+    """A message of a chat, `<channel>:<chat_id>`."""
 
     stream: str
     id: str
@@ -50,7 +48,7 @@ class ChatMessage(NamedTuple):
 
 
 class _FactSource(NamedTuple):
-    """A fact_stored that names a message; chat: the fact's, "" for the store's own scope."""
+    """A fact_stored that names a message; chat: that of the fact, "" for the store's own scope."""
 
     message_id: str
     chat: str
@@ -58,7 +56,7 @@ class _FactSource(NamedTuple):
 
 
 def superseded(db: Connection, messages: Iterable[ChatMessage]) -> set[Key]:
-    """Return the keys of the superseded `messages`."""
+    """Return the keys of the messages whose facts have all been superseded."""
     messages = list(messages)
     rows = db.execute(
         "SELECT source_message_id, chat_id, event_id FROM fact_sources"
@@ -70,16 +68,16 @@ def superseded(db: Connection, messages: Iterable[ChatMessage]) -> set[Key]:
     current = {fact.event_id for topic in known for fact in topic.facts}
     keys = set()
     for message in messages:
-        own = [each for each in sources if each.message_id == message.id and _means(db, each, message)]
+        own = [each for each in sources if each.message_id == message.id and _refers_to(db, each, message)]
         if own and not any(source.event_id in current for source in own):
             keys.add((message.stream, message.id))
     return keys
 
 
 def sums_up_superseded(db: Connection, summary: Summary) -> bool:
-    """Whether the stretch of a summary contains a superseded message.
+    """Whether a summary covers a superseded message.
 
-    If its first or last message is unknown, the stretch begins with the chat, or ends with the summary.
+    If its first message is unknown, it begins with the chat; if its last one is, it ends at its own time.
     """
     streams = _streams(db, summary.chat)
     first = _place_of(db, streams, summary.from_message_id) or ("",)
@@ -88,19 +86,19 @@ def sums_up_superseded(db: Connection, summary: Summary) -> bool:
         # CROSS JOIN: a chat may have more messages than there are facts.
         "SELECT stream, id FROM (SELECT DISTINCT source_message_id AS id FROM fact_sources)"
         " CROSS JOIN messages USING (id) WHERE stream IN (SELECT value FROM json_each(?))"
-        f" AND {_compared('>=', first)} AND {_compared('<=', last)}",
+        f" AND {_place_condition('>=', first)} AND {_place_condition('<=', last)}",
         (streams, *first, *last),
     ).fetchall()
     return bool(superseded(db, (ChatMessage(stream, name, summary.chat) for stream, name in rows)))
 
 
-def _compared(sign: str, place: Sequence[object]) -> str:
-    """Return the condition that a message is on one side of a place, which may be only a time."""
+def _place_condition(sign: str, place: Sequence[object]) -> str:
+    """Return the SQL that compares the order of a message with a place, which may be only a time."""
     return f"({', '.join(ORDER[: len(place)])}) {sign} ({', '.join('?' * len(place))})"
 
 
 def _streams(db: Connection, chat: str) -> str:
-    """Return the streams of a chat, as a JSON list: messages are found by stream and id."""
+    """Return the streams of a chat as a JSON list: the index of messages is by stream and id."""
     channel, _, chat_id = chat.partition(":")
     rows = db.execute("SELECT DISTINCT stream FROM checkpoints")
     return as_list([stream for (stream,) in rows if belongs_to_chat(stream, (channel, chat_id))])
@@ -116,8 +114,8 @@ def _place_of(db: Connection, streams: str, message_id: str | None) -> tuple[obj
     return row or ()
 
 
-def _means(db: Connection, source: _FactSource, message: ChatMessage) -> bool:
-    """Whether a fact's source id means this message: not if the fact's own chat has such a message."""
+def _refers_to(db: Connection, source: _FactSource, message: ChatMessage) -> bool:
+    """Whether the source id of a fact refers to this message, and not to one of the fact's own chat."""
     if source.chat in ("", message.chat):
         return True
     return not _place_of(db, _streams(db, source.chat), source.message_id)
@@ -126,12 +124,13 @@ def _means(db: Connection, source: _FactSource, message: ChatMessage) -> bool:
 SUPERSEDED = "superseded"
 
 _LONG = 400
-"""Characters. On LoCoMo 6 to 10 with long answers between the turns, contexts of 500 to 4,000 tokens hold
-.762, .825, .851, .852 of the answers; in the order of the hits .754, .816, .841, .843."""
+"""Characters of a passage that comes late if only its neighbours matched. On LoCoMo 6 to 10 with long answers
+between the turns, contexts of 500 to 4,000 tokens hold .762, .825, .851, .852 of the answers; in the order of
+the hits .754, .816, .841, .843."""
 
 
 class EligibleEntry(NamedTuple):
-    """A candidate for a context; `why` it is left out, if that is known; whether its best sentences do."""
+    """A candidate for a context; why it is left out, if known; whether an excerpt may replace its text."""
 
     entry: ContextEntry
     why: str | None = None
@@ -139,7 +138,7 @@ class EligibleEntry(NamedTuple):
 
 
 class EligibleEntries:
-    """The eligible entries of each part, in order of priority. A chat that is new has no window."""
+    """The eligible entries of each part, in order of priority. A new chat has no window."""
 
     def __init__(self, db: Connection, request: BuildContext, hits: ContextHits) -> None:
         self._db, self._request, self._hits = db, request, hits
@@ -150,12 +149,12 @@ class EligibleEntries:
         entries = self._window_entries()
         found = [*hits.messages, *(hit for hit, _ in hits.listed if hit.kind == "message")]
         self._superseded = superseded(db, [*map(_message, entries), *map(_message, found)])
-        self._window = {_key(entry): self._checked(entry) for entry in entries}
+        self._window = {_key(entry): self._with_reason(entry) for entry in entries}
 
     def listed(self) -> Iterator[EligibleEntry]:
-        """Yield the facts that answer the prompt, then what belongs to it, of every kind, best first."""
+        """Yield the facts that answer the prompt, then the listed hits of every kind, best first."""
         answers = {each.entry.id: each for each in self._answers()}
-        candidates = [self._listed(hit, score) for hit, score in self._hits.listed]
+        candidates = [self._rate(hit, score) for hit, score in self._hits.listed]
         for each in candidates:
             if each.entry.part == "fact" and each.entry.id in answers:
                 answers[each.entry.id] = each
@@ -168,7 +167,7 @@ class EligibleEntries:
             yield by_entry[id(entry)]
 
     def faded(self) -> Iterator[EligibleEntry]:
-        """Yield the memories that are found and have faded; only to explain a context."""
+        """Yield the faded memories among the hits, to explain a context."""
         for hit in self._hits.faded:
             memory = memories.memory(self._db, hit.id)
             faded = memory_entry(memory, hit)
@@ -177,9 +176,9 @@ class EligibleEntries:
                 yield EligibleEntry(faded, why)
 
     def passages(self) -> Iterator[EligibleEntry]:
-        """Yield passages of messages by their own floor.
+        """Yield the passages of messages that are not listed.
 
-        Long ones that only their neighbours found come last: each takes the room of some turns.
+        Long ones found only by their neighbours come last: each takes the space of several turns.
         """
         hits = self._hits.messages
         late = [hit for hit in hits if hit.only_context and len(hit.content) > _LONG]
@@ -187,7 +186,7 @@ class EligibleEntries:
             yield self._passage(hit)
 
     def documents(self) -> Iterator[EligibleEntry]:
-        """Yield passages of documents by their own floor."""
+        """Yield the passages of documents that are not listed."""
         return map(_document, self._hits.documents)
 
     def summaries(self) -> Iterator[EligibleEntry]:
@@ -197,7 +196,7 @@ class EligibleEntries:
                 yield self._summary(newest, None)
 
     def window(self) -> list[EligibleEntry]:
-        """Return the chat's window, the newest message first."""
+        """Return the chat's window, newest message first."""
         return list(self._window.values())
 
     def _window_entries(self) -> list[ContextEntry]:
@@ -209,38 +208,32 @@ class EligibleEntries:
         entries = window_entries(self._db, chat, kept)
         return [entry for entry in entries if _key(entry) != self._hits.asking]
 
-    def _checked(self, entry: ContextEntry) -> EligibleEntry:
+    def _with_reason(self, entry: ContextEntry) -> EligibleEntry:
         return EligibleEntry(entry, SUPERSEDED if _key(entry) in self._superseded else None)
 
-    def _listed(self, hit: Hit, score: EntryScore) -> EligibleEntry:
+    def _rate(self, hit: Hit, score: EntryScore) -> EligibleEntry:
         found = self._candidate(hit)
         found.entry.score, found.entry.relevance_score = score, round(chance(score), 3)
         return found
 
     def _corrections(self, listed: Iterable[EligibleEntry]) -> list[EligibleEntry]:
-        """Return what was found below the floor and states a listed entry again.
-
-        Otherwise the listed entry would be given alone.
-        """
+        """Return the newer restatements of listed facts that are below the floor."""
         dates: dict[object, str] = {}
         for each in listed:
             if each.why is None and (topic := topic_of(each.entry)) is not None:
                 dates[topic] = max(dates.get(topic, ""), each.entry.ts or "")
         if not dates:
             return []
-        below = (self._listed(each.hit, each.score) for each in self._hits.below if each.score is not None)
+        below = (self._rate(each.hit, each.score) for each in self._hits.below if each.score is not None)
         return [each for each in below if (each.entry.ts or "") > dates.get(topic_of(each.entry), "9999")]
 
     def _whole_lists(self, listed: Sequence[EligibleEntry]) -> Iterator[EligibleEntry]:
-        """Yield what is listed, with all ranks of a list after the first one.
-
-        A part of a list would pass for the whole.
-        """
+        """Yield the listed entries, with lists as a whole: a part would pass for the whole."""
         known = {each.entry.id: each for each in listed}
         given = set[str]()
         for each in listed:
             topic = self._by_fact.get(each.entry.id) if each.entry.rank and each.why is None else None
-            for one in [each] if topic is None else self._facts_of(topic):
+            for one in [each] if topic is None else self._facts_in(topic):
                 if one.entry.id not in given:
                     given.add(one.entry.id)
                     yield known.get(one.entry.id, one)
@@ -268,13 +261,14 @@ class EligibleEntries:
         return EligibleEntry(hit_entry(hit, "memory", "FACT"), SUPERSEDED)
 
     def _passage(self, hit: Hit) -> EligibleEntry:
-        """Return a message by its best sentences; of the window the whole message."""
+        """Return the passage of a message, or the whole message if it is in the window."""
         in_window = self._window.get(_key(hit))
         if in_window is not None:
             in_window.entry.relevance_score = hit.score
             return in_window
         members = {"content": passage(self._db, hit), "role": hit.role, "name": hit.name}
-        return self._checked(hit_entry(hit, "passage", "CONVERSATION", **members))._replace(by_excerpt=True)
+        entry = hit_entry(hit, "passage", "CONVERSATION", **members)
+        return self._with_reason(entry)._replace(by_excerpt=True)
 
     def _summary(self, found: Summary, score: float | None) -> EligibleEntry:
         why = SUPERSEDED if sums_up_superseded(self._db, found) else None
@@ -282,7 +276,7 @@ class EligibleEntries:
 
     def _fact(self, hit: Hit) -> EligibleEntry:
         topic = self._by_fact.get(hit.id)
-        found = [each for each in self._facts_of(topic) if each.entry.id == hit.id] if topic else []
+        found = [each for each in self._facts_in(topic) if each.entry.id == hit.id] if topic else []
         return found[0] if found else EligibleEntry(hit_entry(hit, "fact", "FACT"), SUPERSEDED)
 
     @cached_property
@@ -292,7 +286,7 @@ class EligibleEntries:
         return {fact.fact_id: topic for topic in known for fact in topic.facts}
 
     def _answers(self) -> Iterator[EligibleEntry]:
-        """Yield the facts that answer the text, if it is a question of a fact, whatever a search found."""
+        """Yield the facts that answer the text, if it asks for a fact, whatever the search found."""
         if not self._by_fact:
             return
         own = [] if self._is_of_all and self._request.chat is None else self._own
@@ -301,11 +295,11 @@ class EligibleEntries:
         ids = dict.fromkeys(fact.fact_id for answer in answers for fact in answer.facts)
         for name in ids:
             topic = self._by_fact.get(name)
-            yield from (each for each in self._facts_of(topic) if each.entry.id == name) if topic else ()
+            yield from ((each for each in self._facts_in(topic) if each.entry.id == name) if topic else ())
 
-    def _facts_of(self, topic: Topic) -> Iterator[EligibleEntry]:
+    def _facts_in(self, topic: Topic) -> Iterator[EligibleEntry]:
         chat = self._request.chat_name
-        # Across chats, each says its date.
+        # In the scope of the store, each chat's fact is shown with its date.
         is_other = chat is not None and topic.chat is None and not self._is_of_all
         known = self._by_fact.values() if is_other else ()
         has_own = any((each.chat, each.key) == (chat, topic.key) for each in known)
@@ -336,19 +330,19 @@ def _message(entry: ContextEntry | Hit) -> ChatMessage:
     return ChatMessage(*_key(entry), entry.chat or "")
 
 
-_SAYS_ENOUGH = 12
-"""The least characters of a passage that is redundant if another entry contains it."""
+_MIN_REDUNDANT = 12
+"""The fewest characters of a passage that is redundant if another entry contains it."""
 
 _BEST = 2
 """Entries for the prompt that come before core memory."""
 
 _LAST_TURNS = 4
-"""Messages of the window that come before the rest of what is for the prompt."""
+"""Messages of the window that come before the other entries for the prompt."""
 
 _FEWEST_TURNS = 2
 _SHARE_OF_TURNS = 4
-"""More than two of them only within this part of the budget: else at 500 tokens .044 of LoCoMo's answers are
-lost."""
+"""More than two of these must fit into this fraction of the budget: otherwise, at 500 tokens, .044 of
+LoCoMo's answers are lost."""
 
 _NO_ROOM = "no room"
 _WHOLE: tuple[Part, ...] = (*STABLE, "fact")
@@ -358,8 +352,7 @@ _WHOLE: tuple[Part, ...] = (*STABLE, "fact")
 class OmittedEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate that was not taken.
 
-    part, id: as in a `ContextEntry`. why: for people. tokens: what it would have taken, if that was why.
-    score: as in a `ContextEntry`.
+    part, id, score: see `ContextEntry`. why: a readable reason. tokens: its size, if that is the reason.
     """
 
     part: Part
@@ -370,7 +363,7 @@ class OmittedEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Share:
-    """Limits how many candidates a context takes, in all and of each part; None for all."""
+    """Candidates with limits: in total, and for each part."""
 
     def __init__(
         self,
@@ -382,22 +375,22 @@ class _Share:
         self._limits: dict[Part | None, int] = {**(of_part or {})} | ({} if most is None else {None: most})
         self._taken: dict[Part | None, set[str]] = {}
 
-    def full_for(self, entry: ContextEntry) -> str | None:
-        """Return why an entry is not taken; None if there is room for it."""
+    def why_full(self, entry: ContextEntry) -> str | None:
+        """Return why the limits exclude an entry; None if they do not."""
         for part in (entry.part, None):
             most = self._limits.get(part)
-            if most is not None and len(self._taken.get(part, set()) | {_place(entry)}) > most:
+            if most is not None and len(self._taken.get(part, set()) | {_counted_as(entry)}) > most:
                 return f"beyond the {most} that were requested"
         return None
 
     def take(self, entry: ContextEntry) -> None:
-        """Count an entry."""
+        """Count a taken entry."""
         for part in (entry.part, None):
-            self._taken.setdefault(part, set()).add(_place(entry))
+            self._taken.setdefault(part, set()).add(_counted_as(entry))
 
 
-def _place(entry: ContextEntry) -> str:
-    """Return what an entry counts as: all ranks of a list count as one."""
+def _counted_as(entry: ContextEntry) -> str:
+    """Return the identity by which an entry is counted: all ranks of a list count as one."""
     return f"{entry.part} {entry.topic if entry.part == 'fact' else entry.id} {entry.chat}"
 
 
@@ -425,7 +418,7 @@ class Filling:
         holding = [each.entry for each in self._held.values()]
         self._by_text = {folded(entry.content): entry for entry in holding}
         if request.part == "turn":
-            # The stable part has these citations, and says this.
+            # The stable half has these citations and texts.
             self._cites = 0 if self._uncited else len(core) + len(holding)
             self._by_text |= {folded(entry.content): entry for entry in core}
         self._first = 1 + self._cites
@@ -434,9 +427,9 @@ class Filling:
     def fill(self, candidates: EligibleEntries | None) -> None:
         """Offer the candidates by priority; None for the stable half alone.
 
-        The two best of the prompt come before all else, so that a small context answers; then what is always
-        given, the last turns, and the rest. With core memory first, contexts of 200 tokens held .03 of what
-        the prompts of fixtures/told need, in place of .45.
+        The two best entries for the prompt come first, so that a small context answers; then core memory, the
+        last turns, and the rest. With core memory first, contexts of 200 tokens held .03 of what the prompts
+        of fixtures/told need, instead of .45.
         """
         if candidates is None:
             self._offer_all(self._core)
@@ -444,7 +437,7 @@ class Filling:
             return
         request = self._request
         of_part: dict[Part, int] = {"document": request.documents, "passage": request.passages}
-        listed = _Share(self._beside(candidates.listed()), request.limit, of_part)
+        listed = _Share(self._replace_held(candidates.listed()), request.limit, of_part)
         documents = _Share(candidates.documents(), request.documents)
         passages = _Share(candidates.passages(), request.passages)
         self._window = candidates.window()
@@ -468,8 +461,8 @@ class Filling:
     def _excerpts(self) -> Excerpts:
         return Excerpts(self._request.search.question, self._request.counter)
 
-    def _beside(self, listed: Iterable[EligibleEntry]) -> Iterator[EligibleEntry]:
-        """Yield the listed entries; for one that always holds, the entry of the stable half."""
+    def _replace_held(self, listed: Iterable[EligibleEntry]) -> Iterator[EligibleEntry]:
+        """Yield the listed entries; replace one that always holds by the entry of the stable half."""
         for each in listed:
             if not (each.entry.is_memory and each.entry.id in self._held):
                 yield each
@@ -484,12 +477,12 @@ class Filling:
     def done(self) -> tuple[str, int, list[ContextEntry]]:
         """Return the text, its tokens, and its entries with their citations."""
         while self._has_frame:
-            entries = self._cited()
+            entries = self._cite()
             text = self._printer.printed(entries)
             count = tokens(text, self._request.counter)
             if count <= self._request.max_tokens:
                 return text, count, entries
-            # The pieces of a text may weigh a little less than the text, if a counter does not add up.
+            # The pieces of a text may weigh a little less than the text, since counters are not additive.
             self._leave_out(self.taken.pop(), _NO_ROOM)
         return "", 0, []
 
@@ -498,7 +491,7 @@ class Filling:
             self._offer(candidate, None)
 
     def _offer_some(self, share: "_Share", most: int | None = None, within: int | None = None) -> None:
-        """Offer the candidates of a share, until `most` of them are taken, or they have as many tokens."""
+        """Offer the candidates of a share, until `most` are taken or another would exceed `within` tokens."""
         taken, before = 0, self._used
         while most is None or taken < most:
             used = size(self._used - before, self._request.counter)
@@ -507,23 +500,23 @@ class Filling:
             candidate = next(share.candidates, None)
             if candidate is None:
                 return
-            # What always holds takes no place: it is given in any case.
+            # What always holds does not count: it is given in any case.
             holds = candidate.entry.part == "always"
-            is_taken = self._offer(candidate, None if holds else share.full_for(candidate.entry))
+            is_taken = self._offer(candidate, None if holds else share.why_full(candidate.entry))
             if is_taken and not holds:
                 share.take(candidate.entry)
             taken += is_taken
 
     def _offer(self, candidate: EligibleEntry, full: str | None) -> bool:
-        """Take a candidate, or note why not; whether it was taken."""
+        """Take a candidate, or record why not. Return whether it was taken."""
         entry = candidate.entry
         key = (entry.position.stream, entry.id, entry.part, entry.title)
-        # A message of the window that does not fit as a passage comes again with the window.
+        # A message of the window that exceeds the limit of passages is offered again with the window.
         if key in self._seen or (full is not None and entry.part == "window"):
             return False
         self._seen.add(key)
         if why := candidate.why or full:
-            # Counting tokens is most of the work, and decides nothing here.
+            # Without counting its tokens, which is most of the work.
             return self._leave_out(entry, why)
         added = self._weigh(entry)
         is_long = candidate.by_excerpt and size(added, self._request.counter) > EXCERPT_TOKENS
@@ -531,8 +524,8 @@ class Filling:
             entry.content = self._excerpts.of(entry.content)
             added = self._weigh(entry)
         entry.tokens = size(added, self._request.counter)
-        # An entry that is too large is not compared: it may have millions of characters.
-        if why := (None if self._fits(added) else _NO_ROOM) or self._double(entry):
+        # An entry that does not fit is not compared: it may have millions of characters.
+        if why := (None if self._fits(added) else _NO_ROOM) or self._find_redundancy(entry):
             return self._leave_out(entry, why)
         self._used += added
         self.taken.append(entry)
@@ -541,10 +534,7 @@ class Filling:
         return True
 
     def _may_be_cut(self, entry: ContextEntry) -> bool:
-        """Whether an entry may be cut to its best sentences.
-
-        A turn may, since without it the one before would lack its answer, and the best entry for the prompt.
-        """
+        """Whether an entry may be cut to its best sentences: a turn, or one of the best for the prompt."""
         if entry.part == "window":
             return True
         return entry.part not in _WHOLE and sum(each.part not in _WHOLE for each in self.taken) < _BEST
@@ -552,7 +542,7 @@ class Filling:
     def _weigh(self, entry: ContextEntry) -> float:
         if size(least_weight(entry.content), self._request.counter) > self._request.max_tokens:
             return least_weight(entry.content)
-        # Its final number may differ: the entries together have these numbers.
+        # The final number may differ; all entries together have the same numbers.
         entry.citation = "" if entry.part in self._uncited else f"M{self._cites + 1}"
         return weight(self._printer.piece(entry), self._request.counter)
 
@@ -564,19 +554,19 @@ class Filling:
         self.left_out.append(omitted)
         return False
 
-    def _double(self, entry: ContextEntry) -> str | None:
-        """Return why a memory or passage is redundant: another entry has its text. None if no other has."""
+    def _find_redundancy(self, entry: ContextEntry) -> str | None:
+        """Return why a memory or passage is redundant; None if no other entry has its text."""
         if entry.part not in ("memory", "passage"):
             return None
         content = folded(entry.content)
         other = self._by_text.get(content)
-        if other is None and entry.part == "passage" and len(content) >= _SAYS_ENOUGH:
+        if other is None and entry.part == "passage" and len(content) >= _MIN_REDUNDANT:
             other = next((each for text, each in self._by_text.items() if content in text), None)
         return None if other is None else f"the {other.part} {other.id} says it"
 
-    def _cited(self) -> list[ContextEntry]:
-        """Return the entries in the order of printing, those of the window oldest first."""
-        # The stable half is the same bytes, whatever the prompt found first.
+    def _cite(self) -> list[ContextEntry]:
+        """Cite the entries in the order of printing, the window oldest first."""
+        # The stable half must be the same bytes for every prompt.
         in_order: dict[Part, list[ContextEntry]] = {
             "window": [candidate.entry for candidate in self._window][::-1],
             "always": [candidate.entry for candidate in self._always],

@@ -1,7 +1,7 @@
-"""What is relevant enough to enter a prompt: a floor under what a search found.
+"""Decides which hits are relevant enough for a prompt: the floor of a search.
 
-Without it, a greeting is given twenty passages that have nothing to do with it. docs/tools/context.md has the
-curves, and what no rule here tells apart.
+Without it, a greeting gets twenty unrelated passages. docs/tools/context.md has the curves, and the cases
+that these rules cannot distinguish.
 """
 
 import math
@@ -21,30 +21,30 @@ from memlog.query.search.request import LONGEST_QUESTION, FtsQuery, parse
 from memlog.query.search.vector_cache import similarities
 
 LONG = 300
-"""Characters of a prompt; each line of a longer one is looked up, too."""
+"""The most characters of a short prompt; each line of a longer one is also looked up."""
 
 _LONG_LINE = 240
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*")
 _WORD = re.compile(r"[^\W\d_]+")
 _PIECE = re.compile(rf"(?s).{{1,{_LONG_LINE}}}(?=\s|$)|.{{1,{_LONG_LINE}}}")
-_TELLING = 4
-"""Lines whose meaning is compared, too: each takes an embedding."""
+_TELLING_LINES = 4
+"""Lines that are also compared by meaning: each takes an embedding."""
 
 _COMMON = 500
-"""Entries that have a word: a word that more have finds none by itself."""
+"""The most entries with a word that finds entries by itself."""
 
 FEWEST_TEXTS = 1000
-"""A store with fewer texts is taken for one with so many: else a word that none of three texts has would be
-worth a dozen times one that one of them has."""
+"""The least number of texts that rarity assumes: otherwise, a word that none of three texts has would weigh a
+dozen times one that one of them has."""
 
 
 def rarity(texts: int, having: int) -> float:
-    """Return the weight of a word that `having` of so many texts have: BM25's idf."""
+    """Return the weight of a word in `having` of so many texts: BM25's idf."""
     return math.log(1 + (max(texts, FEWEST_TEXTS) - having + 0.5) / (having + 0.5))
 
 
 def lines_of(text: str) -> dict[str, list[str]]:
-    """Return the terms of each line of a long prompt, of long ones by sentence; empty for a short prompt."""
+    """Return the terms of each line of a long prompt; long lines are split by sentence."""
     if len(text) <= LONG:
         return {}
     lines: list[str] = []
@@ -55,11 +55,11 @@ def lines_of(text: str) -> dict[str, list[str]]:
 
 
 class LookedUp(NamedTuple):
-    """What the lines of a long prompt find in a full-text table.
+    """The matches of the lines of a long prompt in a full-text table.
 
-    covers: by row the cover of the line that covers it best: the share of the line's words that the row has,
-        by their rarity, times the root of their number.
-    rarest: by line the rarity of its rarest word that the table has.
+    covers: by row, the best cover of a line: the share of the line's words that the row has, by their rarity,
+        times the root of their number.
+    rarest: by line, the rarity of its rarest word in the table.
     """
 
     covers: Mapping[int, float]
@@ -72,7 +72,7 @@ def telling(found: Iterable[LookedUp]) -> list[str]:
     for each in found:
         for line, weight in each.rarest.items():
             rarest[line] = max(weight, rarest.get(line, 0.0))
-    return sorted(rarest, key=lambda line: -rarest[line])[:_TELLING]
+    return sorted(rarest, key=lambda line: -rarest[line])[:_TELLING_LINES]
 
 
 def look_up(db: Connection, table: str, lines: Mapping[str, Sequence[str]]) -> LookedUp:
@@ -104,52 +104,52 @@ def look_up(db: Connection, table: str, lines: Mapping[str, Sequence[str]]) -> L
 
 
 QUESTION = 0.555
-"""The least relevance of the best hit. On LoCoMo 1 to 5, at .543, .555 and .565 the answer of .015, .016 and
-.019 of the questions is lost among the first 20 hits, and .85, .87 and .88 of the questions of other
-conversations are silent (`python -m tests.eval.relevance --tuning`)."""
+"""The least relevance of the best hit. On LoCoMo 1 to 5, at .543, .555 and .565, .015, .016 and .019 of the
+questions lose their answer among the first 20 hits, and .85, .87 and .88 of the questions of other
+conversations find nothing (`python -m tests.eval.relevance --tuning`)."""
 
 PASSAGE = 1.05
-"""How far a hit may be below the best one, by score and relevance together. There, .22 of the passages are
-left out."""
+"""How far a hit may be below the best one, by the sum of score and relevance. On LoCoMo, it excludes .22 of
+the passages."""
 
 WORDS_ONLY = 0.38
-"""The least cover of the best hit times the root of the number of terms, where the words alone tell. Of
-XQuAD's questions at .38, .42, .43, German ones lose .007, .017, .027; Turkish, Russian, Chinese ones less."""
+"""The least cover of the best hit, times the root of the number of terms, if only words are compared. At .38,
+.42, .43, XQuAD's German questions lose .007, .017, .027; Turkish, Russian and Chinese ones less."""
 
 OTHER_LANGUAGE = 0.59
-"""The same where the model reads only the question or only the passage: names are in both languages, other
-words by chance. At .42, .053 of the small talk in five languages finds something in LoCoMo, at .59 .015."""
+"""The same if the model reads only the question or only the passage: names are in both languages, other words
+match by chance. At .42, .053 of the small talk in five languages finds something in LoCoMo, at .59 .015."""
 
 OF_FEW = 0.74
-"""The factor of these three for memories, and for fewer than 100 messages: the best of few is less near by
-chance. So all 65 questions of fixtures/month keep their memories; 7 of them lose them at 1; of small talk,
-.77 finds none there. At .74, .30 of XQuAD's questions about other articles find a document: there it is 1."""
+"""The factor of these three for fewer than 100 messages: by chance, the best of few is less near. With it,
+all 65 questions of fixtures/month keep their memories, without it 7 lose them; .77 of small talk finds
+nothing. For documents the factor is 1: .30 of XQuAD's questions about other articles would find one."""
 
 FEW_MESSAGES = 100
 
 COSINE_AND_WORDS = 0.5
-"""The weight of the words beside the cosine. A floor for the cosine alone, chosen on LoCoMo, loses .178 of
-XQuAD's questions."""
+"""The weight of the cover relative to the cosine. A floor for the cosine alone, chosen on LoCoMo, loses .178
+of XQuAD's questions."""
 
 CHANCE = (-6.893, 9.377)
-"""A logistic curve of the relevance of the best hit: the probability that a question is answered if every
-second one is. On LoCoMo 6 to 10 its calibration error is .039."""
+"""The logistic curve from the relevance of the best hit to the probability that a question is answered, if
+every second one is. On LoCoMo 6 to 10 its calibration error is .039."""
 
 _OF_NEIGHBOURS = (1.0, 0.6, 0.4)
-"""The worth of a word in the message itself, one turn away, two turns away; as in `fulltext`."""
+"""The weight of a word in the message itself, one turn away, two turns away; as in `fulltext`."""
 
 
 NEAR = 0.8
-"""The share of their words that two messages have in common to be nearly the same. On LoCoMo, XQuAD and chats
-with long answers .8 takes no evidence, .7 one."""
+"""The share of common words from which two messages are near copies. On LoCoMo, XQuAD and chats with long
+answers, .8 loses no evidence, .7 one."""
 
 _NUMBERS = re.compile(r"\d+")
 _COMPARED = 4000
-"""Characters of a message at most that is compared."""
+"""The most characters of a message that is compared."""
 
 
 class Measured(NamedTuple):
-    """A hit, and what tells how relevant it is.
+    """A hit and its features.
 
     cosine: of the question and its passage; None if the model does not read both, or without a vector yet.
     cover: the share of the question's words that it has, by their rarity. least: see `WORDS_ONLY`.
@@ -162,19 +162,19 @@ class Measured(NamedTuple):
 
     @property
     def relevance(self) -> float | None:
-        """None where the words alone tell."""
+        """The relevance; None if only words are compared."""
         return None if self.cosine is None else self.cosine + COSINE_AND_WORDS * self.cover
 
     @property
     def rank(self) -> float:
-        """By score and relevance."""
+        """The sum of score and relevance."""
         return self.hit.score + (self.relevance or 0.0)
 
 
 class Judged(NamedTuple):
-    """The hits that are relevant, and those that are not, with why.
+    """The relevant hits, and the others, each with the reason.
 
-    best: the greatest relevance; None where the words alone tell, or without hits.
+    best: the greatest relevance; None if only words were compared, or without hits.
     """
 
     kept: list[Hit]
@@ -182,13 +182,13 @@ class Judged(NamedTuple):
     best: float | None = None
 
 
-def judged(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
-    """Return the hits that may enter a prompt.
+def judge(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
+    """Decide which hits may enter a prompt.
 
-    terms: of the question. factor: of the floor.
+    terms: the number of the question's terms. factor: of the floor.
     """
     best = max((each.relevance for each in hits if each.relevance is not None), default=None)
-    # Where the model reads neither, the words alone tell.
+    # Hits without a cosine are judged by words alone.
     root = math.sqrt(max(terms, 1))
     missing = [factor * each.least - each.cover * root for each in hits if each.relevance is None]
     missing += [] if best is None else [factor * QUESTION - best]
@@ -198,7 +198,7 @@ def judged(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
     least = max((each.rank for each in hits if each.relevance is not None), default=0.0) - PASSAGE
     kept, below = [], []
     for each in hits:
-        # A memory says in other words what a question asks.
+        # A memory may paraphrase the question.
         if each.relevance is None and not each.cover and each.hit.kind != "memory":
             below.append((each.hit, "it has none of the words: below the floor"))
         elif each.relevance is not None and each.rank < least:
@@ -209,11 +209,11 @@ def judged(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
 
 
 def without_near_copies(hits: Sequence[Hit]) -> Judged:
-    """Return messages by falling score; of a speaker's that say nearly the same, the newest."""
+    """Replace near copies by one speaker by the newest of them, which gets the best score."""
     groups: list[list[tuple[Wording, Hit]]] = []
     for hit in hits:
         wording = _wording(hit)
-        near = (group for group in groups if all(_is_near(wording, other) for other, _ in group))
+        near = (group for group in groups if all(_is_near_copy(wording, other) for other, _ in group))
         group = next(near, None)
         if group is None:
             groups.append([(wording, hit)])
@@ -230,7 +230,7 @@ def without_near_copies(hits: Sequence[Hit]) -> Judged:
 
 
 class Wording(NamedTuple):
-    """What a message says, as far as copies are compared."""
+    """The features of a message by which near copies are found."""
 
     by: tuple[str | None, str | None]
     words: frozenset[str]
@@ -243,18 +243,18 @@ def _wording(hit: Hit) -> Wording:
     return Wording((hit.role, hit.name), words, () if is_long else tuple(_NUMBERS.findall(hit.content)))
 
 
-def _is_near(one: Wording, other: Wording) -> bool:
+def _is_near_copy(one: Wording, other: Wording) -> bool:
     if one.by != other.by or one.numbers != other.numbers:
         return False
     return len(one.words & other.words) >= NEAR * max(1, len(one.words | other.words))
 
 
 def chance(best: float) -> float:
-    """Return the probability that a question is answered, by the relevance of its best hit."""
+    """Return the probability that a question is answered, from the relevance of its best hit."""
     return 1 / (1 + math.exp(-(CHANCE[0] + CHANCE[1] * best)))
 
 
-def measured(
+def measure(
     db: Connection,
     question: FtsQuery,
     found: Sequence[tuple[Candidate, Hit]],
@@ -264,16 +264,16 @@ def measured(
     *,
     is_read: bool,
 ) -> list[Measured]:
-    """Return the features that tell how relevant each hit is.
+    """Return the features of each hit.
 
-    vector: of the question; None without one. reads: whether the model reads a text. is_read: the question.
+    vector: of the question, if any. reads: whether the model reads a text. is_read: whether it reads the
+        question.
     """
     similar = {} if vector is None else cosines(db, found, vector)
     shares = covers(db, question.terms, found, near)
     results = []
     for place, (_, hit) in enumerate(found):
         of_hit = reads(hit.content)
-        # A passage may still wait for its vector.
         cosine = similar.get(place) if of_hit and is_read else None
         least = WORDS_ONLY if is_read == of_hit else OTHER_LANGUAGE
         results.append(Measured(hit, cosine, shares[place], least))
@@ -281,7 +281,7 @@ def measured(
 
 
 def cosines(db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: bytes) -> dict[int, float]:
-    """Return, by place, the cosine of a message's nearest passage, or of the passage that was found."""
+    """Return, by place, the cosine of a message's nearest passage, or of another hit's own passage."""
     best: dict[int, float] = {}
     for shelf, of_shelf in passages_of(db, found).items():
         for chunk, cosine in similarities(db, shelf, [*of_shelf], vector).items() if of_shelf else ():
@@ -293,7 +293,7 @@ def cosines(db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: byte
 def passages_of(
     db: Connection, found: Sequence[tuple[Candidate, Hit]], of: VectorSet = FIRST
 ) -> dict[PassageTables, dict[int, int]]:
-    """Return, by shelf, the places of the passages of messages and of those found, by their numbers."""
+    """Return, by shelf and passage number, the places of hits: of all passages of a message, else its own."""
     candidates = {place: each for place, (each, _) in enumerate(found)}
     by_number = {each.message_no: place for place, each in candidates.items() if each.message_no}
     rows = db.execute(
@@ -316,14 +316,17 @@ def covers(
     found: Sequence[tuple[Candidate, Hit]],
     near: Neighbourhood | None = None,
 ) -> list[float]:
-    """Return the share of the terms that each hit has, each by its rarity.
+    """Return the share of the terms that each hit has, weighted by rarity.
 
-    near: a message has those of its neighbours, too.
+    near: neighbours whose terms count for a message.
     """
     shares = [0.0] * len(found)
     by_table: dict[str, dict[int, int]] = {}
     for place, (candidate, _) in enumerate(found):
-        table, number = _row_of(candidate)
+        table, number = "messages_fts", candidate.message_no
+        if number is None:
+            table = "doc_chunks_fts" if candidate.kind == "document" else "memory_chunks_fts"
+            number = candidate.chunk_no
         if number is not None:
             by_table.setdefault(table, {})[number] = place
     for table, places in by_table.items():
@@ -340,7 +343,7 @@ def covers(
                 f"SELECT rowid {sql} AND +rowid IN (SELECT value FROM json_each(?))", (term, among)
             )
             having = (number for (number,) in matches)
-            worth = dict.fromkeys(having, 1.0) if around is None else _spread(having, around)
+            worth = dict.fromkeys(having, 1.0) if around is None else _spread_to_neighbours(having, around)
             for number, share in worth.items():
                 if number in places:
                     shares[places[number]] += share * weight
@@ -350,20 +353,11 @@ def covers(
     return shares
 
 
-def _row_of(candidate: Candidate) -> tuple[str, int | None]:
-    if candidate.message_no is not None:
-        return "messages_fts", candidate.message_no
-    return ("doc_chunks_fts" if candidate.kind == "document" else "memory_chunks_fts"), candidate.chunk_no
-
-
-def _spread(numbers: Iterable[int], near: Neighbourhood) -> Mapping[int, float]:
-    """Return the weight of a word for the messages that have it, and for their neighbours.
-
-    Each message takes the greatest one.
-    """
+def _spread_to_neighbours(numbers: Iterable[int], near: Neighbourhood) -> Mapping[int, float]:
+    """Return the greatest weight of a word for each message that has it, and for its neighbours."""
     worth: dict[int, float] = {}
     for number in numbers:
-        # What the filters leave out says nothing: it may be the question itself.
+        # A message excluded by the filters does not count: it may be the question itself.
         place = near.places.get(number)
         if place is None or not near.messages[number].is_wanted:
             continue

@@ -1,7 +1,7 @@
 """Prints a context in one of three forms, piece by piece, so that its size is known in advance.
 
 text: a line per entry, between the two lines of `fence`. json: an object per entry, for programs. messages:
-as a language model takes them: all but the window as text in a system message, then the window and the
+for the API of a language model: a system message with everything except the window, then the window and the
 current message.
 """
 
@@ -44,7 +44,7 @@ class Printer(Protocol):
         """Return the text that an entry adds."""
 
     def is_turn(self, entry: ContextEntry) -> bool:  # noqa: ARG002 - of one form
-        """Whether an entry is a message of its own, behind all others."""
+        """Whether an entry is printed as a message of its own, after all others."""
         return False
 
     def printed(self, entries: Sequence[ContextEntry]) -> str:
@@ -54,7 +54,7 @@ class Printer(Protocol):
 def printer_of(
     request: BuildContext, *, silent: dict[str, str], synced: bool, answered: float | None
 ) -> Printer:
-    """Return the printer of the form of a request.
+    """Return the printer for the form of a request.
 
     silent, synced: as in a search. answered: see `Context`.
     """
@@ -65,10 +65,10 @@ def printer_of(
 
 
 class LinePrinter:
-    """Prints entries as lines: `- [PREFERENCE] 2026-11-23: Anna likes tea [M1]`; those of the stable half as
+    """Prints entries as lines: `- [PREFERENCE] 2026-11-23: Anna likes tea [M1]`; the stable half as
     `- user.name: Anna`, except in the style `session`.
 
-    first, last: the lines around them.
+    first, last: the lines around the entries.
     """
 
     def __init__(self, request: BuildContext) -> None:
@@ -77,10 +77,7 @@ class LinePrinter:
         self.first, self.last = (FIRST_LINE, LAST_LINE) if self._is_dated else SESSION_LINES
 
     def line(self, entry: ContextEntry) -> str:
-        """Return an entry, with its citation if it has one.
-
-        An entry of another chat than the current one names its chat.
-        """
+        """Return the line of an entry, with its citation, if any, and its chat if it is another one."""
         chat = f" ({entry.chat})" if entry.chat not in (None, self._chat) else ""
         marks = f" ({entry.copies:,} copies)" if entry.copies > 1 else ""
         if entry.is_older:
@@ -97,13 +94,13 @@ class LinePrinter:
 
     def statement(self, entry: ContextEntry) -> str:
         """Return the content of an entry, with its date, and its speaker or title."""
-        # A daily event has a day of the calendar, and no moment.
+        # A daily event has a calendar day, not a time.
         minute = (entry.ts or "")[:10] if entry.label == "EVENT" else self._minute(entry.ts)
         if entry.part in ("passage", "window"):
-            # For an old message, the day is enough.
+            # An old message only needs its day.
             when = minute[:10] if entry.part == "passage" and self._is_dated else minute
             return f"{when} {speaker(entry.role, entry.name)}: {entry.content}"
-        # The title of a memory without one is the beginning of its content.
+        # A memory without a title of its own gets the beginning of its content.
         has_title = entry.title and not (entry.is_memory and entry.content.startswith(entry.title))
         content = f"{entry.title}: {entry.content}" if has_title else entry.content
         is_of_a_day = entry.part == "summary" or entry.label == "EVENT"
@@ -115,7 +112,7 @@ class LinePrinter:
             return ""
         try:
             return timestamps.in_zone(ts, self._zone).isoformat(" ", "minutes")[:16]
-        except (OverflowError, ValueError, OSError):  # at the ends of the calendar
+        except (OverflowError, ValueError, OSError):  # beyond the range of datetime
             return ts[:16].replace("T", " ")
 
 
@@ -124,15 +121,15 @@ class _TextPrinter(Printer):
         self._lines = lines
 
     def frame(self) -> str:
-        return self._around("")
+        return self._wrap("")
 
     def piece(self, entry: ContextEntry) -> str:
         return f"{self._lines.line(entry)}\n"
 
     def printed(self, entries: Sequence[ContextEntry]) -> str:
-        return self._around("".join(map(self.piece, entries))) if entries else ""
+        return self._wrap("".join(map(self.piece, entries))) if entries else ""
 
-    def _around(self, lines: str) -> str:
+    def _wrap(self, lines: str) -> str:
         return f"{self._lines.first}\n{lines}{self._lines.last}\n"
 
 
@@ -142,15 +139,15 @@ class _JsonPrinter(Printer):
         self._rest = marked_json(",".join(f'"{name}":{as_json(value)}' for name, value in rest.items()))
 
     def frame(self) -> str:
-        return self._around("")
+        return self._wrap("")
 
     def piece(self, entry: ContextEntry) -> str:
-        return f"{_object(entry)},"
+        return f"{_entry_object(entry)},"
 
     def printed(self, entries: Sequence[ContextEntry]) -> str:
-        return self._around(",".join(map(_object, entries)))
+        return self._wrap(",".join(map(_entry_object, entries)))
 
-    def _around(self, entries: str) -> str:
+    def _wrap(self, entries: str) -> str:
         return f'{{"entries":[{entries}],{self._rest}}}\n'
 
 
@@ -161,7 +158,7 @@ class _MessagesPrinter(Printer):
         self._current = [as_json({"role": "user", "content": message})] if message else []
 
     def frame(self) -> str:
-        return self._around([self._system([])])
+        return self._wrap([self._system([])])
 
     def piece(self, entry: ContextEntry) -> str:
         return f"{self._turn(entry)}," if self.is_turn(entry) else self._line(entry)
@@ -172,9 +169,9 @@ class _MessagesPrinter(Printer):
     def printed(self, entries: Sequence[ContextEntry]) -> str:
         told = [entry for entry in entries if not self.is_turn(entry)]
         turns = [self._turn(entry) for entry in entries if self.is_turn(entry)]
-        return self._around([*([self._system(told)] if told else []), *turns])
+        return self._wrap([*([self._system(told)] if told else []), *turns])
 
-    def _around(self, messages: Iterable[str]) -> str:
+    def _wrap(self, messages: Iterable[str]) -> str:
         return f'{{"messages":[{",".join([*messages, *self._current])}]}}\n'
 
     def _system(self, entries: Iterable[ContextEntry]) -> str:
@@ -193,11 +190,11 @@ class _MessagesPrinter(Printer):
 
 
 def as_json(value: Any) -> str:  # noqa: ANN401 - whatever msgspec can encode
-    r"""`value` as JSON, with invisible characters as `\u202e`, which a program reads as the same."""
+    r"""Return `value` as JSON, with invisible characters in the equivalent form `\u202e`."""
     return shown_json(msgspec.json.encode(value).decode())
 
 
-def _object(entry: ContextEntry) -> str:
+def _entry_object(entry: ContextEntry) -> str:
     names = {"citation": entry.citation, "part": entry.part, "label": entry.label}
     names["memory_id" if entry.is_memory else "id"] = entry.id
     members = {name: getattr(entry, name) for name in _JSON_MEMBERS}

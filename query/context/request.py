@@ -1,4 +1,4 @@
-"""What a context is made for: every read of a store imports this, a context alone imports what makes it."""
+"""The request for a context. Every read of a store imports this module; only a context imports the others."""
 
 from datetime import tzinfo
 from functools import cached_property
@@ -28,10 +28,10 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
     """Build the memory context for the message `text`: core memory, what always holds, facts, memories,
     passages of conversations, summaries, and the newest messages of `chat`, in at most `max_tokens`.
 
-    Entries that do not fit are left out whole. Each entry but core memory and what always holds has a
-    citation, such as [M1], by which the answer gives its place in the log. What memory holds is data: it
-    cannot end the block that contains it. Where the search fails, core memory, what always holds and window
-    are still given, and the answer says why.
+    Entries that do not fit are left out whole. Each entry except core memory and what always holds has a
+    citation, such as [M1], by which the answer gives its position in the log. The content of memory is data:
+    it cannot end its block. If the search fails, core memory, what always holds and the window are still
+    given, and the answer says why.
 
     Raises:
         BadInput: a value is out of its range, or the text is empty.
@@ -40,35 +40,35 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
 
     chat: Annotated[
         ChatField | None,
-        ("The current conversation, whose window is given."),
+        "The current conversation, whose window is given.",
     ] = None
     scope: Annotated[
         Scope,
         (
-            "What is given beside the window. store: of all conversations, less of others than `chat`. chat:"
-            " of this one alone; facts and memories also of no chat. auto: store while at most one person"
-            " talks to the agent, by the names of user messages and the chats of messengers; else the chats"
-            " of the person of `chat`."
+            "What to search besides the window. store: all conversations, `chat` first. chat: only `chat`;"
+            " facts and memories also of no chat. auto: store while at most one person talks to the agent,"
+            " by the names of user messages and the chats of messengers; otherwise the chats of the person"
+            " of `chat`."
         ),
     ] = "auto"
     part: Annotated[
         Part,
         (
             "stable: core memory and what always holds, the same text until one of them changes, for the"
-            " beginning of a prompt that is cached. turn: all else."
+            " cached beginning of a prompt. turn: everything else."
         ),
     ] = "both"
-    max_tokens: Annotated[Count, "Tokens of all that is printed, at most."] = DEFAULT_TOKENS
+    max_tokens: Annotated[Count, "The most tokens of the whole output."] = DEFAULT_TOKENS
     counter: Annotated[
         Counter,
         (
-            "What a token is: of a language model, estimated (model); 4 characters (chars4); a Chinese"
-            " character is 1.5, a word 0.75 (heuristic)."
+            "How to count tokens: estimate those of a language model (model); 4 characters each (chars4);"
+            " 1.5 for a Chinese character and 0.75 for a word (heuristic)."
         ),
     ] = "model"
     form: Annotated[
         Form,
-        "text for a prompt; json for programs; messages as a language model is sent them.",
+        "text for a prompt; json for programs; messages for the API of a language model.",
     ] = "text"
     style: Annotated[
         Style,
@@ -76,17 +76,17 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
     ] = "dated"
     timezone: Annotated[
         str | None,
-        "The time zone of days and times, such as Europe/Helsinki; else the store's, or the system's.",
+        "The time zone of days and times, such as Europe/Helsinki; by default the store's, or the system's.",
     ] = None
     limit: Annotated[
         Count,
         (
-            "Entries for the message at most: facts (a list is one), memories and summaries; also passages of"
-            " messages or documents that memories and facts are at least a tenth of."
+            "The most entries for the message: facts (a list is one), memories and summaries; also passages"
+            " of messages or documents, if memories and facts are at least a tenth as many."
         ),
     ] = 6
-    passages: Annotated[Count, "Passages of conversations at most."] = 20
-    documents: Annotated[Count, "Passages of documents at most."] = 3
+    passages: Annotated[Count, "The most passages of conversations."] = 20
+    documents: Annotated[Count, "The most passages of documents."] = 3
     health_tokens: Annotated[
         int, HEALTH_TOKENS.meta, "Tokens of allergies, illnesses and medicines that always hold; 0: none."
     ] = HEALTH_TOKENS.default
@@ -97,7 +97,7 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
     message_id: Annotated[
         str | None,
         (
-            "The asking message, which is left out. Without it, the newest message of the chat with this text"
+            "The asking message, which is left out. By default, the newest message of the chat with this text"
             " that no assistant has answered yet."
         ),
     ] = None
@@ -108,25 +108,25 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
     record: Annotated[
         bool,
         (
-            "Record what was given: one context_given, and one memory_accessed for the memories. Where that"
-            " fails, the answer says why."
+            "Record the context: one context_given, and one memory_accessed for the memories. If that fails,"
+            " the answer says why."
         ),
     ] = True
-    explain: Annotated[bool, "Tell which entries were taken, which were left out, and why."] = False
+    explain: Annotated[bool, "Show which entries were taken, which were left out, and why."] = False
     sync: Synced = True
 
     def __post_init__(self) -> None:
-        """Refuse what no context can be made for."""
+        """Refuse an empty message, except for the stable half, and an unknown time zone."""
         super().__post_init__()
         if not self.text.strip() and self.part != "stable":
-            raise BadInput("the message is empty", hint="say what the context is for")
+            raise BadInput("the message is empty", hint="give the message that the context is for")
         self.zone()
 
     def zone(self) -> tzinfo | None:
         """Return the time zone; None is the system's.
 
         Raises:
-            BadInput: there is none of this name.
+            BadInput: it is unknown.
         """
         if self.timezone is None:
             return None
@@ -136,12 +136,12 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
         try:
             return ZoneInfo(self.timezone)
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            hint = "a name such as Europe/Helsinki or UTC; the package tzdata has all"
+            hint = "give a name such as Europe/Helsinki or UTC; the package tzdata has all of them"
             raise BadInput(f"timezone is {self.timezone!r}, which is not known here", hint=hint) from error
 
     @cached_property
     def search(self) -> Search:
-        """The search for the text, which everything shares that reads its question."""
+        """The search for the text, which parses its question once for all."""
         return Search(self.text)
 
     @property
@@ -151,12 +151,12 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
 
     @property
     def excluded(self) -> frozenset[str]:
-        """What is left out."""
+        """The ids to leave out."""
         return frozenset(self.exclude)
 
     @property
     def own_chats(self) -> tuple[str, ...]:
-        """The chats of its scope; none if it names no chat, or in the scope `store`."""
+        """The chats of the scope; none in the scope `store`, or without a chat."""
         return () if self.chat is None or self.scope == "store" else (str(self.chat), *self.joined)
 
     @property

@@ -1,4 +1,4 @@
-"""Searches for a context: memories, messages and documents, and what of them belongs to the prompt."""
+"""Searches memories, messages and documents for a context, and selects what is relevant to the prompt."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -14,16 +14,16 @@ from memlog.query.context import floor
 from memlog.query.context.background import StoreSample
 from memlog.query.context.floor import LookedUp, lines_of, look_up, telling
 from memlog.query.context.request import BuildContext
-from memlog.query.context.scope import of_others
+from memlog.query.context.scope import outside_scope
 from memlog.query.context.scores import (
     EntryScore,
     ListedHit,
     ScoredPrompt,
     chance,
-    compared,
+    compare_hits,
     embedding_once,
     is_known,
-    scored,
+    score_hits,
 )
 from memlog.query.conversations import NEWEST_FIRST
 from memlog.query.event_index import Key
@@ -40,28 +40,28 @@ _CANDIDATES = 2
 """Candidates for each requested memory, passage and document."""
 
 OF_ANOTHER_CHAT = 0.6
-"""The weight of what another chat says. Measured on LoCoMo 6 to 10 as five chats of one store, without
+"""The weight of an entry from another chat. Measured on LoCoMo 6 to 10 as five chats of one store, without
 names in the questions: evidence of the own chat .781, of another .719; with 1.0 .740 and .740."""
 
 _HITS = 50
-"""Memories, facts, summaries, daily events and files together: the search ranks no fewer."""
+"""The fewest candidates among memories, facts, summaries, daily events and files together."""
 
-_OF_LINES = 20
-"""Things at most that only a line of a long prompt finds, of each kind."""
+_MAX_BY_LINES = 20
+"""The most candidates of each kind that only a line of a long prompt finds."""
 
-_OF_MEANING = 5
-"""Things that each of its most telling lines finds by meaning."""
+_MAX_BY_MEANING = 5
+"""The most candidates that each of its most distinctive lines finds by meaning."""
 
-_OF_TIME = 5
-"""Entries at most that are given for the time that the prompt names, whatever the floor."""
+_MAX_OF_TIME = 5
+"""The most entries for the time that the prompt names; the floor does not apply to them."""
 
-_SAVED_IN_TIME = 1.5
-"""Added among these to the score of what was saved. Of the prompts of fixtures/told that name a time, .64 get
-what they need, in place of .29."""
+_SAVED_BONUS = 1.5
+"""Added to the score of memories among these. Of the prompts of fixtures/told that name a time, .64 get what
+they need instead of .29."""
 
 _DISTILLED = 10
-"""Messages, or documents, to a memory or fact, from which on they are not listed with these: on LoCoMo,
-without memories, the list would lose .187 of the answers."""
+"""With more than this many messages, or documents, per memory or fact, they are not listed with these: on
+LoCoMo, without memories, the list would lose .187 of the answers."""
 
 _TABLES: dict[Kind, str] = {
     "memory": "memory_chunks_fts",
@@ -76,7 +76,7 @@ Rated = list[tuple[Hit, EntryScore]]
 
 
 class Below(NamedTuple):
-    """A hit that is not relevant enough, and why; its score, where it was listed."""
+    """A hit that is not relevant enough, with the reason and, if it was listed, its score."""
 
     hit: Hit
     why: str
@@ -84,9 +84,9 @@ class Below(NamedTuple):
 
 
 class PromptSearches:
-    """Searches once, for so many of each kind, and judges what is found.
+    """Searches once for all kinds, and judges the hits.
 
-    time: that the prompt names; None where it names none. silent: what did not take part, and why.
+    time: the time that the prompt names, if any. silent: see `SearchResult`.
     """
 
     def __init__(
@@ -112,13 +112,13 @@ class PromptSearches:
         self._filters: dict[Kind, Filters] = {
             "memory": replace(filters, kinds=frozenset(["memory"])),
             "message": replace(filters, kinds=frozenset(["message"]), asking=asking),
-            # They belong to no conversation.
+            # Documents belong to no conversation.
             "document": Filters(kinds=frozenset(["document"]), exclude=request.exclude),
         }
         self.time = time_in(request.text, request.zone())
         self._in_time: dict[Kind, Filters] = {}
         if self.time is not None:
-            # The date of a file tells when it was read.
+            # Not for documents: the date of a file is when it was read.
             named = {"since": self.time.since, "until": self.time.until}
             self._in_time = {
                 kind: replace(filters, **named)
@@ -130,42 +130,37 @@ class PromptSearches:
         self.silent: dict[str, str] = dict(self._found[self._filters["memory"]].silent)
 
     def listed(self) -> tuple[Rated, list[Below]]:
-        """Return what belongs to the prompt, and what does not.
-
-        First comes what is of the time that the prompt names, then the rest by its score.
-        """
+        """Return the relevant hits, those of a named time first, then by score, and the rest."""
         kinds = self._listed_kinds
         found = [
-            each for kind in kinds for each in self._measured(kind, self._hits(kind), self._filters[kind])
+            each for kind in kinds for each in self._measure(kind, self._hits(kind), self._filters[kind])
         ]
-        measured = {_key(each.hit): each for each in [*found, *self._of_time()]}
-        rated = scored(self._prompt, measured.values(), self._is_known)
+        measured = {_key(each.hit): each for each in [*found, *self._hits_of_named_time()]}
+        rated = score_hits(
+            self._prompt, measured.values(), lambda name: is_known(self._db, name, self._asking)
+        )
         of_time = sorted(
             (each for each in rated if measured[_key(each[0])].in_time),
-            key=lambda each: -each[1].total - _SAVED_IN_TIME * (each[0].kind == "memory"),
+            key=lambda each: -each[1].total - _SAVED_BONUS * (each[0].kind == "memory"),
         )
-        first = [(hit, replace(score, is_of_time=True)) for hit, score in of_time[:_OF_TIME]]
+        first = [(hit, replace(score, is_of_time=True)) for hit, score in of_time[:_MAX_OF_TIME]]
         taken = {id(hit) for hit, _ in first}
         rest = [each for each in rated if id(each[0]) not in taken and each[0].kind in kinds]
         kept = [each for each in rest if each[1].total >= each[1].floor]
-        kept = [*first, *self._with_replies(kept, rest[len(kept) :])]
+        kept = [*first, *self._add_replies(kept, rest[len(kept) :])]
         known = {id(hit) for hit, _ in kept}
         return kept, [Below(hit, "below the floor", score) for hit, score in rest if id(hit) not in known]
 
-    def _of_time(self) -> Iterator[ListedHit]:
-        """Yield the messages and memories of the time that the prompt names."""
+    def _hits_of_named_time(self) -> Iterator[ListedHit]:
         for kind, filters in self._in_time.items():
             found = self._found.get(filters, _NOTHING)
-            if len(found.hits) < _OF_TIME:
-                found = found._replace(hits=[*found.hits, *self._newest(kind, filters, found)])
-            for each in self._measured(kind, found, filters):
+            if len(found.hits) < _MAX_OF_TIME:
+                found = found._replace(hits=[*found.hits, *self._newest_unfound(kind, filters, found)])
+            for each in self._measure(kind, found, filters):
                 yield each._replace(in_time=each.hit.kind == kind)
 
-    def _with_replies(self, kept: Rated, below: Rated) -> Rated:
-        """Return what is kept, with the reply after each question.
-
-        A reply seldom has the words of the prompt.
-        """
+    def _add_replies(self, kept: Rated, below: Rated) -> Rated:
+        """Insert the reply after each question: a reply seldom has the words of the prompt."""
         if "message" not in self._listed_kinds:
             return kept
         near, found = self._hits("message").near, {}
@@ -176,46 +171,42 @@ class PromptSearches:
         for hit, score in kept:
             given.append((hit, score))
             if hit.kind == "message" and hit.content.rstrip().endswith(ASKING):
-                reply = near.behind((hit.position.stream, hit.id))
+                reply = near.message_after((hit.position.stream, hit.id))
                 if reply in found and found[reply][0].role != hit.role:
                     given.append(found.pop(reply))
         return given
 
     def passages(self) -> floor.Judged:
-        """Return messages, by the floor for a store where little is distilled."""
+        """Judge messages by a floor of their own, if they are not listed."""
         if "message" in self._listed_kinds:
             return floor.Judged([], [])
         few = count_rows(self._db, f"(SELECT 1 FROM messages LIMIT {floor.FEW_MESSAGES})")
-        return self._judged("message", floor.OF_FEW if few < floor.FEW_MESSAGES else 1.0)
+        return self._judge("message", floor.OF_FEW if few < floor.FEW_MESSAGES else 1.0)
 
     def documents(self) -> floor.Judged:
-        """Return documents, by the same floor."""
+        """Judge documents by the same floor, if they are not listed."""
         if "document" in self._listed_kinds:
             return floor.Judged([], [])
-        judged = self._judged("document")
+        judged = self._judge("document")
         return judged._replace(kept=judged.kept[: self._request.documents])
 
     def faded(self) -> list[Hit]:
-        """Return the memories that are found and have faded; only to explain a context."""
+        """Return the faded memories among the hits, to explain a context."""
         known = {hit.id for _, hit in self._hits("memory").hits}
         return [hit for _, hit in self._found.get(self._faded, _NOTHING).hits if hit.id not in known]
 
-    def _newest(self, kind: Kind, filters: Filters, found: Found) -> list[tuple[Candidate, Hit]]:
+    def _newest_unfound(self, kind: Kind, filters: Filters, found: Found) -> list[tuple[Candidate, Hit]]:
         known = {candidate.ref for candidate, _ in found.hits}
-        new = {each.ref: each for each in fulltext.newest(self._db, _TABLES[kind], filters, _OF_TIME)}
-        return self._of_own(self._unscored(each for ref, each in new.items() if ref not in known))
+        new = {each.ref: each for each in fulltext.newest(self._db, _TABLES[kind], filters, _MAX_OF_TIME)}
+        return self._within_scope(self._to_hits(each for ref, each in new.items() if ref not in known))
 
-    def _unscored(self, candidates: Iterable[Candidate]) -> list[tuple[Candidate, Hit]]:
+    def _to_hits(self, candidates: Iterable[Candidate]) -> list[tuple[Candidate, Hit]]:
         return hits_of(self._db, [(each, 0.0) for each in candidates], self._prompt.question)
 
     @cached_property
-    def _saved(self) -> int:
-        return count_rows(self._db, "memories") + count_rows(self._db, "facts")
-
-    @cached_property
     def _listed_kinds(self) -> list[Kind]:
-        """The kinds that are listed; messages and documents only beside enough memories and facts."""
-        most = _DISTILLED * self._saved
+        """The listed kinds; messages and documents only if there are enough memories and facts."""
+        most = _DISTILLED * (count_rows(self._db, "memories") + count_rows(self._db, "facts"))
         tables: dict[Kind, str] = {"message": "messages", "document": "documents"}
         few = [
             kind
@@ -229,10 +220,11 @@ class PromptSearches:
 
     def _search(self) -> dict[Filters, Found]:
         request = self._request
+        has_documents = count_rows(self._db, "(SELECT 1 FROM doc_chunks LIMIT 1)")
         most: dict[Kind, int] = {
             "memory": max(_HITS, _CANDIDATES * request.limit),
             "message": _CANDIDATES * request.passages,
-            "document": _CANDIDATES * request.documents if self._has_documents() else 0,
+            "document": _CANDIDATES * request.documents if has_documents else 0,
         }
         wanted = [*self._filters.items(), *self._in_time.items()]
         if request.explain and request.min_salience > 0:
@@ -240,26 +232,19 @@ class PromptSearches:
         quotas = [Quota(most[kind], filters) for kind, filters in wanted if most[kind]]
         found = hybrid.find(self._db, request.search, quotas, self._prompt.finding)
         return {
-            quota.where: of_quota._replace(hits=self._of_own(of_quota.hits))
+            quota.where: of_quota._replace(hits=self._within_scope(of_quota.hits))
             for quota, of_quota in zip(quotas, found, strict=True)
         }
 
-    def _of_own(self, hits: list[tuple[Candidate, Hit]]) -> list[tuple[Candidate, Hit]]:
-        """Leave out memories that were made of what the scope does not show."""
-        foreign = of_others(self._db, self._request, [hit.id for _, hit in hits if hit.kind == "memory"])
+    def _within_scope(self, hits: list[tuple[Candidate, Hit]]) -> list[tuple[Candidate, Hit]]:
+        """Leave out memories derived from chats outside the scope."""
+        foreign = outside_scope(self._db, self._request, [hit.id for _, hit in hits if hit.kind == "memory"])
         return [(candidate, hit) for candidate, hit in hits if hit.id not in foreign]
 
-    def _has_documents(self) -> bool:
-        (found,) = self._db.execute("SELECT EXISTS (SELECT 1 FROM doc_chunks)").fetchone()
-        return bool(found)
-
-    def _judged(self, kind: Kind, factor: float = 1.0) -> floor.Judged:
-        """Return what a search finds, judged by words and meaning.
-
-        factor: of the floor.
-        """
+    def _judge(self, kind: Kind, factor: float = 1.0) -> floor.Judged:
+        """Judge the hits of a kind by words and meaning, with the floor times `factor`."""
         found, prompt = self._hits(kind), self._prompt
-        hits = floor.measured(
+        hits = floor.measure(
             self._db,
             prompt.question,
             found.hits,
@@ -268,17 +253,16 @@ class PromptSearches:
             prompt.reads,
             is_read=prompt.is_read,
         )
-        return floor.judged(hits, len(prompt.question.terms), factor)
+        return floor.judge(hits, len(prompt.question.terms), factor)
 
-    def _measured(self, kind: Kind, of_search: Found, filters: Filters) -> list[ListedHit]:
-        """Return the hits of a search, with those that only a line of a long prompt finds."""
+    def _measure(self, kind: Kind, of_search: Found, filters: Filters) -> list[ListedHit]:
         prompt, found = self._prompt, list(of_search.hits)
-        of_lines = self._of_lines(kind, found, filters)
+        of_lines = self._line_covers(kind, found, filters)
         far = {} if prompt.multilingual is None else prompt.multilingual.nearness(found)
-        whole = compared(self._db, prompt, found)
+        whole = compare_hits(self._db, prompt, found)
         by_line = [
-            [(line.meaning(cosine), words) for cosine, words in compared(self._db, line, found)]
-            for line in self._telling
+            [(line.meaning(cosine), words) for cosine, words in compare_hits(self._db, line, found)]
+            for line in self._telling_lines
         ]
         return [
             ListedHit(
@@ -286,7 +270,7 @@ class PromptSearches:
                 candidate.owner,
                 *whole[place],
                 of_lines.get(candidate.ref, 0.0),
-                self._factor(hit),
+                _chat_factor(self._request, hit),
                 far.get(place),
                 [each[place] for each in by_line],
             )
@@ -294,27 +278,26 @@ class PromptSearches:
         ]
 
     @cached_property
-    def _looked_up(self) -> dict[Kind, LookedUp]:
+    def _line_matches(self) -> dict[Kind, LookedUp]:
         """The candidates that the lines of a long prompt find; empty for a short one."""
         lines = lines_of(self._prompt.text)
         return {kind: look_up(self._db, _TABLES[kind], lines) for kind in self._listed_kinds} if lines else {}
 
     @cached_property
-    def _telling(self) -> list[ScoredPrompt]:
-        """The lines of a long prompt whose meaning is compared, too."""
-        lines = (Search(line, mode="vector") for line in telling(self._looked_up.values()))
+    def _telling_lines(self) -> list[ScoredPrompt]:
+        """The lines of a long prompt that are also compared by meaning."""
+        lines = (Search(line, mode="vector") for line in telling(self._line_matches.values()))
         prompts = (ScoredPrompt(self._db, line, self._prompt.models, self._sample) for line in lines)
         return [each for each in prompts if each.vector is not None]
 
-    def _of_lines(self, kind: Kind, found: list[tuple[Candidate, Hit]], filters: Filters) -> dict[Ref, float]:
-        """Return the cover of the best line of a long prompt for each candidate.
-
-        What only a line finds is added to `found`.
-        """
-        if not self._looked_up:
+    def _line_covers(
+        self, kind: Kind, found: list[tuple[Candidate, Hit]], filters: Filters
+    ) -> dict[Ref, float]:
+        """Return each candidate's best cover of a line of a long prompt, and add new hits to `found`."""
+        if not self._line_matches:
             return {}
-        covers = self._looked_up[kind].covers
-        best = sorted(covers, key=lambda row: (-covers[row], row))[: _OF_LINES + len(found)]
+        covers = self._line_matches[kind].covers
+        best = sorted(covers, key=lambda row: (-covers[row], row))[: _MAX_BY_LINES + len(found)]
         known = {candidate.ref for candidate, _ in found}
         by_ref: dict[Ref, float] = {}
         of_words: dict[Ref, Candidate] = {}
@@ -324,22 +307,17 @@ class PromptSearches:
             by_ref[candidate.ref] = max(covers[row], by_ref.get(candidate.ref, 0.0))
             if candidate.ref not in known:
                 of_words.setdefault(candidate.ref, candidate)
-        new = {each.ref: (each, hit) for each, hit in self._unscored(of_words.values())}
-        for line in self._telling:
-            (near,) = hybrid.find(self._db, line.search, [Quota(_OF_MEANING, filters)], line.models)
+        new = {each.ref: (each, hit) for each, hit in self._to_hits(of_words.values())}
+        for line in self._telling_lines:
+            (near,) = hybrid.find(self._db, line.search, [Quota(_MAX_BY_MEANING, filters)], line.models)
             new |= {each.ref: (each, hit) for each, hit in near.hits if each.ref not in known | new.keys()}
-        found += self._of_own([*new.values()])
+        found += self._within_scope([*new.values()])
         return by_ref
 
-    def _factor(self, hit: Hit) -> float:
-        """Return the factor of the odds of a hit: what another chat says counts less."""
-        request = self._request
-        is_own = request.chat is None or request.scope == "chat" or hit.chat in (None, request.chat_name)
-        return 1.0 if is_own else OF_ANOTHER_CHAT
 
-    def _is_known(self, name: str) -> bool:
-        """Whether anything in the store has a name, other than the message that asks."""
-        return is_known(self._db, name, self._asking)
+def _chat_factor(request: BuildContext, hit: Hit) -> float:
+    is_own = request.chat is None or request.scope == "chat" or hit.chat in (None, request.chat_name)
+    return 1.0 if is_own else OF_ANOTHER_CHAT
 
 
 def _key(hit: Hit) -> Key:
@@ -347,24 +325,25 @@ def _key(hit: Hit) -> Key:
 
 
 NOTHING = "nothing_relevant"
-"""In `silent`, why only core memory, what always holds, the window and the newest summary are given."""
+"""The key in `silent` of the reason why only core memory, what always holds, the window and the newest
+summary are given."""
 
 _IRRELEVANT = "nothing that was found has to do with the message"
 
-_LOOKED_AT = 1000
-"""The newest messages of a chat among which the current one is looked for."""
+_SEARCHED_MESSAGES = 1000
+"""The number of newest messages of a chat that are searched for the asking one."""
 
 
 class ContextHits(msgspec.Struct, frozen=True):
     """The hits of the searches, best first; none if they failed.
 
-    listed: of every kind, by their scores.
+    listed: hits of every kind, by score.
     messages, documents: by floors of their own, where little is distilled.
-    below: what was found and is not relevant enough.
-    answered: the probability that the best one found belongs to the prompt; None where none was found.
-    time: that the prompt names.
-    faded: memories below the least salience, if the context is to be explained.
-    silent: what did not take part, and why. asking: the message that asks, which is left out.
+    below: hits that are not relevant enough.
+    answered: the probability that the best hit belongs to the prompt; None without hits.
+    time: the time that the prompt names, if any.
+    faded: memories below the salience threshold, to explain the context.
+    silent: see `SearchResult`. asking: the asking message, which is left out.
     """
 
     listed: Rated = []
@@ -388,7 +367,7 @@ def find(
 ) -> ContextHits:
     """Search for `request.text`.
 
-    asking: the message with this text. sample: of the store. rerank: reranks what is relevant.
+    asking: the message with this text. sample: of the store. rerank: reorders the relevant hits.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
@@ -417,7 +396,7 @@ def find(
     answers += map(chance, rated)
     return ContextHits(
         listed=listed,
-        messages=_weighted(distinct.kept, request),
+        messages=_weigh_by_chat(distinct.kept, request),
         documents=documents.kept,
         faded=search.faded(),
         below=below,
@@ -428,21 +407,18 @@ def find(
     )
 
 
-def _weighted(hits: Sequence[Hit], request: BuildContext) -> Sequence[Hit]:
-    """Return hits by falling score; those of other conversations than the current one count less."""
-    if request.chat is None or request.scope == "chat":
-        return hits
+def _weigh_by_chat(hits: Sequence[Hit], request: BuildContext) -> Sequence[Hit]:
+    """Sort hits by descending score, with a lower weight for other chats."""
     for hit in hits:
-        if hit.chat not in (None, request.chat_name):
-            hit.score *= OF_ANOTHER_CHAT
+        hit.score *= _chat_factor(request, hit)
     return sorted(hits, key=lambda hit: hit.score, reverse=True)
 
 
 def asking_message(db: Connection, request: BuildContext) -> Key | None:
-    """Return the message that asks, which does not answer itself; None if it is not in the read model.
+    """Return the asking message, which must not answer itself; None if it is not in the read model.
 
-    That is `message_id`, else the newest message of the chat with the text, unless an assistant has spoken
-    since: an earlier "yes" is history.
+    It is `message_id`, or the newest message of the chat with the text, unless an assistant has spoken since:
+    an earlier "yes" is history.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
@@ -461,10 +437,10 @@ def asking_message(db: Connection, request: BuildContext) -> Key | None:
         return None
     rows = db.execute(
         f"SELECT stream, id, role, content FROM messages WHERE type <> 'session_break'{where}"
-        f" {NEWEST_FIRST} LIMIT {_LOOKED_AT}",
+        f" {NEWEST_FIRST} LIMIT {_SEARCHED_MESSAGES}",
         values,
     )
     unanswered = takewhile(lambda row: row[2] != "assistant", rows)
-    # What a tool returns asks nothing.
+    # The output of a tool asks nothing.
     asking = (row for row in unanswered if row[2] != "tool" and row[3] == request.text)
     return next(((stream, name) for stream, name, *_ in asking), None)

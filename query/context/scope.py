@@ -1,4 +1,4 @@
-"""Whose memory a context gives: that of the whole store, or that of one conversation."""
+"""Chooses the scope of a context: the whole store, or the conversations of one person."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -18,60 +18,59 @@ from memlog.query.event_index import POSITION, LinePosition
 
 
 class People(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose chats are whose.
+    """The people who talk to the agent, and their chats.
 
-    messengers: channels over which several people may write. A chat there in which nobody has given a name is
-        somebody's own.
-    chats: the chats of each person, such as `{"anna": ["telegram:1", "signal:+358401"]}`. They share a scope,
-        and are not another person's, whatever names their messages give.
+    messengers: channels over which several people may write. A chat there without any name belongs to a
+        person of its own.
+    chats: the chats of each person, such as `{"anna": ["telegram:1", "signal:+358401"]}`. They share a scope
+        and belong to this person only, whatever names their messages have.
 
     Raises:
-        BadInput: it has another form, or a chat is of two people.
+        BadInput: it has another form, or a chat belongs to two people.
     """
 
     messengers: tuple[str, ...] = MESSENGERS
     chats: dict[str, list[str]] = {}
 
     def __post_init__(self) -> None:
-        if not _is_list(self.messengers):
-            hint = 'a list of channels, such as ("telegram",)'
+        if not _is_list_of_texts(self.messengers):
+            hint = 'give a list of channels, such as ("telegram",)'
             raise BadInput(f"messengers is {shown_value(self.messengers)}", hint=hint)
         for channel in self.messengers:
             if not channel or ":" in channel:
                 raise BadInput(f"messengers has {channel!r}", hint="name a channel, such as telegram")
         is_table = isinstance(self.chats, dict) and all(isinstance(each, str) for each in self.chats)
-        if not is_table or not all(map(_is_list, self.chats.values())):
-            hint = '{"anna": ["telegram:1", "signal:+358401"]}'
+        if not is_table or not all(map(_is_list_of_texts, self.chats.values())):
+            hint = 'give the chats of each person: {"anna": ["telegram:1", "signal:+358401"]}'
             raise BadInput(f"chats is {shown_value(self.chats)}", hint=hint)
         owners: dict[str, str] = {}
         for person, chats in self.chats.items():
             for chat in chats:
                 if owners.setdefault(str(Chat.of(chat)), person) != person:
-                    raise BadInput(f"{chat} is of {owners[chat]} and of {person}", hint="name it once")
+                    raise BadInput(f"{chat} belongs to {owners[chat]} and {person}", hint="name it once")
 
     def owner(self, chat: str) -> str | None:
-        """Return the person whose chat it is, as far as the settings say."""
+        """Return the person to whom the settings assign a chat."""
         return next((person for person, chats in self.chats.items() if chat in chats), None)
 
     def joined(self, chat: str) -> frozenset[str]:
-        """Return the chats that share a scope with a chat, itself among them."""
+        """Return the chats that share a scope with a chat, itself included."""
         owner = self.owner(chat)
         return frozenset([chat, *(self.chats[owner] if owner is not None else ())])
 
     def is_messenger(self, chat: str) -> bool:
-        """Whether anybody may write in a chat."""
+        """Whether a chat is on a messenger."""
         return self.has_messenger(chat.partition(":")[0])
 
     def has_messenger(self, channel: str) -> bool:
-        """Whether a channel is one of the messengers, in any case of letters."""
+        """Whether a channel is a messenger, whatever its case."""
         return channel.casefold() in {each.casefold() for each in self.messengers}
 
 
 class Speaker(NamedTuple):
     """A person who talks to the agent.
 
-    name: of the settings, or of messages; None for whoever writes in a chat where nobody has given one.
-    chat: one of theirs.
+    name: from the settings or the messages; None for the person of a chat without names. chat: one of theirs.
     """
 
     name: str | None
@@ -96,26 +95,27 @@ WHERE channel IS NOT NULL AND sender_id IS NOT NULL
 
 
 def speakers(db: Connection, people: People, chat: str | None = None) -> Iterator[Speaker]:
-    """Yield who talks to the agent, one by one: two are enough to know that there are several.
+    """Yield the people who talk to the agent, lazily: most callers need two.
 
-    chat: one that is about to begin.
+    chat: a chat that is about to begin.
     """
-    # Whoever is named in the settings counts before the first message.
+    # People in the settings count before their first message.
     yield from (Speaker(person, chats[0]) for person, chats in people.chats.items() if chats)
-    for name in _names(db):
-        own = (Speaker(name, place) for place in _of_name(db, name) if people.owner(place) is None)
+    for name in _user_names(db):
+        named = _distinct_chats(db, _OF_NAME, name)
+        own = (Speaker(name, place) for place in named if people.owner(place) is None)
         yield from islice(own, 1)
     for place in nameless_chats(db, people, chat):
         yield Speaker(None, place)
 
 
 def nameless_chats(db: Connection, people: People, chat: str | None = None) -> Iterator[str]:
-    """Yield the chats of messengers in which nobody has given a name, and which are nobody's by the settings.
+    """Yield the chats of messengers that have no names and no person in the settings.
 
-    chat: one that is about to begin.
+    chat: a chat that is about to begin.
     """
-    names, found = [*_names(db)], set[str]()
-    for place in _of_messengers(db, people, chat):
+    names, found = [*_user_names(db)], set[str]()
+    for place in _messenger_chats(db, people, chat):
         if place not in found and people.owner(place) is None:
             found.add(place)
             where = place.partition(":")[::2]
@@ -124,43 +124,39 @@ def nameless_chats(db: Connection, people: People, chat: str | None = None) -> I
 
 
 def chats_by_name(db: Connection) -> dict[str, list[str]]:
-    """Return the chats in which user messages give each name."""
-    return {name: [*_of_name(db, name)] for name in _names(db)}
+    """Return, by name, the chats in which user messages have it."""
+    return {name: [*_distinct_chats(db, _OF_NAME, name)] for name in _user_names(db)}
 
 
-def _names(db: Connection) -> Iterator[str]:
-    """Yield the names that user messages give. What nobody can see is none."""
-    names = _following(db, _NEXT_NAME)
+def _user_names(db: Connection) -> Iterator[str]:
+    """Yield the names of user messages, without invisible ones."""
+    names = _scan_index(db, _NEXT_NAME)
     return (name for name in names if not all(sign.isspace() or is_unseen(sign) for sign in name))
 
 
-def _of_name(db: Connection, name: str) -> Iterator[str]:
-    return _chats(db, _OF_NAME, name)
-
-
-def _of_messengers(db: Connection, people: People, chat: str | None) -> Iterator[str]:
-    """Yield the chats of messengers, also those that only derived things name."""
+def _messenger_chats(db: Connection, people: People, chat: str | None) -> Iterator[str]:
+    """Yield the chats of messengers, also those named only by derived rows."""
     if chat is not None and people.is_messenger(chat):
         yield chat
     for rows in _CONVERSED:
-        yield from _chats(db, rows, wanted=people.has_messenger)
-    yield from _derived(db, people, "facts WHERE TRUE")
-    for category in _following(db, _NEXT_CATEGORY):
-        yield from _derived(db, people, "memories WHERE category = ?", category)
+        yield from _distinct_chats(db, rows, wanted=people.has_messenger)
+    yield from _derived_messenger_chats(db, people, "facts WHERE TRUE")
+    for category in _scan_index(db, _NEXT_CATEGORY):
+        yield from _derived_messenger_chats(db, people, "memories WHERE category = ?", category)
     yield from (chat for (chat,) in db.execute(_OF_SENDERS) if people.is_messenger(chat))
 
 
-def _chats(
+def _distinct_chats(
     db: Connection, rows: str, *of: str, wanted: Callable[[str], bool] = lambda _: True
 ) -> Iterator[str]:
-    """Yield the chats that rows are of, in the channels that are wanted."""
-    for channel in filter(wanted, _following(db, f"SELECT min(channel) FROM {rows} AND channel > ?", *of)):
+    """Yield the distinct chats of rows in the wanted channels."""
+    for channel in filter(wanted, _scan_index(db, f"SELECT min(channel) FROM {rows} AND channel > ?", *of)):
         next_chat = f"SELECT min(chat_id) FROM {rows} AND channel = ? AND chat_id > ?"
-        yield from (f"{channel}:{chat_id}" for chat_id in _following(db, next_chat, *of, channel))
+        yield from (f"{channel}:{chat_id}" for chat_id in _scan_index(db, next_chat, *of, channel))
 
 
-def _derived(db: Connection, people: People, rows: str, *of: str) -> Iterator[str]:
-    """Yield the chats of messengers that derived rows are of; those of other channels are passed over."""
+def _derived_messenger_chats(db: Connection, people: People, rows: str, *of: str) -> Iterator[str]:
+    """Yield the distinct messenger chats of derived rows; skip other channels as a whole."""
     next_chat = f"SELECT min(chat_id) FROM {rows} AND chat_id > ?"
     at: str | None = ""
     while (at := db.execute(next_chat, (*of, at)).fetchone()[0]) is not None:
@@ -170,14 +166,14 @@ def _derived(db: Connection, people: People, rows: str, *of: str) -> Iterator[st
             at = f"{at.partition(':')[0]}:{_LAST}"
 
 
-def _following(db: Connection, select: str, *of: str) -> Iterator[str]:
-    """Yield the rows that a statement finds after the last one; with an index, each row is read once."""
+def _scan_index(db: Connection, select: str, *of: str) -> Iterator[str]:
+    """Yield distinct values: `select` returns the next after the last one, by one lookup in an index."""
     found: str | None = ""
     while (found := db.execute(select, (*of, found)).fetchone()[0]) is not None:
         yield found
 
 
-def _is_list(value: object) -> bool:
+def _is_list_of_texts(value: object) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
 
 
@@ -200,7 +196,7 @@ SELECT x.extraction_id, t.memory_id, t.stream, t.event_id FROM memory_events t
 JOIN compared_contents x ON (x.stream, x.event_id) = ('core', t.event_id)
 WHERE x.extraction_id IN (SELECT value FROM json_each(?1))
 """
-"""The events whose contents some profiles were made of."""
+"""The events whose contents some profiles were derived from."""
 
 _MISSING = """
 SELECT c.id, c.chat_id, (SELECT count(*) FROM compared_contents x
@@ -208,9 +204,9 @@ SELECT c.id, c.chat_id, (SELECT count(*) FROM compared_contents x
     AND NOT EXISTS (SELECT 1 FROM events e WHERE (e.stream, e.id) = ('memory', x.event_id)))
 FROM closed_extractions c WHERE c.stream = 'core' AND c.id IN (SELECT value FROM json_each(?1))
 """
-"""The group of each profile, and how many of the events that it was made of are gone."""
+"""The group of each profile, and how many of its source events are gone."""
 
-# Of a merge on to what was compared, and of days to the daily events.
+# Follows merges to the compared memories, and compressed days to the daily events.
 _MADE = """
 WITH RECURSIVE made (root, memory_id, stream, event_id) AS (
     {seeds}
@@ -242,7 +238,7 @@ WHERE (e.chat_id, e.channel, e.sender_id) IS NOT (NULL, NULL, NULL)
 """
 
 
-# Which messages a daily event was distilled from, nobody has noted: some of its chat.
+# The messages of a daily event are not recorded: all extracted messages of its chat count.
 _ORIGINS = f"""{_MADE},
 days (root, chat, daily_event_id, chat_id) AS (
     SELECT w.root, e.channel || ':', e.id, e.chat_id FROM written w
@@ -266,32 +262,32 @@ SELECT chat_id, chat_id, message_id FROM extracted_messages WHERE chat_id IN (SE
 
 
 class SourceEvent(NamedTuple):
-    """A message, a daily event, a memory or an event with its content, and its channel."""
+    """A message, a daily event, a memory or the event with its content, and the channel."""
 
     channel: str | None
     event_id: str
 
 
 def origins_of(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[SourceEvent]]:
-    """Return the sources of each memory, and itself."""
+    """Return the sources of each memory, itself included."""
     return _origins(db, _OF_MEMORIES, memory_ids)
 
 
 def origins_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str, set[SourceEvent]]:
-    """Return the sources of each profile, also those that none of its values cites."""
+    """Return the sources of each profile, also those not cited by any of its values."""
     return _origins(db, _OF_PROFILES, extraction_ids)
 
 
 def origins_of_days(db: Connection, chats: Iterable[str]) -> dict[str, set[SourceEvent]]:
-    """Return the messages that were distilled of each chat."""
-    return _by_root(db.execute(_DISTILLED, (as_list([*chats]),)))
+    """Return the extracted messages of each chat."""
+    return _group_by_root(db.execute(_DISTILLED, (as_list([*chats]),)))
 
 
 def _origins(db: Connection, seeds: str, names: Iterable[str]) -> dict[str, set[SourceEvent]]:
-    return _by_root(db.execute(_ORIGINS.format(seeds=seeds), (as_list([*names]),)))
+    return _group_by_root(db.execute(_ORIGINS.format(seeds=seeds), (as_list([*names]),)))
 
 
-def _by_root(rows: Iterable[tuple[str, str | None, str]]) -> dict[str, set[SourceEvent]]:
+def _group_by_root(rows: Iterable[tuple[str, str | None, str]]) -> dict[str, set[SourceEvent]]:
     found: defaultdict[str, set[SourceEvent]] = defaultdict(set)
     for root, chat, event_id in rows:
         found[root].add(SourceEvent(chat and chat.partition(":")[0], event_id))
@@ -299,9 +295,9 @@ def _by_root(rows: Iterable[tuple[str, str | None, str]]) -> dict[str, set[Sourc
 
 
 def chats_of(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[str]]:
-    """Return the chats that each memory comes from, and its own; without memories that are gone.
+    """Return the chats of each existing memory: its own and those of its sources.
 
-    A daily event with a channel alone is of a chat `<channel>:`, which no scope shows.
+    A daily event with only a channel belongs to a chat `<channel>:`, which no scope shows.
     """
     names = as_list([*memory_ids])
     found: dict[str, set[str]] = {memory_id: set() for (memory_id,) in db.execute(_KNOWN, (names,))}
@@ -311,9 +307,9 @@ def chats_of(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[str]]:
 
 
 def chats_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str, set[str]]:
-    """Return the chats that each profile was made of, also those that none of its values cites.
+    """Return the chats of the sources of each profile, also those not cited by any of its values.
 
-    A model may repeat what it does not name. Profiles whose chats nobody can tell are left out.
+    A model may repeat what it does not cite. Profiles whose chats are unknown are left out.
     """
     names = as_list([*extraction_ids])
     found: dict[str, set[str]] = {}
@@ -326,8 +322,8 @@ def chats_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str
     return found
 
 
-def of_others(db: Connection, request: BuildContext, memory_ids: Collection[str]) -> set[str]:
-    """Return the memories that come from a chat outside the scope of a request."""
+def outside_scope(db: Connection, request: BuildContext, memory_ids: Collection[str]) -> set[str]:
+    """Return the memories with a source outside the scope of a request."""
     if request.scope == "store" or not memory_ids:
         return set()
     own = {*request.own_chats}
@@ -345,9 +341,9 @@ class CoreRow(NamedTuple):
 
 
 class CoreRows(NamedTuple):
-    """The values of the core memory that a scope shows, a row per key, the user's before the agent's.
+    """The core values that a scope shows, one per key, the user's before the agent's.
 
-    wide: how many values were made of what no single context of the scope may show.
+    wide: the number of values that are hidden because their sources are not all within the scope.
     """
 
     shown: list[CoreRow]
@@ -355,9 +351,9 @@ class CoreRows(NamedTuple):
 
 
 def core_rows(db: Connection, own: AbstractSet[str] | None) -> CoreRows:
-    """Return the core memory that a scope shows: of the values of a key, the newest.
+    """Return the core memory that a scope shows: the newest value of each key.
 
-    own: the chats of the scope; None for all of the store.
+    own: the chats of the scope; None for the whole store.
     """
     rows = db.execute(_CORE).fetchall()
     known = {} if own is None else chats_of_profiles(db, {row[5] for row in rows if row[5] is not None})
@@ -376,7 +372,7 @@ def core_rows(db: Connection, own: AbstractSet[str] | None) -> CoreRows:
 class ChosenScope(NamedTuple):
     """The scope of a context, `store` or `chat`, and why.
 
-    joined: further chats of the person of the chat.
+    joined: the other chats of the chat's person.
     """
 
     scope: Scope
@@ -385,9 +381,9 @@ class ChosenScope(NamedTuple):
 
 
 def scope_of(db: Connection, request: BuildContext, people: People, *, synced: bool) -> ChosenScope:
-    """Choose the scope of a request; `chat` without a chat is what belongs to no chat.
+    """Choose the scope of a request; `chat` without a chat shows what belongs to no chat.
 
-    synced: whether the read model has come up to the log.
+    synced: whether the read model has caught up with the log.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
@@ -406,37 +402,37 @@ def scope_of(db: Connection, request: BuildContext, people: People, *, synced: b
 
 
 def automatic_scope(db: Connection, people: People, chat: str | None = None) -> ChosenScope:
-    """Choose the scope of `auto`, so that nobody is given what another person wrote.
+    """Choose the scope of `auto`, so that nobody gets what another person wrote.
 
-    chat: one that is about to begin.
+    chat: a chat that is about to begin.
     """
     found = [*islice(speakers(db, people, chat), 2)]
     if len(found) > 1:
         return ChosenScope(
-            "chat", f"several people talk to the agent, such as {' and '.join(map(_shown, found))}"
+            "chat", f"several people talk to the agent, such as {' and '.join(map(_speaker_name, found))}"
         )
     if not found:
         return ChosenScope("store", "no user message names its speaker")
-    return ChosenScope("store", f"one person talks to the agent: {_shown(found[0])}")
+    return ChosenScope("store", f"one person talks to the agent: {_speaker_name(found[0])}")
 
 
 class ChatGroup(NamedTuple):
-    """Chats that share a scope, and what is derived of them.
+    """Chats that share a scope.
 
     chat: the first of them, by which events name the group; None for what belongs to no chat.
-    chats: all of them; None for all chats of the store.
+    chats: all of them; None for the whole store.
     """
 
     chat: str | None
     chats: frozenset[str] | None
 
     def has(self, chats: AbstractSet[str]) -> bool:
-        """Whether what comes from `chats` belongs to the group."""
+        """Whether something derived from `chats` belongs to the group."""
         return self.chats is None or (bool(chats) == bool(self.chats) and self.chats >= chats)
 
 
 def chat_groups(db: Connection, people: People) -> list[ChatGroup]:
-    """Return the groups of chats that memories come from: what no context shows together is in no group."""
+    """Return the groups of chats of all memories; no context shows two groups together."""
     if automatic_scope(db, people).scope == "store":
         return [ChatGroup(None, None)]
     active = [memory_id for (memory_id,) in db.execute("SELECT memory_id FROM memories")]
@@ -446,17 +442,17 @@ def chat_groups(db: Connection, people: People) -> list[ChatGroup]:
 
 
 def knows_messengers(db: Connection) -> bool:
-    """Whether a read model, which may be of an older version, tells the chats of messengers apart."""
+    """Whether a read model, which may be of an older version, distinguishes the chats of messengers."""
     select = "SELECT count(*) FROM sqlite_master WHERE name = 'messages_by_user' AND sql LIKE '%chat_id%'"
     return bool(db.execute(select).fetchone()[0])
 
 
 def narrowed_by_messengers(db: Connection, people: People) -> str | None:
-    """Return why chats are kept apart where names alone would not tell; None otherwise."""
+    """Return why chats are separate although their names do not require it; None otherwise."""
     (names,) = db.execute("SELECT count(DISTINCT name) FROM messages WHERE role = 'user'").fetchone()
     chosen = automatic_scope(db, people)
     return chosen.why if names < 2 and chosen.scope == "chat" else None
 
 
-def _shown(speaker: Speaker) -> str:
+def _speaker_name(speaker: Speaker) -> str:
     return speaker.name or f"somebody without a name in {speaker.chat}"

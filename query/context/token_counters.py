@@ -1,12 +1,11 @@
 """Counts the tokens of a text, by one of three counters.
 
 model: an estimate for large language models (`model_tokens`). chars4: characters // 4. heuristic: Chinese
-characters × 1.5 and words × 0.75, rounded up; a word is a run of letters and digits, or of signs that stand
-alone.
+characters × 1.5 and words × 0.75, rounded up; a word is a run of letters and digits, or of separate signs.
 
-A text is joined from pieces that begin and end at words. So each piece has its own weight, and the size of
-the text is at most that of the sum of the weights. A piece weighs at least a token per 16 characters, also by
-the heuristic, for which a word of a million letters is less than one.
+Pieces of a text begin and end at words, so each has a weight, and the text is at most as large as the sum of
+the weights. A piece weighs at least a token per 16 characters, also by the heuristic, which would count less
+than one for a word of a million letters.
 """
 
 import math
@@ -18,18 +17,18 @@ from typing import Literal
 from memlog.eventlog.text import pieces
 from memlog.projector.text.tokens import count_tokens
 
-# That vocabulary knows words in Latin script. Everything else, and a run without spaces, would be one token
-# of it, the one for unknown words: these are counted by their letters, with the rates below.
+# The vocabulary of `count_tokens` knows words in Latin script. All other words, and a run without spaces,
+# would be one unknown token each: these are counted by their letters, with the rates below.
 
 CHARACTERS = 16
-"""Of a token, at most: a long run of spaces is some tokens, too."""
+"""The most characters of a token: a long run of spaces is several tokens."""
 
 _LATIN = (
     r"\x00-\x7f\xa0-\xff\u0100-\u0131\u0134-\u0137\u0139-\u013e\u0141-\u0148\u014a-\u0165\u0168-\u017e"
     r"\u01a0\u01a1\u01af\u01b0\u0218-\u021b\u1e00-\u1e99\u1ea0-\u1ef9\u2010-\u2016\u2018-\u201a\u201c-\u201e"
     r"\u2020-\u2022\u2026\u20ac"
 )
-"""What the vocabulary can write: a word with another character would be one unknown word."""
+"""The characters of the vocabulary: a word with any other would be one unknown token."""
 
 # Tokens of a character. Measured in November 2026: the larger count of OpenAI's cl100k_base and o200k_base,
 # which was cl100k_base's for each script, less that of the words and signs between, over the characters of
@@ -53,22 +52,19 @@ _RATES = (
 )
 
 _OF_A_BYTE = 0.8
-"""Of any other character: a vocabulary of bytes has at most one token for a byte of UTF-8. An emoji has three
-or four bytes, and 2.4 to 2.9 tokens."""
+"""Tokens per byte of any other character: a byte vocabulary has at most one token for a byte of UTF-8. An
+emoji has three or four bytes, and 2.4 to 2.9 tokens."""
 
 _MARK = 0.5
-"""More for a Latin letter with a mark, which the vocabulary reads without it: Vietnamese needs .4."""
+"""Added for a Latin letter with a mark, which the vocabulary drops: Vietnamese needs .4."""
 
 _LONGEST_WORD = 32
 _LONG_WORD = re.compile(rf"[^\W_]{{{_LONGEST_WORD}}}(?=[^\W_])")
-"""Where a word is cut: the vocabulary makes one unknown word of more than 100 letters and digits."""
+"""Where a word is cut: more than 100 letters and digits would be one unknown token."""
 
 
 def model_tokens(text: str) -> float:
-    """Return the tokens of `text`, before rounding.
-
-    A text joined from pieces at spaces has at most their sum.
-    """
+    """Return the tokens of `text` before rounding, at most the sum of its pieces between spaces."""
     return sum(map(_of_piece, pieces(text)))
 
 
@@ -83,7 +79,7 @@ def _of_piece(text: str) -> float:
         tokens += _OF_A_BYTE * len(unknown.encode(errors="surrogatepass"))
         tokens += _MARK * len(marked.findall(text))
         text = other.sub(" ", text)
-    # The pattern is slower than the split, and few texts have such a word.
+    # The pattern is slower than the split, and few texts have a long word.
     if max(map(len, text.split()), default=0) > _LONGEST_WORD:
         text = _LONG_WORD.sub(r"\g<0> ", text)
     return max(least, tokens + count_tokens(text))
@@ -103,7 +99,7 @@ _WORD = r"[^\W_]+|(?<!\S)(?:[^\w\s]|_)++(?!\S)"
 
 
 def weight(text: str, counter: Counter) -> float:
-    """Return the most that a piece adds to the size of a text, before rounding."""
+    """Return the most tokens that a piece adds to a text, before rounding."""
     return _known_weight(text, counter) if len(text) <= _KEPT else _weight(text, counter)
 
 
@@ -111,7 +107,7 @@ def _weight(text: str, counter: Counter) -> float:
     return max(_WEIGHTS[counter](text), least_weight(text))
 
 
-# What always holds is weighed for each context, and so is most of a window.
+# Cached: each context weighs what always holds, and most of a window.
 _known_weight = lru_cache(maxsize=2048)(_weight)
 _KEPT = 1000
 
@@ -122,7 +118,7 @@ def least_weight(text: str) -> float:
 
 
 def size(weight: float, counter: Counter) -> int:
-    """Return the tokens of a text whose pieces have this weight together."""
+    """Round the total weight of a text's pieces to its tokens."""
     return math.floor(weight) if counter == "chars4" else math.ceil(weight)
 
 

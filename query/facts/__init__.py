@@ -1,1 +1,1 @@
-"""Facts: what is known by the name of a topic, and asking for it in plain words."""
+"""Facts, which are known by topic, and answers to questions about them in natural language."""

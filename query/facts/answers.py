@@ -1,4 +1,4 @@
-"""Answers from facts, each with the rule and topic that it came from."""
+"""Answers questions from facts, with the rule and topic that gave the answer."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -23,8 +23,6 @@ from memlog.query.facts.topic_keys import (
     same_key,
 )
 
-# A topic has a ranked list or a single value, under one spelling of its key: the ones that were set last.
-
 
 class Fact(msgspec.Struct, kw_only=True):
     """One value of a topic.
@@ -32,7 +30,7 @@ class Fact(msgspec.Struct, kw_only=True):
     topic_key: as in its event.
     rank: from 1 in a ranked list; 0 for a single value.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
-    source_message_id: the message that it comes from, if the event names one.
+    source_message_id: the message that it comes from, if known.
     updated_at: when it was set.
     event_id, position: of the event that set it.
     """
@@ -55,10 +53,10 @@ class Fact(msgspec.Struct, kw_only=True):
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """The current facts of one topic in one chat.
+    """The current facts of one topic in one chat: a ranked list or a single value, whichever was set last.
 
-    key: as `key_of` makes it. keys: all spellings in events.
-    facts: by rank; at least one. precedence: of the newest one.
+    key: see `key_of`. keys: all spellings in events.
+    facts: by rank; at least one, in the last spelling. precedence: that of the newest one.
     """
 
     key: str
@@ -82,7 +80,7 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 _Row = tuple[str, Fact]
-"""A fact behind its precedence."""
+"""The precedence of a fact, and the fact."""
 
 _FACTS = (
     "SELECT f.precedence, f.topic_key, f.kind, f.rank, f.value,"
@@ -92,11 +90,11 @@ _FACTS = (
 
 
 def topics(db: Connection, chat: str | None) -> list[Topic]:
-    """Return the topics of a chat, the newest first.
+    """Return the topics of a chat, newest first.
 
     chat: `<channel>:<chat_id>`; None for the store's own scope.
     """
-    return _topics(db.execute(f"{_FACTS} WHERE f.chat_id = ?", (chat or "",)).fetchall())
+    return _group_topics(db.execute(f"{_FACTS} WHERE f.chat_id = ?", (chat or "",)).fetchall())
 
 
 def exactly(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
@@ -105,31 +103,27 @@ def exactly(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
 
 
 def called(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
-    """Return the first topic with one of these keys.
-
-    Without one, it is the first that differs in number or spelling alone.
-    """
+    """Return the first topic with one of these keys, else the first in another number or spelling."""
     alike = {compared(key) for key in keys}
     return exactly(topics, keys) or next((topic for topic in topics if compared(topic.key) in alike), None)
 
 
 def all_topics(db: Connection) -> list[Topic]:
-    """Return the topics of every chat; the newest first."""
-    return _topics(db.execute(_FACTS).fetchall())
+    """Return the topics of all chats, newest first."""
+    return _group_topics(db.execute(_FACTS).fetchall())
 
 
-def _topics(rows: Sequence[tuple[Any, ...]]) -> list[Topic]:
-    facts = sorted(((row[0], record(Fact, row[1:])) for row in rows), key=_scope)
-    topics = [_topic(key, list(group)) for (_, key), group in groupby(facts, key=_scope)]
+def _group_topics(rows: Sequence[tuple[Any, ...]]) -> list[Topic]:
+    facts = sorted(((row[0], record(Fact, row[1:])) for row in rows), key=_scope_and_key)
+    topics = [_make_topic(key, list(group)) for (_, key), group in groupby(facts, key=_scope_and_key)]
     return sorted(topics, key=lambda topic: topic.precedence, reverse=True)
 
 
-def _scope(row: _Row) -> tuple[str, str]:
+def _scope_and_key(row: _Row) -> tuple[str, str]:
     return row[1].chat or "", same_key(row[1].topic_key)
 
 
-def _topic(key: str, rows: Sequence[_Row]) -> Topic:
-    """Return the topic in the spelling and kind that were set last."""
+def _make_topic(key: str, rows: Sequence[_Row]) -> Topic:
     precedence, newest = max(rows, key=lambda row: row[0])
     facts = [fact for _, fact in rows if (fact.topic_key, fact.kind) == (newest.topic_key, newest.kind)]
     keys = sorted({fact.topic_key for _, fact in rows})
@@ -142,12 +136,12 @@ NOT_STORED = "I don't have that stored yet"
 Rule = Literal["key", "rank", "list", "single", "first"]
 """How an answer was found.
 
-key: by the topic's key. rank: by a place in the list. list: by a question for the whole list.
-single: the topic has one value. first: by a question in the singular, which means the first of the list.
+key: by the topic's key. rank: by a rank in the list. list: by a question for the whole list.
+single: the topic has one value. first: by a question in the singular, which asks for the first of the list.
 """
 
 Choice = Callable[[Sequence[Topic]], Topic | None]
-"""Picks one of the topics of one chat, which come newest first."""
+"""Chooses one of the topics of a chat, which are sorted newest first."""
 
 
 class Route(msgspec.Struct, kw_only=True):
@@ -156,10 +150,10 @@ class Route(msgspec.Struct, kw_only=True):
     rule: see `Rule`.
     language: of the question; None for a key.
     topic_key: the topic that answers.
-    ranks: places in its list; empty for the whole list and for a single value.
+    ranks: ranks in its list; empty for the whole list and for a single value.
     chat: the fact's chat, `<channel>:<chat_id>`; None for the store's own scope.
-    most_recent: whether the question named no topic, so that the one set last answers.
-    other_chat: whether the fact is of another chat than the question.
+    most_recent: whether the question named no topic, so that the last set one answers.
+    other_chat: whether the fact is from another chat than the question.
     """
 
     rule: Rule
@@ -175,9 +169,9 @@ class FactAnswer(msgspec.Struct, kw_only=True):
     """The answer to a question or a key.
 
     answer: the value, the lines of a list, or `I don't have that stored yet`.
-    facts: the facts in the answer, by rank; empty if none was found.
-    route: where they came from; None if none was found.
-    why: why none was found; else None.
+    facts: the facts in the answer, by rank.
+    route: where they came from; None if there are none.
+    why: why there are none.
     """
 
     found: bool
@@ -194,11 +188,11 @@ def not_stored(why: str) -> FactAnswer:
 
 def answered(facts: Sequence[Fact], route: Route) -> FactAnswer:
     """Return the answer from these facts."""
-    return FactAnswer(found=True, answer=_lines(facts), facts=list(facts), route=route, why=None)
+    return FactAnswer(found=True, answer=_answer_text(facts), facts=list(facts), route=route, why=None)
 
 
 def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_chat: bool) -> FactAnswer:
-    """Return the facts of the topic `key`, else of its other number or spelling, or the one at a rank."""
+    """Return the facts of a topic, also in another number or spelling, or the one at a rank."""
     topic = find(db, lambda topics: called(topics, [key]), chat=chat, any_chat=any_chat)
     if topic is None:
         return not_stored(f"no topic {key} {where(chat, any_chat=any_chat)}")
@@ -217,10 +211,7 @@ def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_
 
 
 def find(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) -> Topic | None:
-    """Return the topic chosen from a chat.
-
-    If the chat has none, and with `any_chat`, it is the newest from the other chats.
-    """
+    """Return the topic chosen from a chat or, with `any_chat`, else the newest one chosen from others."""
     own = choose(topics(db, chat))
     if own is not None or not any_chat:
         return own
@@ -233,23 +224,23 @@ def find(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) ->
 
 
 def where(chat: str | None, *, any_chat: bool) -> str:
-    """Return the scope of a search, for messages."""
+    """Return the words for a scope in a message."""
     if any_chat:
         return "in any chat"
     return "in the store's own scope" if chat is None else f"in {chat}"
 
 
 def no_rank(topic: Topic, rank: int) -> str:
-    """Return why a topic has no fact at a rank, for messages."""
+    """Return the message that a topic has no fact at a rank."""
     if topic.kind == "single":
         return f"{topic.key} is a single value, without ranks"
     return f"{topic.key} has no rank {rank}, but {', '.join(str(fact.rank) for fact in topic.facts)}"
 
 
-def _lines(facts: Sequence[Fact]) -> str:
+def _answer_text(facts: Sequence[Fact]) -> str:
     if len(facts) == 1:
         return facts[0].value
-    # A value of several lines may not pass for several ranks.
+    # A value with several lines must not look like several ranks.
     return "\n".join(f"{fact.rank}. {' '.join(fact.value.split())}" for fact in facts)
 
 
@@ -262,7 +253,7 @@ def ask(db: Connection, text: str, *, chat: str | None, any_chat: bool) -> FactA
     if not questions:
         return not_stored("it is not a question about a fact that memlog understands")
     for question in questions:
-        topic = _topic_of(db, question, chat=chat, any_chat=any_chat)
+        topic = _find_topic(db, question, chat=chat, any_chat=any_chat)
         if topic is not None:
             return _answer(question, topic, chat)
     named = " or ".join(dict.fromkeys(question.name for question in questions))
@@ -272,26 +263,28 @@ def ask(db: Connection, text: str, *, chat: str | None, any_chat: bool) -> FactA
 # The topic
 
 
-def _topic_of(db: Connection, question: Question, *, chat: str | None, any_chat: bool) -> Topic | None:
-    """Return the topic that a question asks for; None if that is not certain."""
+def _find_topic(db: Connection, question: Question, *, chat: str | None, any_chat: bool) -> Topic | None:
     if question.names_a_topic:
-        return find(db, lambda topics: _named(question, topics), chat=chat, any_chat=any_chat)
+        return find(db, lambda topics: _choose_named(question, topics), chat=chat, any_chat=any_chat)
     newest = find(db, lambda topics: next(iter(topics), None), chat=chat, any_chat=any_chat)
-    return newest if newest and (not question.is_favorite or _is_favorite(newest)) else None
+    if newest is None or not question.is_favorite:
+        return newest
+    words = newest.key.split("_")
+    return newest if any(favorite_part(words, each) is not None for each in fact_words()) else None
 
 
-def _named(question: Question, topics: Sequence[Topic]) -> Topic | None:
-    keys = _keys(question)
+def _choose_named(question: Question, topics: Sequence[Topic]) -> Topic | None:
+    keys = _possible_keys(question)
     if keys is not None:
         return called(topics, keys)
-    names = [(topic, name) for topic in topics if (name := _name(topic, question)) is not None]
+    names = [(topic, name) for topic in topics if (name := _comparable_words(topic, question)) is not None]
     same = [topic for topic, name in names if [*name] == [*question.words]]
     alike = same or [topic for topic, name in names if _has_same_stems(name, question)]
     return alike[0] if len(alike) == 1 else None
 
 
-def _keys(question: Question) -> Sequence[str] | None:
-    """Return the keys that a question can mean; None if only the inflection of its words can tell."""
+def _possible_keys(question: Question) -> Sequence[str] | None:
+    """Return the keys that a question can mean; None if the stems of its words have to be compared."""
     if question.names:
         return [key_of(name) for name in question.names]
     if question.language != ENGLISH:
@@ -304,11 +297,8 @@ def _keys(question: Question) -> Sequence[str] | None:
         return []
 
 
-def _name(topic: Topic, question: Question) -> Sequence[str] | None:
-    """Return the words of a topic's key to compare with those of the question.
-
-    None if the topic cannot be meant.
-    """
+def _comparable_words(topic: Topic, question: Question) -> Sequence[str] | None:
+    """Return the words of a topic's key to compare with the question; None if it cannot be meant."""
     words = topic.key.split("_")
     part = favorite_part(words, question.language)
     return part if question.is_favorite else (words if part is None else None)
@@ -316,7 +306,7 @@ def _name(topic: Topic, question: Question) -> Sequence[str] | None:
 
 def _has_same_stems(name: Sequence[str], question: Question) -> bool:
     language = question.language
-    # lempivärisi (your favourite colour) is not mine.
+    # lempivärisi (your favourite colour) is not the user's.
     others = tuple(fact_words()[language].other_suffixes.split())
     return len(name) == len(question.words) and all(
         _stem(own, language) == _stem(word, language) and not word.endswith(others)
@@ -326,20 +316,16 @@ def _has_same_stems(name: Sequence[str], question: Question) -> bool:
 
 def _stem(word: str, language: str) -> str:
     stem = next((stem for _, stem in stemming.stems([word], [language])), word)
-    # kaupunki, kaupungin: one of the two gradations stands for both.
+    # kaupunki, kaupungin: one of the two gradations represents both.
     gradation = fact_words()[language].gradation
     return stem.replace(*gradation) if gradation else stem
-
-
-def _is_favorite(topic: Topic) -> bool:
-    return any(favorite_part(topic.key.split("_"), language) is not None for language in fact_words())
 
 
 # The answer
 
 
 def _answer(question: Question, topic: Topic, chat: str | None) -> FactAnswer:
-    rule, facts = _facts(question, topic)
+    rule, facts = _choose_facts(question, topic)
     if not facts or None in facts:
         missing = next((rank for rank in _ranks(question) if topic.at(rank) is None), 1)
         return not_stored(no_rank(topic, missing))
@@ -355,14 +341,14 @@ def _answer(question: Question, topic: Topic, chat: str | None) -> FactAnswer:
     return answered([fact for fact in facts if fact], route)
 
 
-def _facts(question: Question, topic: Topic) -> tuple[Rule, Sequence[Fact | None]]:
+def _choose_facts(question: Question, topic: Topic) -> tuple[Rule, Sequence[Fact | None]]:
     ranks = _ranks(question)
     if ranks or question.top is not None:
         is_list = topic.kind == "ranked"
         return "rank", [topic.at(rank) if is_list else None for rank in ranks]
     if topic.kind == "single":
         return "single", topic.facts
-    if _is_of_several(question) or not question.is_favorite:
+    if _asks_for_list(question) or not question.is_favorite:
         return "list", topic.facts
     return "first", [topic.at(1)]
 
@@ -371,8 +357,7 @@ def _ranks(question: Question) -> list[int]:
     return [*question.ranks] if question.top is None else [*range(1, question.top + 1)]
 
 
-def _is_of_several(question: Question) -> bool:
-    """Whether a question without a rank asks for the whole list."""
+def _asks_for_list(question: Question) -> bool:
     if question.is_list or not question.words:
         return question.is_list
     last = question.words[-1]

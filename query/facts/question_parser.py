@@ -1,4 +1,4 @@
-"""Parses questions about facts, by tables of words and without a model.
+"""Parses questions about facts by tables of words, without a model.
 
 It accepts a question only if it knows the role of each word. docs/memory/facts.md describes the rules.
 """
@@ -16,14 +16,11 @@ from memlog.query.facts.topic_keys import fact_words, favorite_part, is_plural, 
 
 _DIGITS = r"(\d{1,7})(\D\S*)"
 _SIGNED = r"(?:#|№)(\d{1,7})"
-_BARE = r"\d{1,7}"
+_NUMBER = r"\d{1,7}"
 
 
 def ordinal_at(words: Sequence[str], place: int, language: str) -> tuple[int, int] | None:
-    """Return the ordinal at `place` and the number of its words; None if there is none.
-
-    words: folded.
-    """
+    """Return the ordinal at `place` in folded words and the number of its words, if there is one."""
     word = words[place]
     if word in _ordinals(language):
         return _ordinals(language)[word], 1
@@ -39,12 +36,12 @@ def ordinal_at(words: Sequence[str], place: int, language: str) -> tuple[int, in
 
 
 def number_of(word: str, language: str) -> int | None:
-    """Return the number in a word, in digits or spelled out; None if it is no number."""
-    return int(word) if re.fullmatch(_BARE, word) else _cardinals(language).get(word)
+    """Return the number in a word, in digits or spelled out; None if it is not a number."""
+    return int(word) if re.fullmatch(_NUMBER, word) else _cardinals(language).get(word)
 
 
 def ordinal_words(language: str) -> Mapping[str, int]:
-    """Return the ordinals by word, in all their forms, with the first ones in digits."""
+    """Return the ordinals by word, in all forms, the first ones also in digits."""
     in_digits = fact_words()[language].numbers.in_digits.split()
     return {**_ordinals(language), **{word: number for number, word in enumerate(in_digits, 1)}}
 
@@ -61,29 +58,29 @@ def _in_digits(word: str, language: str) -> int | None:
 def _ordinals(language: str) -> Mapping[str, int]:
     table = fact_words()[language].numbers
     endings = table.ordinal_endings.split()
-    return {word: number for form, number in _numbered(table.ordinals) for word in _ended(form, endings)}
+    return {
+        word: number
+        for form, number in _number_forms(table.ordinals)
+        for word in ([form[:-1] + ending for ending in endings] if form.endswith("-") else [form])
+    }
 
 
 @cache
 def _cardinals(language: str) -> Mapping[str, int]:
-    return dict(_numbered(fact_words()[language].numbers.cardinals))
+    return dict(_number_forms(fact_words()[language].numbers.cardinals))
 
 
-def _numbered(table: str) -> Iterator[tuple[str, int]]:
+def _number_forms(table: str) -> Iterator[tuple[str, int]]:
     for number, forms in enumerate(table.split()):
         for form in forms.split("/"):
             yield form, number
 
 
-def _ended(form: str, endings: Sequence[str]) -> Sequence[str]:
-    return [form[:-1] + ending for ending in endings] if form.endswith("-") else [form]
-
-
 LONGEST = 1000
-"""Characters; longer questions are not parsed."""
+"""The most characters of a question."""
 
-# `re` compiles these when it needs them.
-_APART = r"(?<=\d)-(?=[а-яё]{1,3}\b)"
+# `re` compiles these on first use.
+_ENDING_HYPHEN = r"(?<=\d)-(?=[а-яё]{1,3}\b)"
 _MINUS = r"(?<!\w)[-−](?=\d)"
 _SPACES = r"[\s\-‐-―_/]+"
 _AROUND = '.,:;!?"`«»“”„()[]{}*…¿¡'
@@ -92,11 +89,11 @@ _AROUND = '.,:;!?"`«»“”„()[]{}*…¿¡'
 class Question(msgspec.Struct, frozen=True):
     """A parsed question.
 
-    language: the language whose words it is made of.
-    words: the words that name the topic, without those for "favourite"; empty if no topic is named.
+    language: the language of its words.
+    words: the words that name the topic, without those for "favourite"; empty if it names no topic.
     is_favorite: whether it asks for favourites.
-    ranks: places in the list. top: how many places from the first on. is_list: whether it asks for all.
-    names: names of the topic, the likeliest first, if the whole question is an idiom; `words` is then empty.
+    ranks: ranks in the list. top: the number of first ranks. is_list: whether it asks for all.
+    names: names of the topic, likeliest first, if the question is an idiom; `words` is then empty.
     """
 
     language: str
@@ -109,18 +106,18 @@ class Question(msgspec.Struct, frozen=True):
 
     @property
     def names_a_topic(self) -> bool:
-        """Whether it names a topic; else it means the one that was set last."""
+        """Whether it names a topic; otherwise it refers to the one that was set last."""
         return bool(self.words or self.names)
 
     @property
     def name(self) -> str:
-        """The topic, for messages."""
+        """The topic in a message."""
         words = [*(["favorite"] if self.is_favorite else []), *self.words]
         return repr(" ".join(words or self.names[:1]))
 
 
 def parse(text: str) -> Iterator[Question]:
-    """Yield the meanings of a question, at most one in each language; none if any word of it is unknown."""
+    """Yield the meanings of a question, at most one per language; none if a word is unknown."""
     words = _words(text) if len(text) <= LONGEST else []
     for language in _languages_of("".join(words)):
         question = _Parser(words, language).question()
@@ -129,7 +126,7 @@ def parse(text: str) -> Iterator[Question]:
 
 
 def _languages_of(text: str) -> Sequence[str]:
-    """Return the languages of whose script `text` has a letter; else those in Latin letters."""
+    """Return the languages with a script that occurs in `text`, or those in Latin letters."""
     languages = language_files.languages("facts")
     scripts = {name: languages[name].text.characters for name in fact_words()}
     own = [
@@ -154,7 +151,7 @@ class _Parser:
         self._has_number_behind = self._is_most = False
 
     def question(self) -> Question | None:
-        """Return the meaning of the words; None if it is not certain."""
+        """Return the meaning of the words; None if it is uncertain."""
         while True:
             for names, questions in self._table.idioms.items():
                 if tuple(self._words) in _phrases(questions):
@@ -168,12 +165,12 @@ class _Parser:
             pass
         self._take_from_topic()
         if self._is_most and (self._is_list or self._is_plural()):
-            # `my most favourite colours`: all of them.
+            # `my most favourite colours` asks for all of them.
             self._ranks, self._is_list = [], True
-        return self._checked()
+        return self._question_if_certain()
 
-    def _checked(self) -> Question | None:
-        # Without a topic one sign is not enough: `show me the second` may mean anything.
+    def _question_if_certain(self) -> Question | None:
+        # Without a topic, one clue is not enough: `show me the second` may mean anything.
         is_of_last = self._has_lead and sum((self._is_own, self._is_favorite, bool(self._ranks))) > 1
         has_owner = self._language == ENGLISH and any(word.endswith(("'s", "s'")) for word in self._words)
         if not ((self._words or is_of_last) and (self._is_own or self._is_favorite or has_owner)):
@@ -190,7 +187,7 @@ class _Parser:
         )
 
     def _is_ambiguous(self) -> bool:
-        """Whether its numbers have two meanings, as in `3 favourite colour`, `favourite number 2`."""
+        """Whether its numbers are ambiguous, as in `3 favourite colour`, `favourite number 2`."""
         if self._has_number_behind and not (self._is_favorite and self._words):
             return True
         is_one = self._language == ENGLISH and bool(self._words) and not self._is_plural()
@@ -209,7 +206,7 @@ class _Parser:
         return True
 
     def _take_end(self) -> None:
-        """Take the words behind the topic: `of mine`, `number 3`."""
+        """Take the words after the topic: `of mine`, `number 3`."""
         self._is_own |= self._drop_end(self._table.owners_behind)
         end = len(self._words)
         for place in range(max(end - 3, 1), end):
@@ -222,14 +219,14 @@ class _Parser:
                 return
 
     def _take_word(self) -> bool:
-        """Take one word or phrase from before the topic; False where the topic begins."""
+        """Take one word or phrase before the topic. Return False where the topic begins."""
         if self._take_top() or self._take_rank():
             return True
         for table in (self._owners, self._table.every, self._table.fillers):
             if phrase := self._beginning(table):
                 self._is_own |= table == self._owners
                 self._is_list |= table == self._table.every
-                self._drop(len(phrase))
+                self._drop_beginning(len(phrase))
                 return True
         return self._take_favorite()
 
@@ -242,7 +239,7 @@ class _Parser:
             number = number_of(self._words[place], self._language) if place < len(self._words) else None
             if number is not None:
                 self._top = number
-                self._drop(place + 1)
+                self._drop_beginning(place + 1)
                 return True
         return False
 
@@ -258,7 +255,7 @@ class _Parser:
         if ordinal is None or (self._ranks and not place):
             return False
         self._ranks.append(ordinal[0])
-        self._drop(place + ordinal[1])
+        self._drop_beginning(place + ordinal[1])
         return True
 
     def _take_favorite(self) -> bool:
@@ -267,11 +264,11 @@ class _Parser:
             return False
         self._is_favorite = True
         self._is_list |= self._language == ENGLISH and len(self._words) == 1 and word.endswith("s")
-        self._drop(1)
+        self._drop_beginning(1)
         return True
 
     def _take_from_topic(self) -> None:
-        """Take the owner and the favourite out of the topic's words: `lempivärini`, `color favorito`."""
+        """Remove the owner and the favourite from the topic's words: `lempivärini`, `color favorito`."""
         if not self._words:
             return
         last = self._words[-1]
@@ -282,10 +279,10 @@ class _Parser:
             self._is_favorite, self._words = True, part
 
     def _beginning(self, table: str) -> tuple[str, ...]:
-        """Return the longest phrase of a table with which the words begin; empty without one."""
+        """Return the longest phrase of a table at the beginning, or an empty one."""
         return next((p for p in _phrases(table) if tuple(self._words[: len(p)]) == p), ())
 
-    def _drop(self, number: int) -> None:
+    def _drop_beginning(self, number: int) -> None:
         self._is_list |= any(word in self._table.plural.split() for word in self._words[:number])
         del self._words[:number]
 
@@ -299,23 +296,20 @@ class _Parser:
 
 @cache
 def _phrases(table: str) -> tuple[tuple[str, ...], ...]:
-    """Return the phrases of a table as words, the longest first."""
+    """Return the phrases of a table as words, longest first."""
     phrases = (tuple(phrase.split()) for phrase in language_files.phrases(table))
     return tuple(sorted(phrases, key=len, reverse=True))
 
 
 def _words(text: str) -> list[str]:
-    """Return the folded words of a question without the signs around them.
-
-    The signs stay in `#2`, `'s`, and `2.` within.
-    """
+    """Return the folded words of a question without surrounding signs, except in `#2`, `'s`, and `2.`."""
     folded = visible(text).replace("’", "'")
-    parts = re.split(_SPACES, re.sub(_MINUS, "minus", re.sub(_APART, "", folded)))
+    parts = re.split(_SPACES, re.sub(_MINUS, "minus", re.sub(_ENDING_HYPHEN, "", folded)))
     words = [word for word in parts if word.strip(_AROUND)]
-    return [_bare(word, is_last=place == len(words)) for place, word in enumerate(words, 1)]
+    return [_strip_signs(word, is_last=place == len(words)) for place, word in enumerate(words, 1)]
 
 
-def _bare(word: str, *, is_last: bool) -> str:
+def _strip_signs(word: str, *, is_last: bool) -> str:
     if not is_last and re.fullmatch(r"\d+\.", word):
         return word
     return word.strip(_AROUND).strip("'") or word

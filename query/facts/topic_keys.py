@@ -1,7 +1,7 @@
-"""Topic keys: what a fact is stored under, and what a key is compared by when somebody asks.
+"""Topic keys, by which facts are stored, and their normal forms, by which questions find them.
 
-Storing keeps two names apart that may mean two things (`http` and `https`); asking also finds a topic by its
-other number or spelling. docs/memory/facts.md describes the rules.
+Storing distinguishes names that may mean two things (`http` and `https`); asking also finds a topic in
+another number or spelling. docs/memory/facts.md describes the rules.
 """
 
 import re
@@ -18,7 +18,7 @@ from memlog.projector.text.stemming import ENGLISH
 from memlog.projector.text.tokens import american
 
 LONGEST = 128
-"""Characters of a key."""
+"""The most characters of a key."""
 
 _PLURALS = (
     (r"(?:ss|us|is)$", None),
@@ -26,12 +26,12 @@ _PLURALS = (
     (r"(?<=ss|ch|sh)es$|(?<=[^ao]us)es$|(?<=[xo])es$", ""),
     (r"s$", ""),
 )
-"""Plural endings and their singulars; None marks endings of a singular. The first match counts."""
+"""Plural endings and their singulars; None marks singular endings. The first match counts."""
 
 _FAVORITE = "favorite"
 _SHORTEST_PLURAL = 4
 _VOWELS = "aeiouy"
-_APART = r"[\s_\-‐-―]+"
+_SEPARATORS = r"[\s_\-‐-―]+"
 _POSSESSIVE = "'s"
 _BEFORE = " \t\"'`«»“”„‘’([{*"
 _AROUND = f"{_BEFORE}.,:;!?)]}}"
@@ -50,8 +50,8 @@ def key_of(name: str) -> str:
     Raises:
         BadInput: the name is empty, has a control character, or its key has more than 128 characters.
     """
-    _check(name)
-    key = _key(words_of(name))
+    _check_characters(name)
+    key = _key_of_words(words_of(name))
     if not key:
         raise BadInput(f"not the name of a topic: {name!r}", hint="name one, such as favorite_colors")
     if len(key) > LONGEST:
@@ -62,58 +62,54 @@ def key_of(name: str) -> str:
 
 
 def same_key(stored: str) -> str:
-    """Return the key of a stored topic, which another program may have spelled; itself if it makes no key."""
-    return _key(words_of(stored)) or stored
+    """Return the key of a stored topic, which another program may have spelled, or itself if it has none."""
+    return _key_of_words(words_of(stored)) or stored
 
 
 def teach_topics(db: Connection) -> None:
-    """Give a connection the SQL function `topic_key`: equal for a topic in all its spellings."""
-    db.create_function("topic_key", 1, _compared_topic, deterministic=True)
-
-
-def _compared_topic(topic: str | None) -> str | None:
-    return None if topic is None else compared(same_key(topic))
+    """Define the SQL function `topic_key` for a connection: it is equal for all spellings of a topic."""
+    db.create_function(
+        "topic_key", 1, lambda topic: None if topic is None else compared(same_key(topic)), deterministic=True
+    )
 
 
 def compared(key: str) -> str:
-    """Return a form that is equal for keys that differ in number, spelling, possessives or signs.
+    """Return a normal form without number, spelling, possessives and signs.
 
-    It is also the key under which memlog once stored such a topic.
+    It is also the key under which older versions stored the topic.
     """
     bare = (word.strip(_AROUND).removesuffix(_POSSESSIVE) for word in key.split("_"))
     words = [word for word in bare if word]
     if len(words) > 1 and words[0] == _FAVORITE:
-        return "_".join([_FAVORITE, *_american(words[1:], _plural)])
-    return "_".join(_american(words, singular)) or key
+        return "_".join([_FAVORITE, *_spell_american(words[1:], _plural)])
+    return "_".join(_spell_american(words, singular)) or key
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a name, folded, without punctuation around them and invisible characters.
+    """Return the folded words of a name without surrounding punctuation and invisible characters.
 
     A sign before a word stays: `.net` is not `net`.
     """
     words = (
-        word.lstrip(_BEFORE).rstrip(_AROUND) for word in re.split(_APART, visible(text).replace("’", "'"))
+        word.lstrip(_BEFORE).rstrip(_AROUND)
+        for word in re.split(_SEPARATORS, visible(text).replace("’", "'"))
     )
     return [word for word in words if word.strip(_AROUND)]
 
 
 def visible(text: str) -> str:
-    """Return `text`, folded, without invisible characters."""
+    """Return the folded `text` without invisible characters."""
     folded = nfkc(nfkc(text).casefold())
     return "".join(letter for letter in folded if unicodedata.category(letter) != "Cf")
 
 
 def built_in(words: Sequence[str], language: str) -> str | None:
-    """Return the key of the built-in topic with this name; None if there is none.
-
-    words: folded, without the word for "favourite".
-    """
+    """Return the key of the built-in topic, if any, with folded words, except for "favourite"."""
     return _built_in()[language].get("_".join(words))
 
 
 def favorite_part(words: Sequence[str], language: str) -> list[str] | None:
-    """Return the words without the one for "favourite"; None if they have none."""
+    """Return the words without the one for "favourite"; None if it does not occur."""
     table = fact_words()[language]
     if not words:
         return None
@@ -121,7 +117,7 @@ def favorite_part(words: Sequence[str], language: str) -> list[str] | None:
         return list(words[1:])
     if words[-1] in _forms(table.favorite_behind):
         return list(words[:-1])
-    if words[0] in _favorites():
+    if words[0] in _favorite_words():
         return None
     for prefix in table.favorite_prefixes.split():
         if words[0] == prefix:
@@ -132,13 +128,13 @@ def favorite_part(words: Sequence[str], language: str) -> list[str] | None:
 
 
 def without_owner(word: str, language: str) -> str:
-    """Finnish `värini` (my colour) as `väri`; other words unchanged."""
+    """Return Finnish `värini` (my colour) as `väri`, and other words unchanged."""
     suffix = fact_words()[language].own_suffix
     return word.removesuffix(suffix) if len(word) > len(suffix) + 2 else word
 
 
 def singular(word: str) -> str:
-    """Return the singular of an English word, by its ending and a short list."""
+    """Return the singular of an English word, by its ending and a short table."""
     irregular = _pairs(_english().plurals)
     if word in irregular:
         return irregular[word]
@@ -161,7 +157,7 @@ def is_plural(word: str) -> bool:
     return singular(word) != word
 
 
-def _check(name: str) -> None:
+def _check_characters(name: str) -> None:
     odd = next((letter for letter in name if unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp")), None)
     if odd is not None:
         raise BadInput(
@@ -170,7 +166,7 @@ def _check(name: str) -> None:
         )
 
 
-def _key(words: Sequence[str]) -> str:
+def _key_of_words(words: Sequence[str]) -> str:
     while len(words) > 1 and any(words[0] in _forms(table.own) for table in fact_words().values()):
         words = words[1:]
     for language in fact_words():
@@ -182,13 +178,13 @@ def _key(words: Sequence[str]) -> str:
 
 def _favorite_key(words: Sequence[str], part: Sequence[str], language: str) -> str:
     if language == ENGLISH:
-        return built_in(_american(part, singular), language) or "_".join([_FAVORITE, *part])
+        return built_in(_spell_american(part, singular), language) or "_".join([_FAVORITE, *part])
     bare = [*part[:-1], *(without_owner(word, language) for word in part[-1:])]
     return built_in(part, language) or built_in(bare, language) or "_".join(words)
 
 
-def _american(words: Sequence[str], number: Callable[[str], str]) -> list[str]:
-    """English words in American spelling, the last one in a `number`."""
+def _spell_american(words: Sequence[str], number: Callable[[str], str]) -> list[str]:
+    """Return English words in American spelling, the last one in a `number`."""
     spelled = [_pairs(_english().short).get(word) or american(word) for word in words]
     return [*spelled[:-1], *(number(word) for word in spelled[-1:])]
 
@@ -197,14 +193,12 @@ def _plural(word: str) -> str:
     one = singular(word)
     if one in _forms(_english().invariable) or not (one.isascii() and one.isalpha()):
         return one
-    irregular = _pairs(_english().plurals).items()
-    return next((many for many, single in irregular if single == one), _regular_plural(one))
-
-
-def _regular_plural(word: str) -> str:
-    if re.search(r"[^aeiou]y$", word):
-        return f"{word[:-1]}ies"
-    return f"{word}es" if re.search(r"(?:s|x|ch|sh)$", word) else f"{word}s"
+    for many, single in _pairs(_english().plurals).items():
+        if single == one:
+            return many
+    if re.search(r"[^aeiou]y$", one):
+        return f"{one[:-1]}ies"
+    return f"{one}es" if re.search(r"(?:s|x|ch|sh)$", one) else f"{one}s"
 
 
 def _english() -> EnglishWords:
@@ -215,8 +209,8 @@ _pairs = cache(language_files.pairs)
 
 
 @cache
-def _favorites() -> frozenset[str]:
-    """Return the words for "favourite" of all languages: Swedish `favorit` begins English ones."""
+def _favorite_words() -> frozenset[str]:
+    """Return the words for "favourite" in all languages: English ones begin with Swedish `favorit`."""
     return frozenset(word for table in fact_words().values() for word in table.favorite.split())
 
 

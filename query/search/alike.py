@@ -1,4 +1,4 @@
-"""Memories that are alike by words or by meaning: of many at once, without a search for each."""
+"""Finds similar memories, by words and by meaning, for many memories at once instead of a search for each."""
 
 import math
 from collections import Counter, defaultdict
@@ -11,13 +11,13 @@ from memlog.projector.sqlite import Connection, as_list
 from memlog.query.memories import Memory, select
 from memlog.query.search.request import parse
 
-_READ = 1000
-"""Characters of a text whose words are looked at."""
+_COMPARED_CHARACTERS = 1000
+"""Characters of a text whose words are compared."""
 
-_FEW = 20
-"""Texts that may share a word, however few there are."""
+_COMMON = 20
+"""A word in at most this many texts is never too common, however few texts there are."""
 
-# CROSS JOIN: vec0 reads each of them, never all.
+# CROSS JOIN: vec0 looks each of them up, and never scans.
 _VECTORS = f"""
 SELECT c.memory_id, v.embedding FROM json_each(?) a
 CROSS JOIN {MEMORY.chunks} c CROSS JOIN {MEMORY.vectors} v
@@ -28,20 +28,20 @@ WHERE c.memory_id = a.value AND c.chunk_index = 0 AND v.rowid = c.chunk_no
 def alike(
     db: Connection, wanted: Sequence[Memory], others: Sequence[Memory], limit: int
 ) -> dict[str, list[str]]:
-    """Return, for each wanted memory, the ids of the others that are most alike.
+    """Return, for each wanted memory, the ids of the most similar others.
 
-    At most `limit` by words, and as many by meaning, where both have a vector.
+    At most `limit` by words, and as many by meaning if both have a vector.
     """
     found: dict[str, list[str]] = {memory.memory_id: [] for memory in wanted}
-    for nearest in (_by_words(wanted, others, limit), _by_meaning(db, wanted, others, limit)):
+    for nearest in (_nearest_by_words(wanted, others, limit), _nearest_by_meaning(db, wanted, others, limit)):
         for name, ids in nearest.items():
             found[name] += [each for each in ids if each not in found[name]]
     return found
 
 
-def _by_words(wanted: Sequence[Memory], others: Sequence[Memory], limit: int) -> dict[str, list[str]]:
-    """Rank by the rarity of the words that two texts share, and the length of the other one, as BM25 does."""
-    terms = [_terms(memory.content[:_READ]) for memory in others]
+def _nearest_by_words(wanted: Sequence[Memory], others: Sequence[Memory], limit: int) -> dict[str, list[str]]:
+    """Rank by the rarity of the shared words and the length of the other text, like BM25."""
+    terms = [_terms(memory.content[:_COMPARED_CHARACTERS]) for memory in others]
     having = Counter(term for of_one in terms for term in of_one)
     by_term: defaultdict[str, list[int]] = defaultdict(list)
     for place, of_one in enumerate(terms):
@@ -50,9 +50,9 @@ def _by_words(wanted: Sequence[Memory], others: Sequence[Memory], limit: int) ->
     nearest = {}
     for memory in wanted:
         scores: defaultdict[int, float] = defaultdict(float)
-        for term in _terms(memory.content[:_READ]):
-            if having[term] > max(_FEW, len(others) // 4):
-                continue  # it tells nothing apart
+        for term in _terms(memory.content[:_COMPARED_CHARACTERS]):
+            if having[term] > max(_COMMON, len(others) // 4):
+                continue  # too common to discriminate
             rarity = math.log(1 + (len(others) - having[term] + 0.5) / (having[term] + 0.5))
             for place in by_term.get(term, ()):
                 scores[place] += rarity / math.sqrt(len(terms[place]))
@@ -66,10 +66,9 @@ def _terms(text: str) -> frozenset[str]:
     return frozenset(parse(text.replace('"', " ")).terms)
 
 
-def _by_meaning(
+def _nearest_by_meaning(
     db: Connection, wanted: Sequence[Memory], others: Sequence[Memory], limit: int
 ) -> dict[str, list[str]]:
-    """Rank by the cosine of the first passages."""
     if model_of(db) is None:
         return {}
     import numpy as np
@@ -89,8 +88,8 @@ def _by_meaning(
     return nearest
 
 
-_CANDIDATES_READ = 2000
-"""Characters of a text whose words are looked up: more words find nothing else."""
+_SEARCHED_CHARACTERS = 2000
+"""Characters of a text whose words are searched: more words find nothing new."""
 
 
 def likely_memories(
@@ -98,15 +97,14 @@ def likely_memories(
 ) -> list[Memory]:
     """Return at most `limit` unarchived memories that share most words with `text`, best first.
 
-    chat: of the memories, `<channel>:<chat_id>`; None for the store's own scope. any_chat: of every chat.
-    lengths: the least and the greatest length of their contents, in characters.
+    chat: `<channel>:<chat_id>` of the memories; None for the store's own scope. any_chat: ignore `chat`.
+    lengths: the least and the greatest length of a content, in characters.
     """
-    expression = parse(text[:_CANDIDATES_READ].replace('"', " ")).expression
+    expression = parse(text[:_SEARCHED_CHARACTERS].replace('"', " ")).expression
     if expression is None:
         return []
     rows = db.execute(
-        # CROSS JOIN: the full text is queried once, not once for each memory of the chat. Of each memory the
-        # first passage alone.
+        # CROSS JOIN: query the full text once, not once for each memory of the chat. First passages only.
         "SELECT c.memory_id FROM memory_chunks_fts CROSS JOIN memory_chunks c CROSS JOIN memories l"
         " WHERE memory_chunks_fts MATCH ? AND c.chunk_no = memory_chunks_fts.rowid AND c.chunk_index = 0"
         " AND c.end_char <= ? AND (? OR c.chat_id IS ?) AND l.memory_id = c.memory_id"
@@ -114,6 +112,6 @@ def likely_memories(
         (expression, lengths[1], any_chat, chat, *lengths, limit),
     )
     ids = [memory_id for (memory_id,) in rows]
-    # Read behind the limit: a content may have 10 MB.
+    # Read after the limit applies: a content may have 10 MB.
     found = select(db, "WHERE m.memory_id IN (SELECT value FROM json_each(?))", (as_list(ids),))
     return sorted(found, key=lambda memory: ids.index(memory.memory_id))

@@ -1,7 +1,7 @@
-"""Selects the best candidates of one side of a search; one candidate represents all copies of a text.
+"""Deduplicates the candidates of a search: one candidate represents all copies of a text.
 
-Copies have the same words and are of one kind, role and speaker. Without this, a question that was sent 45
-times fills the candidates, and its answer is none of them.
+Copies have the same words, kind, role and speaker. Without this, a question that was sent 45 times fills the
+candidates and crowds out its answer.
 """
 
 import math
@@ -16,10 +16,10 @@ from memlog.query.documents import FILE_PATH
 from memlog.query.search.hits import NOWHERE, Candidate, Lists, Place, Ref, in_order
 
 
-class _Twin(NamedTuple):
-    """A document, and what tells whether another one is of the same file.
+class _FileDocument(NamedTuple):
+    """A document, and what identifies its file.
 
-    writer: of the copy of the store that registered its source: a path of another machine is another file.
+    writer: the copy of the store that registered its source: a path on another machine is another file.
     """
 
     path: str
@@ -28,13 +28,10 @@ class _Twin(NamedTuple):
     version: str
 
 
-def without_twins(db: Connection, sides: Mapping[str, Lists]) -> dict[str, Lists]:
-    """Return the candidates of a search, with one document for each file.
-
-    Notes of a workspace are memories, too.
-    """
+def drop_nested_copies(db: Connection, sides: Mapping[str, Lists]) -> dict[str, Lists]:
+    """Return the candidates of a search, with one document for each file, notes of workspaces included."""
     every = (each for lists in sides.values() for rows in lists for each in rows)
-    outer = outer_twins(db, {each.key[1] for each in every if each.owner == "document"})
+    outer = nested_copies(db, {each.key[1] for each in every if each.owner == "document"})
     return {
         side: [[each for each in rows if not (outer and is_one_of(each, outer))] for rows in lists]
         for side, lists in sides.items()
@@ -42,12 +39,12 @@ def without_twins(db: Connection, sides: Mapping[str, Lists]) -> dict[str, Lists
 
 
 def is_one_of(candidate: Candidate, document_ids: Collection[str]) -> bool:
-    """Whether a candidate is of one of these documents."""
+    """Whether a candidate belongs to one of these documents."""
     return candidate.owner == "document" and candidate.key[1] in document_ids
 
 
-def outer_twins(db: Connection, document_ids: Collection[str]) -> set[str]:
-    """Return the documents whose file another one of them has, too, in a source further in."""
+def nested_copies(db: Connection, document_ids: Collection[str]) -> set[str]:
+    """Return the documents whose file is also in a source with a longer root."""
     if len(document_ids) < 2:
         return set()
     rows = db.execute(
@@ -58,7 +55,7 @@ def outer_twins(db: Connection, document_ids: Collection[str]) -> set[str]:
         (as_list(sorted(document_ids)),),
     )
     twins: set[str] = set()
-    for _, group in groupby(map(_Twin._make, rows.fetchall()), lambda twin: twin.path):
+    for _, group in groupby(map(_FileDocument._make, rows.fetchall()), lambda twin: twin.path):
         innermost, *others = group
         twins |= {
             each.document_id
@@ -69,7 +66,7 @@ def outer_twins(db: Connection, document_ids: Collection[str]) -> set[str]:
 
 
 _LONGEST = 100_000
-"""Characters of a text that may have copies: to fold a longer one takes more than a query."""
+"""The most characters of a text that is compared: folding a longer one takes longer than a query."""
 
 _ENDS = ".,;:!?…。、，；：！？؟،؛।"
 _OPENS = "¿¡"
@@ -94,25 +91,23 @@ _WHOLE_TEXTS = {
         ("document", "documents", "o.document_id = c.document_id", "NULL, NULL, o.content"),
     )
 }
-"""By owner of a passage what its copies have in common, the text last.
+"""By owner of a passage, the columns that its copies share, the text last.
 
-The title of a memory tells what the content is of, unless it is the beginning of the content. A fact is the
-value of a key, and has no copies.
+The title of a memory counts unless the content begins with it. A fact is a key's value, and has no copies.
 """
 
 
 class Fetched(NamedTuple):
-    """Candidates by falling score, perhaps several with one `ref`; whether there are no more."""
+    """Candidates by descending score, perhaps several with one `ref`, and whether these are all."""
 
     candidates: list[Candidate]
     is_all: bool
 
 
 def best(db: Connection, fetch: Callable[[int], Fetched], depth: int) -> list[Candidate]:
-    """Return the first `depth` distinct texts, each by its newest copy with the best of all scores.
+    """Return the best `depth` distinct texts, each represented by its newest copy with the best score of all.
 
-    Fetches past the cut until the score changes, and orders equal scores: the same question on the same log
-    gives the same answer.
+    Fetches past the cut until the score changes, and sorts ties, so that answers are deterministic.
     """
     limit = depth + depth // 4 + 1
     text: dict[Ref, TextKey] = {}
@@ -121,68 +116,66 @@ def best(db: Connection, fetch: Callable[[int], Fetched], depth: int) -> list[Ca
         first: dict[Ref, Candidate] = {}
         for candidate in candidates:
             first.setdefault(candidate.ref, candidate)
-        # Of one file of nested folders, the innermost stays, before its copies are taken for one.
-        outer = outer_twins(db, {each.key[1] for each in first.values() if each.owner == "document"})
+        # Before copies are merged: of a file in nested folders, the innermost document stays.
+        outer = nested_copies(db, {each.key[1] for each in first.values() if each.owner == "document"})
         first = {ref: each for ref, each in first.items() if not is_one_of(each, outer)}
         text |= text_keys(db, (each for ref, each in first.items() if ref not in text))
         scores: dict[Hashable, float] = {}
         for ref, candidate in first.items():
-            says = text[ref].says
-            scores[says] = max(_score(candidate), scores.get(says, -math.inf))
-        if is_all or (len(scores) > depth and _score(candidates[-1]) < sorted(scores.values())[-depth]):
+            text_key = text[ref].text_key
+            scores[text_key] = max(_score_or_zero(candidate), scores.get(text_key, -math.inf))
+        if is_all or (
+            len(scores) > depth and _score_or_zero(candidates[-1]) < sorted(scores.values())[-depth]
+        ):
             break
         limit *= 4
-    copies = Counter(text[ref].says for ref in first)
+    copies = Counter(text[ref].text_key for ref in first)
     newest: dict[Hashable, Candidate] = {}
     for each in in_order(first.values()):
-        says, place = text[each.ref]
-        known = newest.setdefault(says, each)
+        text_key, place = text[each.ref]
+        known = newest.setdefault(text_key, each)
         if known.ts == each.ts and place > text[known.ref].place:
-            newest[says] = each
+            newest[text_key] = each
     kept = sorted(newest.items(), key=lambda item: scores[item[0]], reverse=True)[:depth]
     return [
-        each._replace(score=scores[says], says=says, place=text[each.ref].place, copies=copies[says])
-        for says, each in kept
+        each._replace(
+            score=scores[text_key], text_key=text_key, place=text[each.ref].place, copies=copies[text_key]
+        )
+        for text_key, each in kept
     ]
 
 
-def _newest_first(candidates: Iterable[Candidate]) -> list[Candidate]:
-    return sorted(in_order(candidates), key=lambda each: (each.ts, each.place), reverse=True)
-
-
-def _score(candidate: Candidate) -> float:
+def _score_or_zero(candidate: Candidate) -> float:
     return 0.0 if candidate.score is None else candidate.score
 
 
-def same_in_all(sides: dict[str, Lists]) -> dict[str, Lists]:
-    """Return `sides`, with one candidate for each text in all of them.
-
-    One side may not know the newest copy.
-    """
+def represent_copies(sides: dict[str, Lists]) -> dict[str, Lists]:
+    """Represent each text by the same candidate on all sides: one side may not know the newest copy."""
     newest: dict[Hashable, Candidate] = {}
     copies: dict[Hashable, int] = {}
-    for each in _newest_first(each for lists in sides.values() for rows in lists for each in rows):
-        newest.setdefault(each.says, each)
-        copies[each.says] = max(copies.get(each.says, 1), each.copies)
+    ordered = in_order(each for lists in sides.values() for rows in lists for each in rows)
+    for each in sorted(ordered, key=lambda each: (each.ts, each.place), reverse=True):
+        newest.setdefault(each.text_key, each)
+        copies[each.text_key] = max(copies.get(each.text_key, 1), each.copies)
 
     def shown(each: Candidate) -> Candidate:
-        known = newest[each.says]
-        # Of one message, each side knows its own passage.
+        known = newest[each.text_key]
+        # Each side found its own passage of a message.
         own = each if each.ref == known.ref else known._replace(score=each.score)
-        return own._replace(copies=copies[each.says])
+        return own._replace(copies=copies[each.text_key])
 
     return {side: [[*map(shown, rows)] for rows in lists] for side, lists in sides.items()}
 
 
 class TextKey(NamedTuple):
-    """`says` and `place` of a candidate."""
+    """The `text_key` and `place` of a candidate."""
 
-    says: Hashable
+    text_key: Hashable
     place: Place = NOWHERE
 
 
 def text_keys(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, TextKey]:
-    """Return, by candidate, what its copies have in common; a fact or a long text has no copies."""
+    """Return, by candidate, the key that it shares with its copies; a fact or a long text has none."""
     own_texts: dict[Ref, TextKey] = {}
     by_query: dict[str, dict[object, Candidate]] = {}
     for each in candidates:
@@ -198,15 +191,15 @@ def text_keys(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, Text
             if len(text) <= _LONGEST:
                 each = by_number[number]
                 of_text = folded.get(text) or folded.setdefault(text, words(text))
-                says = (each.kind, each.owner, role, speaker, of_text)
-                own_texts[each.ref] = TextKey(says, tuple(place) or NOWHERE)
+                text_key = (each.kind, each.owner, role, speaker, of_text)
+                own_texts[each.ref] = TextKey(text_key, tuple(place) or NOWHERE)
     return own_texts
 
 
 def words(text: str) -> str:
-    """Return the case-folded words of `text`, without the punctuation behind them.
+    """Return the case-folded words of `text`, without trailing punctuation.
 
-    Signs within a word and before it stay, and signs that stand alone: they may be code.
+    Signs within a word, before it, or between spaces stay: they may be code.
     """
     folded = [word.rstrip(_ENDS) or word for word in nfc(text).casefold().split()]
     joined = " ".join(folded)

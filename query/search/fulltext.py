@@ -1,7 +1,4 @@
-"""The full-text side of a search: what matches an expression best, by bm25.
-
-Messages, memories and documents are ranked separately: bm25 of different tables cannot be compared.
-"""
+"""The full-text side of a search: the best matches of an expression, by bm25."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,10 +28,6 @@ from memlog.query.search.hits import (
     candidate_of,
 )
 
-# Each search adds the scores up; nothing is stored, so a late message is a neighbour of others at once. On
-# LoCoMo this finds as much as a full-text column with the neighbours' text, which would be five times the
-# index (docs/search.md).
-
 _LONG = 240
 _LENGTH_WEIGHT = 0.2
 _SPEAKER_WEIGHT = 0.3
@@ -47,12 +40,12 @@ LIKELIHOOD = (
     f"{_LENGTH_WEIGHT} * min(length({{0}}), {_LONG}) / {_LONG}.0"
     f" - {_ASKING_WEIGHT} * (substr(rtrim({{0}}), -1) IN ({', '.join(map(repr, ASKING))}))"
 )
-"""An expression for the likelihood of a text as an answer to any question, added to scores from 0 to 1: short
-texts and questions have less. To be formatted with the text's column."""
+"""The SQL template of a text's prior as an answer to any question, added to scores from 0 to 1: short texts
+and questions have less. It is formatted with the column of the text."""
 
 
 class SearchedMessage(NamedTuple):
-    """A message that was found, or a neighbour of one.
+    """A matched message or a neighbour of one.
 
     likelihood: see `LIKELIHOOD`. is_wanted: whether the filters allow it.
     """
@@ -65,10 +58,9 @@ class SearchedMessage(NamedTuple):
 
 
 class SearchedPassage(NamedTuple):
-    """A passage that was found, of anything but a message.
+    """A matched passage of anything except a message.
 
-    likelihood: see `LIKELIHOOD`. relevance: of a memory today; else None.
-    topic: of a memory, or the key of a fact.
+    likelihood: see `LIKELIHOOD`. relevance: of a memory, today. topic: of a memory, or the key of a fact.
     """
 
     likelihood: float
@@ -77,10 +69,7 @@ class SearchedPassage(NamedTuple):
 
     @property
     def factor(self) -> float:
-        """Return the factor of a memory's score.
-
-        It is 0.9 for a faded one, 1 for a new one of importance 0.5, 1.1 for the most important.
-        """
+        """The factor of the score: 0.9 for a faded memory, 1 for a new one of importance 0.5, at most 1.1."""
         return 1.0 if self.relevance is None else 0.9 + 0.2 * self.relevance
 
 
@@ -88,7 +77,7 @@ def priors(
     messages: Mapping[int, SearchedMessage], passages: Mapping[Ref, SearchedPassage], question: str
 ) -> dict[Ref, float]:
     """Return the likelihood of each candidate, plus a weight if the question names its speaker or topic."""
-    words = _words_of(question)
+    words = _casefolded_words(question)
     speakers = {message.speaker for message in messages.values() if message.speaker}
     speakers = {name for name in speakers if not words.isdisjoint(_words_of_speaker(name))}
     topics = _named_topics({passage.topic for passage in passages.values() if passage.topic}, words)
@@ -102,27 +91,22 @@ def priors(
     }
 
 
-def named_topics(topics: set[str], question: str) -> set[str]:
-    """Return the topics that a question names by all of their words."""
-    return _named_topics(topics, _words_of(question))
-
-
 def _named_topics(topics: set[str], words: frozenset[str]) -> set[str]:
-    """Return the topics whose words are all among `words`, in English in either number and spelling."""
+    """Return the topics whose words are all among `words`; English may differ in number and spelling."""
     if not topics:
         return set()
     roots = set(map(_root, words))
-    of_topics = {topic: {*map(_root, _words_of(topic))} for topic in topics}
+    of_topics = {topic: {*map(_root, _casefolded_words(topic))} for topic in topics}
     return {topic for topic, of_topic in of_topics.items() if of_topic and of_topic <= roots}
 
 
 def _root(word: str) -> str:
-    """Return the common form of an English word in either number and spelling."""
+    """Return one form for both numbers and both spellings of an English word."""
     return min(english_stem(word), english_stem(other_spelling(word) or word))
 
 
 def passages_of(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, SearchedPassage]:
-    """Return the candidates that are not messages."""
+    """Return the passages of all candidates except messages."""
     refs: dict[str, dict[int, Ref]] = {_MEMORIES: {}, _DOCUMENTS: {}}
     for candidate in candidates:
         if candidate.message_no is None and candidate.chunk_no is not None:
@@ -139,12 +123,12 @@ def passages_of(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, Se
     return passages
 
 
-def _words_of(text: str) -> frozenset[str]:
+def _casefolded_words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))
 
 
-# Most messages have few speakers. No question is kept.
-_words_of_speaker = lru_cache(maxsize=256)(_words_of)
+# Cached for speakers, who are few, and not for questions.
+_words_of_speaker = lru_cache(maxsize=256)(_casefolded_words)
 
 _MEMORIES = (
     f"SELECT chunk_no, {LIKELIHOOD.format('c.content')}, coalesce(y.topic, f.topic_key),"
@@ -166,7 +150,7 @@ SPAN = 2
 class Neighbourhood(msgspec.Struct, frozen=True, dict=True):
     """Messages and their neighbours, by message number.
 
-    line: the numbers in order, with a gap where a session ends or the next message is no neighbour.
+    line: the numbers in order, with a gap where a session ends or the next message is not a neighbour.
     """
 
     messages: dict[int, SearchedMessage]
@@ -177,8 +161,8 @@ class Neighbourhood(msgspec.Struct, frozen=True, dict=True):
         """The place of each message on the line."""
         return {number: place for place, number in enumerate(self.line) if number is not None}
 
-    def behind(self, key: Key) -> Key | None:
-        """Return the next message of the session behind one; None without, or if it is not known."""
+    def message_after(self, key: Key) -> Key | None:
+        """Return the key of the next message of the session, if known."""
         for number, message in self.messages.items():
             if message.key == key and (place := self.places.get(number)) is not None:
                 following = self.line[place + 1] if place + 1 < len(self.line) else None
@@ -186,7 +170,7 @@ class Neighbourhood(msgspec.Struct, frozen=True, dict=True):
         return None
 
     def by_number(self, values: Iterable[float]) -> Iterator[tuple[int, float]]:
-        """Return the messages with their values, which are given by place on the line."""
+        """Pair message numbers with values, which are in the order of the line."""
         return (
             (number, value) for number, value in zip(self.line, values, strict=True) if number is not None
         )
@@ -211,15 +195,12 @@ NO_NEIGHBOURS = Neighbourhood({}, [])
 def neighbourhood_of(
     db: Connection, numbers: Iterable[int], filters: Filters, *, alone: bool
 ) -> Neighbourhood:
-    """Return the messages with these numbers and, unless `alone`, up to two on each side.
-
-    The neighbours are in the same session.
-    """
+    """Return the messages with these numbers and, unless `alone`, up to two of their session on each side."""
     condition = filters.of_messages()
     chosen = as_list(list(numbers))
     if condition is None or chosen == "[]":
-        return Neighbourhood({}, [])
-    # Messages and breaks in order; a window that reaches beyond its chat has nulls at that end.
+        return NO_NEIGHBOURS
+    # Messages and breaks in order; a window that extends beyond its chat has nulls at that end.
     with_nulls = [] if alone else db.execute(_WINDOWS, (chosen,)).fetchall()
     windows: list[list[int]] = [[number for number in row if number is not None] for row in with_nulls]
     around = {number for window in windows for number in window}
@@ -235,10 +216,10 @@ def neighbourhood_of(
     }
     pairs = (pair for window in windows for pair in pairwise(window))
     following = {number: behind for number, behind in pairs if number in messages and behind in messages}
-    return Neighbourhood(messages, _line(messages, following))
+    return Neighbourhood(messages, _line_up(messages, following))
 
 
-def _line(messages: Iterable[int], following: dict[int, int]) -> list[int | None]:
+def _line_up(messages: Iterable[int], following: dict[int, int]) -> list[int | None]:
     """Return the numbers in order, with gaps that no score crosses.
 
     following: the next message of each, unless a session break is between them.
@@ -257,8 +238,8 @@ def _line(messages: Iterable[int], following: dict[int, int]) -> list[int | None
     return line
 
 
-def _beside(turns: int) -> str:
-    """Return the number of the message `turns` after one; before it if negative."""
+def _neighbour_sql(turns: int) -> str:
+    """Return the SQL of the number of the message `turns` after `m`; before it if negative."""
     sign, direction = (">", "ASC") if turns > 0 else ("<", "DESC")
     columns, own = (", ".join(f"{table}.{column}" for column in ORDER) for table in "nm")
     order = ", ".join(f"n.{column} {direction}" for column in ORDER)
@@ -268,14 +249,12 @@ def _beside(turns: int) -> str:
     )
 
 
-_WINDOWS = (
-    f"SELECT {', '.join(_beside(turns) if turns else 'message_no' for turns in range(-SPAN, SPAN + 1))}"
-    " FROM messages m WHERE message_no IN (SELECT value FROM json_each(?))"
-)
+_NUMBERS = ", ".join(_neighbour_sql(turns) if turns else "message_no" for turns in range(-SPAN, SPAN + 1))
+_WINDOWS = f"SELECT {_NUMBERS} FROM messages m WHERE message_no IN (SELECT value FROM json_each(?))"
 
 
 class _Index(NamedTuple):
-    """A full-text table, the rows behind its entries, and the columns that make a candidate of one."""
+    """A full-text table, the rows that it indexes, and the columns of a candidate."""
 
     table: str
     rows: str
@@ -292,54 +271,48 @@ _INDEXES = (
 
 
 def matches(db: Connection, expression: str, filters: Filters, depth: int) -> list[list[Candidate]]:
-    """Return the `depth` messages, the `depth` memories and the `depth` documents that match best."""
+    """Return the `depth` best messages, memories and documents each."""
     if filters.topic is not None:
         teach_topics(db)
-    return [_matches(db, index, expression, filters, depth) for index in _INDEXES]
+    return [_search_index(db, index, expression, filters, depth) for index in _INDEXES]
 
 
 def among(db: Connection, table: str, numbers: Sequence[int], filters: Filters) -> list[Candidate]:
-    """Return the candidates of some rows of a full-text table that filters allow."""
-    (index,) = (index for index in _INDEXES if index.table == table)
-    condition = index.condition(filters)
-    if condition is None or not numbers:
-        return []
-    rows = db.execute(
-        f"SELECT {index.columns} FROM {index.rows} WHERE {index.rowid} IN (SELECT value FROM json_each(?))"
-        f" AND {condition[0]}",
-        [as_list([*numbers]), *condition[1]],
-    )
-    return [candidate_of(row, 0.0) for row in rows]
+    """Return the candidates that filters allow among some rows of a full-text table."""
+    return _unscored(db, table, filters, "AND {} IN (SELECT value FROM json_each(?))", as_list([*numbers]))
 
 
 def newest(db: Connection, table: str, filters: Filters, most: int) -> list[Candidate]:
-    """Return the newest candidates of a full-text table that filters allow, whatever they say."""
+    """Return the newest candidates that filters allow in a full-text table, whatever they contain."""
+    return _unscored(db, table, filters, "ORDER BY 5 DESC, 4 LIMIT ?", most)
+
+
+def _unscored(db: Connection, table: str, filters: Filters, end: str, value: str | int) -> list[Candidate]:
     (index,) = (index for index in _INDEXES if index.table == table)
-    condition = index.condition(filters)
-    if condition is None:
+    if (condition := index.condition(filters)) is None:
         return []
-    sql = f"SELECT {index.columns} FROM {index.rows} WHERE {condition[0]} ORDER BY 5 DESC, 4 LIMIT ?"
-    return [candidate_of(row, 0.0) for row in db.execute(sql, [*condition[1], most])]
+    sql = f"SELECT {index.columns} FROM {index.rows} WHERE {condition[0]} {end.format(index.rowid)}"
+    return [candidate_of(row, 0.0) for row in db.execute(sql, [*condition[1], value])]
 
 
 def with_neighbours(db: Connection, terms: Sequence[str], around: Neighbourhood) -> Scores:
-    """Return the messages of `around`, each scored by the words that it and its neighbours have.
+    """Return the scores of the messages of `around` by their words and those of their neighbours.
 
-    A neighbour that the filters leave out counts for others, and is no candidate itself.
+    A neighbour that the filters exclude counts for others, but is not a candidate.
     terms: the words and phrases of the question, each an expression in FTS5's syntax.
     """
     total = [0.0] * len(around.line)
     places = around.places
     numbers = as_list(list(around.messages))
     for term in terms if around.messages else ():
-        own = [(places[number], score) for number, score in _scores(db, term, numbers)]
+        own = [(places[number], score) for number, score in _term_scores(db, term, numbers)]
         most = _WORD_LIMIT * max((score for _, score in own), default=0.0)
         spread = around.spread(own, _WEIGHTS)
         total = [
             before + (score if score < most else most) for before, score in zip(total, spread, strict=True)
         ]
         for place, score in own:
-            total[place] += _OWN * score
+            total[place] += _OWN_SHARE * score
     rounded = ((number, round(score, _DIGITS)) for number, score in around.by_number(total))
     return {number: score for number, score in rounded if score > 0 and around.messages[number].is_wanted}
 
@@ -348,28 +321,29 @@ _WEIGHTS = (0.6, 0.4)
 """Of a neighbour one and two turns away."""
 
 _WORD_LIMIT = 0.8
-"""The limit of a word's score, as a share of its best match: a neighbour that repeats the word adds little,
-one with another word does. Without the limit nDCG@10 is .02 lower."""
+"""The limit of a word's score, as a share of its best match."""
 
-_OWN = 0.1
-"""The share of its own score that a message has beyond the limit: it comes before its neighbours."""
+_OWN_SHARE = 0.1
+"""The share of its own score that a message gets beyond the limit, so that it precedes its neighbours."""
 
 _DIGITS = 9
-"""bm25 of a word that most texts have is about a millionth: its sixth digit is the last."""
+"""Six digits do not suffice: bm25 of a word that most texts have is about a millionth."""
 
 
-def _scores(db: Connection, term: str, numbers: str) -> list[tuple[int, float]]:
-    """Return the numbers and scores of the messages among `numbers`, a JSON list, that match one term."""
+def _term_scores(db: Connection, term: str, numbers: str) -> list[tuple[int, float]]:
+    """Return the numbers and scores of those messages of `numbers`, a JSON list, that match a term."""
     rows: list[tuple[int, float]] = db.execute(
         "SELECT rowid, -bm25(messages_fts) FROM messages_fts WHERE messages_fts MATCH ?"
-        # The plus: each number on its own would count the term's matches again.
+        # The plus keeps SQLite from running the match again for each number.
         " AND +rowid IN (SELECT value FROM json_each(?))",
         (term, numbers),
     ).fetchall()
     return rows
 
 
-def _matches(db: Connection, index: _Index, expression: str, filters: Filters, depth: int) -> list[Candidate]:
+def _search_index(
+    db: Connection, index: _Index, expression: str, filters: Filters, depth: int
+) -> list[Candidate]:
     condition = index.condition(filters)
     if condition is None:
         return []
@@ -378,7 +352,7 @@ def _matches(db: Connection, index: _Index, expression: str, filters: Filters, d
         rows = db.execute(
             # Ordering by bm25() was measured 1.3 to 3 times as fast as ordering by rank.
             f"SELECT {index.columns}, -bm25({index.table}) FROM {index.table}"
-            # CROSS JOIN: the full text is queried once, not once for each row that the filters leave.
+            # CROSS JOIN: query the full text once, not once for each row that passes the filters.
             f" CROSS JOIN {index.rows} WHERE {index.rowid} = {index.table}.rowid"
             f" AND {index.table} MATCH ? AND {condition[0]} ORDER BY bm25({index.table}) LIMIT ?",
             [expression, *condition[1], limit],

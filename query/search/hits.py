@@ -1,4 +1,4 @@
-"""Hits: what a search found, its content and place in the log, and why it was found."""
+"""Hits of a search: content, position in the log, and the evidence for each."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -13,20 +13,21 @@ from memlog.query.filters import DAILY_EVENTS, FACTS, SUMMARIES, Kind
 from memlog.query.search.request import FtsQuery, Ranking
 
 Owner = Literal["message", "memory", "summary", "fact", "daily_event", "document"]
-"""What has a passage. All but messages, and documents of sources of kind `docs`, are found as memories."""
+"""The owner of a passage. Messages, and documents of sources of kind `docs`, are hits of their own kind; all
+others are hits of kind `memory`."""
 
 SCORE_DIGITS = 6
 """Digits of a score: noise in the last ones decides nothing."""
 
 Ref = int | tuple[Owner, tuple[str, str]]
-"""Identifies what was found: the number of a message, the owner and key of anything else."""
+"""Identifies a candidate: the number of a message, the owner and key of anything else."""
 
 Scores = dict[Ref, float]
-"""A list of one side before it is ranked, with what neighbours add."""
+"""An unranked list of one side."""
 
 
 Place = tuple[str, int, str, int]
-"""Day, number and writer of a segment, and the offset in it: tells the newer of two messages of one time."""
+"""Day, number and writer of a segment, and the offset in it: orders messages with equal times."""
 
 NOWHERE: Place = ("", 0, "", 0)
 
@@ -35,12 +36,12 @@ class Candidate(NamedTuple):
     """A message, memory or document that one side found.
 
     key: (stream, id of an event, a memory, or a document).
-    score: of its side, higher is better; None for a message that only its neighbours brought.
+    score: of its side, higher is better; None for a message found only by its neighbours.
     message_no: of a message.
     chunk_no: its best passage; None for a message that was found as a whole.
     start, end: of the passage in its owner, in code points; the whole if `end` is None.
-    says: what it has in common with its copies, for which it stands. place: in the log, of a message.
-    copies: how many there are with it.
+    text_key: the key that it shares with its copies, which it represents. place: in the log, of a message.
+    copies: their number, itself included.
     """
 
     kind: Kind
@@ -52,7 +53,7 @@ class Candidate(NamedTuple):
     chunk_no: int | None = None
     start: int = 0
     end: int | None = None
-    says: Hashable = None
+    text_key: Hashable = None
     place: Place = NOWHERE
     copies: int = 1
 
@@ -74,7 +75,7 @@ def in_order(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 def candidate_of(row: Sequence[Any], score: float) -> Candidate:
-    """Return the candidate of a row of the columns below."""
+    """Return the candidate of a row with the columns below."""
     kind, owner, stream, name, ts, *place = row
     return Candidate(kind, owner, (stream, name), score, ts, *place)
 
@@ -107,19 +108,20 @@ _HIGHEST = 1.5
 InOrder = Callable[[Iterable[Ref]], list[Ref]]
 """Orders entries of equal scores."""
 
-Says = Callable[[Ref], Hashable]
-"""What an entry has in common with its copies, the best of which is taken; None for one that is not taken."""
+TextKeyOf = Callable[[Ref], Hashable]
+"""Returns the key that an entry shares with its copies: only the best of them is taken; None for an entry to
+skip."""
 
 
-def _itself(ref: Ref) -> Hashable:
+def _own_key(ref: Ref) -> Hashable:
     return ref
 
 
 class Ranked(NamedTuple):
     """An entry of a list.
 
-    found: its score with the addition of its neighbours. prior: its likelihood for any question.
-    scaled: `found` between the lowest and the highest of the list, from 0 to 1, plus the prior.
+    found: its score, with what its neighbours add. prior: its likelihood for any question.
+    scaled: `found`, scaled from 0 (the lowest of the list) to 1 (the highest), plus the prior.
     """
 
     ref: Ref
@@ -140,9 +142,9 @@ def ranked(
     priors: Mapping[Ref, float],
     cut: int,
     in_order: InOrder,
-    says: Says = _itself,
+    text_key: TextKeyOf = _own_key,
 ) -> list[Ranked]:
-    """Return the best `cut` of a list, by scaled scores plus priors."""
+    """Return the best `cut` entries of a list, by scaled score plus prior."""
     if not scores:
         return []
     low = min(scores.values())
@@ -153,7 +155,7 @@ def ranked(
     }
     return [
         Ranked(ref, scores[ref], priors.get(ref, 0.0), score)
-        for ref, score in _best(scaled, cut, in_order, says)
+        for ref, score in _take_best(scaled, cut, in_order, text_key)
     ]
 
 
@@ -163,9 +165,9 @@ def fused(
     factors: Mapping[Ref, float],
     cut: int,
     in_order: InOrder,
-    says: Says = _itself,
+    text_key: TextKeyOf = _own_key,
 ) -> list[tuple[Ref, float]]:
-    """Return the best `cut` of all lists, best first, each with its fused score.
+    """Return the best `cut` entries of all lists, best first, each with its fused score.
 
     rrf: Σ weight / (k + rank) (Cormack, Clarke & Büttcher, SIGIR 2009). convex: Σ weight · scaled score
     (Bruch, Gai & Ingber, ACM TOIS 2023, https://arxiv.org/abs/2210.11934).
@@ -179,11 +181,13 @@ def fused(
     multiplied = {
         ref: round(score * factors.get(ref, 1.0), 2 * SCORE_DIGITS) for ref, score in scores.items()
     }
-    return _best(multiplied, cut, in_order, says)
+    return _take_best(multiplied, cut, in_order, text_key)
 
 
-def _best(scores: Mapping[Ref, float], cut: int, in_order: InOrder, says: Says) -> list[tuple[Ref, float]]:
-    """Return the best `cut` without copies, by falling score; only possible ones are ordered."""
+def _take_best(
+    scores: Mapping[Ref, float], cut: int, in_order: InOrder, text_key: TextKeyOf
+) -> list[tuple[Ref, float]]:
+    """Return the best `cut` entries without copies, by descending score; sort ties only as far as needed."""
     by_score: dict[float, list[Ref]] = {}
     for ref, score in scores.items():
         by_score.setdefault(score, []).append(ref)
@@ -191,7 +195,7 @@ def _best(scores: Mapping[Ref, float], cut: int, in_order: InOrder, says: Says) 
     for score in sorted(by_score, reverse=True):
         refs = by_score[score]
         for ref in in_order(refs) if len(refs) > 1 else refs:
-            text = says(ref)
+            text = text_key(ref)
             if text is not None:
                 taken.setdefault(text, (ref, score))
             if len(taken) == cut:
@@ -200,13 +204,13 @@ def _best(scores: Mapping[Ref, float], cut: int, in_order: InOrder, says: Says) 
 
 
 def best_possible(weights: Iterable[float], ranking: Ranking) -> float:
-    """Return the score of an entry that is first on a list of each weight, with the highest prior."""
+    """Return the score of an entry that is first on each list, with the highest prior."""
     first = 1 / (ranking.rank_constant + 1)
     return sum(weights) * (first if ranking.fusion == "rrf" else _HIGHEST if ranking.priors else 1.0)
 
 
 SNIPPET_LENGTH = 200
-"""At most, in characters, including the `…` at a cut."""
+"""The maximum, in characters, including the `…` at a cut."""
 
 LATER = "(a later entry may change this)"
 
@@ -217,11 +221,11 @@ class Evidence(msgspec.Struct, frozen=True):
     """Why one side of a search found a hit.
 
     rank: from 1, among the hits of that side; the full text ranks each kind separately.
-    score: of that side, higher is better: -bm25 or the cosine similarity; None for a message that only its
-        neighbours brought.
+    score: of that side, higher is better: -bm25 or the cosine similarity; None for a message found only by
+        its neighbours.
     found: the score with what its neighbours add; on the vector side, how much nearer it is than the
         farthest candidate.
-    prior: the addition for its length, speaker, topic, and not being a question, on a scale from 0 to 1.
+    prior: the bonus for its length, speaker, topic, and not being a question, on a scale from 0 to 1.
     weight: of the side.
     """
 
@@ -233,27 +237,27 @@ class Evidence(msgspec.Struct, frozen=True):
 
 
 class Hit(msgspec.Struct, kw_only=True):
-    """A message, memory or document that was found. Summaries, facts and daily events are found as memories.
+    """A message, memory or document of a search. Summaries, facts and daily events are hits of kind `memory`.
 
     id: of the event of a message, summary or daily event; the memory_id; `source_id/file` of a document;
         `topic_key/rank` of a fact, followed by `/channel:chat_id` if it is a chat's.
     event_id: of the event with this content.
-    score: 0 to 1: the fused score over the best possible of the sides that took part. Where a provider
-        reranks hits, they change places, and the scores stay where they are.
+    score: 0 to 1: the fused score, divided by the best possible of the searched sides. Hits that a provider
+        reranks exchange their scores, so that these stay in order.
     similarity: cosine similarity of its best passage, 0 to 1; None if it has none, or if only the full text
         found a message.
-    relevance: the probability that a memory, fact or document belongs to the question; None of messages.
-    only_context: whether only its neighbours were found.
+    relevance: the probability that a memory, fact or document belongs to the question; None for messages.
+    only_context: whether only its neighbours matched.
     content: the whole text; of a document the passage.
     source: `conversation`, `manual`, `summary`, `fact`, `daily_event` …; of a document its source.
     ts: of a daily event the beginning of its day.
     file, section, start_line, end_line: of a document's passage; lines count from 1.
     explain: by side (`text`, `vector`); None unless requested.
-    around: the messages beside a message, the text beside a document's passage; None unless requested, and
+    around: the neighbours of a message, or the text around a document's passage; None unless requested, and
         for memories.
-    changed_by: a later memory that may change this one; None without one.
-    copies: how many say the same, of one kind, role and speaker, with this one, which is the newest; 1 for a
-        message that only its neighbours found.
+    changed_by: a later memory that may change this one, if any.
+    copies: the number of copies (same words, kind, role and speaker), including this one, the newest; 1 for a
+        message found only by its neighbours.
     """
 
     kind: Kind
@@ -289,16 +293,16 @@ class Hit(msgspec.Struct, kw_only=True):
 
     @property
     def note(self) -> str | None:
-        """What a reader is to know of it; None without anything."""
+        """A note for the reader, if any."""
         return LATER if self.changed_by is not None else None
 
 
 Rerank = Callable[[str, list[Hit], dict[str, str]], list[Hit]]
-"""Gives the hits for a question in another order; notes in `silent` why it did not."""
+"""Reorders the hits for a question, or writes into `silent` why it did not."""
 
 
 def document_text(db: Connection, event_id: str) -> str:
-    """Return the whole text of the document that an event brought; "" if it has gone."""
+    """Return the whole text of the document of an event; "" if it has been removed."""
     row = db.execute("SELECT content FROM documents WHERE event_id = ?", (event_id,)).fetchone()
     return str(row[0]) if row else ""
 
@@ -319,7 +323,7 @@ _OWNERS: dict[Owner, tuple[str, str]] = {
 """The table `o` of each owner, and the columns of a `Hit` from `content` to `ts`."""
 
 _EVENTS: tuple[Owner, ...] = ("message", "summary", "daily_event")
-"""Owners with the id of their event."""
+"""Owners that are identified by the id of their event."""
 
 
 def hits_of(
@@ -327,7 +331,7 @@ def hits_of(
 ) -> list[tuple[Candidate, Hit]]:
     """Return candidates with their hits and snippets for a question; `add_evidence` completes them.
 
-    scored: with their scores, from 0 to 1.
+    scored: candidates with their scores, from 0 to 1.
     """
     rows: dict[int, Sequence[Any]] = {}
     by_owner: dict[Owner, list[tuple[int, str, str]]] = {}
@@ -341,9 +345,9 @@ def hits_of(
             f" ON o.stream = a.value ->> 1 AND o.{key} = a.value ->> 2"
             f" CROSS JOIN events e ON e.stream = o.stream AND e.id = o.{event}"
         )
-        rows |= _by_place(db, sql, keys)
+        rows |= _rows_by_place(db, sql, keys)
     of_documents = [(n, each.chunk_no) for n, (each, _) in enumerate(scored) if each.kind == "document"]
-    passages = _by_place(db, _PASSAGES, of_documents) if of_documents else {}
+    passages = _rows_by_place(db, _PASSAGES, of_documents) if of_documents else {}
     found = []
     for place, (candidate, score) in enumerate(scored):
         hit = record(
@@ -363,7 +367,7 @@ def hits_of(
             if candidate.kind == "document":
                 hit.content, hit.section, hit.start_line, hit.end_line = passages[place]
             else:
-                # A file of memories is found as one: its name is its source.
+                # A memory file is a hit of kind `memory`, and its name is the source.
                 hit.source = hit.file or hit.source
         found.append((candidate, hit))
     return found
@@ -375,8 +379,8 @@ _PASSAGES = (
 )
 
 
-def _by_place(db: Connection, sql: str, given: Sequence[Sequence[Any]]) -> dict[int, Sequence[Any]]:
-    """Return, by place, the row of each given list, which begins with its place."""
+def _rows_by_place(db: Connection, sql: str, given: Sequence[Sequence[Any]]) -> dict[int, Sequence[Any]]:
+    """Return, by place, the row for each of the `given` keys, which begin with their place."""
     rows = db.execute(sql, (as_list(given),))
     return {place: row for place, *row in (required_row(rows) for _ in given)}
 
@@ -395,7 +399,7 @@ def snippet(text: str, marks: Marks, start: int = 0, end: int | None = None) -> 
 def add_evidence(
     hits: Mapping[Ref, Hit], sides: Mapping[str, Lists], ranks: Mapping[str, list[Ranks]], *, explain: bool
 ) -> None:
-    """Set the similarity of each hit, and with `explain` the rank and score that each side gave it."""
+    """Set the similarity of each hit and, with `explain`, its rank and score on each side."""
     found: dict[Ref, dict[str, Evidence]] = {ref: {} for ref in hits}
     for side, lists in ranks.items():
         scores = {candidate.ref: candidate.score for rows in sides[side] for candidate in rows}

@@ -1,4 +1,4 @@
-"""The vector side of a search: the passages nearest to a vector, by cosine distance."""
+"""The vector side of a search: nearest passages by cosine similarity."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -31,29 +31,31 @@ from memlog.query.search.vector_cache import HeldVectors, nearest_first, similar
 # sqlite-vec refuses a larger k.
 _NEAREST_LIMIT = 4096
 
-_FEW = 20
-"""Filtered passages are looked up one by one, at 16 µs each, if they are at most one in so many; else vec0
+_SELECTIVE = 20
+"""Filtered passages are looked up one by one, at 16 µs each, if at most one in so many passes; otherwise vec0
 compares all, at 1 µs each. On 50,000 vectors: 1 ms instead of 30 for one in 1,000."""
 
-_READ = 400
-"""Code points of a passage that tell its script."""
+_SCRIPT_SAMPLE = 400
+"""Code points of a passage that determine its script."""
 
-_EMBEDDED_CHARACTERS, _OF_MULTILINGUAL = 4000, 256
-"""Of a query: more takes the model seconds and adds no meaning. The multilingual model takes 2 ms of the
-processor for a token: of 1,000 characters more than the rest of a context ten times over."""
+_EMBEDDED_CHARACTERS, _EMBEDDED_BY_MULTILINGUAL = 4000, 256
+"""Characters of a question: more take seconds and add no meaning. The multilingual model takes 2 ms of CPU
+time for a token: for 1,000 characters, ten times the rest of a context."""
 
-HAS_KEY = "the question holds what looks like a key, and is sent to no provider"
+HAS_KEY = "the question contains what looks like a key, and is not sent to any provider"
 
 _OTHER_SCRIPT = "the model reads English, and the question is in another script"
 
 
 def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str, str]) -> bytes | None:
-    """Return the query's vector as float32; None if no passage can be compared.
-
-    Then `silent` gets the reason, by the model.
-    """
+    """Return the question's vector as float32; None, and the reason in `silent`, if it cannot be compared."""
     name = "multilingual" if is_multilingual(embedder.id) else "vector"
-    reason = _why_not_comparable(text, db, embedder)
+    reason = (
+        why_no_vectors()
+        or ("no vectors yet: project the log" if vectors.model_of(db, set_for(embedder)) is None else None)
+        or vectors.why_incomparable(db, embedder)
+        or (None if can_read(embedder, text) else _OTHER_SCRIPT)
+    )
     if reason is None:
         part = embedded_part(text, embedder)
         if len(text) > _EMBEDDED_CHARACTERS:
@@ -67,17 +69,8 @@ def embed_query(text: str, db: Connection, embedder: Embedder, silent: dict[str,
 
 
 def embedded_part(text: str, embedder: Embedder) -> str:
-    """Return the text of a question that is embedded."""
-    return text[: _OF_MULTILINGUAL if is_multilingual(embedder.id) else _EMBEDDED_CHARACTERS]
-
-
-def _why_not_comparable(text: str, db: Connection, embedder: Embedder) -> str | None:
-    return (
-        why_no_vectors()
-        or ("no vectors yet: project the log" if vectors.model_of(db, set_for(embedder)) is None else None)
-        or vectors.why_incomparable(db, embedder)
-        or (None if can_read(embedder, text) else _OTHER_SCRIPT)
-    )
+    """Return the part of a question that is embedded."""
+    return text[: _EMBEDDED_BY_MULTILINGUAL if is_multilingual(embedder.id) else _EMBEDDED_CHARACTERS]
 
 
 def nearest(
@@ -90,21 +83,19 @@ def nearest(
     held: HeldVectors | None = None,
     of: VectorSet = FIRST,
 ) -> list[Candidate]:
-    """Return the `depth` messages, memories and documents with the passages nearest to a vector.
-
-    Each with its cosine similarity.
+    """Return the `depth` messages, memories and documents nearest to a vector, by their best passages.
 
     vector: float32, little endian, of the dimension of the generation's model.
-    min_similarity: leaves out less similar ones; None for none.
-    is_readable: whether the model reads the script of a text, so that its vector has a meaning; None: of all.
-    held: the vectors that the process holds in memory; None for a process with one question.
-    of: the vectors that are compared.
+    min_similarity: the least cosine similarity, if any.
+    is_readable: whether the model reads the language of a text; None: it reads all.
+    held: the process's cache of vectors; None for a process that searches once.
+    of: the set of vectors.
     """
     if filters.topic is not None:
         teach_topics(db)
     held = HeldVectors() if held is None else held
     least = -math.inf if min_similarity is None else min_similarity
-    shelves = [*_shelves(of, filters)]
+    shelves = [*_searched_shelves(of, filters)]
 
     def fetch(limit: int) -> Fetched:
         candidates: list[Candidate] = []
@@ -112,10 +103,10 @@ def nearest(
         for columns, shelf, allowed in shelves:
             similarities = _nearest_chunks(db, shelf, vector, allowed, limit, held)
             close = {number: score for number, score in similarities.items() if score >= least}
-            candidates += _candidates(db, columns, shelf, close, is_readable)
+            candidates += _candidates_of_chunks(db, columns, shelf, close, is_readable)
             if len(close) == limit:
                 horizon = max(horizon, min(close.values()))
-        # Behind the horizon there may be nearer passages of the other kind that were not fetched.
+        # Below the horizon, the shelf that was cut may have passages that were not fetched.
         within = [each for each in candidates if each.score is not None and each.score >= horizon]
         return Fetched(sorted(within, key=attrgetter("score"), reverse=True), is_all=horizon == -math.inf)
 
@@ -123,20 +114,20 @@ def nearest(
 
 
 class Compared(NamedTuple):
-    """How a question is compared: by which model, with the passages that it is to be compared with by it.
+    """A model, and the passages that it compares with a question.
 
-    reads: whether a passage is one of these; None: all are.
+    reads: whether a passage is one of them; None: all are.
     """
 
     embedder: Embedder
     reads: Callable[[str], bool] | None
 
 
-def ways(models: Models, text: str) -> list[Compared]:
-    """Return the ways in which a question is compared by meaning.
+def comparisons(models: Models, text: str) -> list[Compared]:
+    """Return the models that compare a question by meaning.
 
-    With the multilingual model, the bundled one compares English with English alone, which it does better:
-    see docs/languages.md.
+    With the multilingual model, the bundled one only compares English with English, which it does better: see
+    docs/languages.md.
     """
     first, multilingual = models
     if multilingual is None:
@@ -152,9 +143,9 @@ def is_english(text: str) -> bool:
 
 
 def with_neighbours(scores: Scores, around: Neighbourhood, *, add: bool) -> Scores:
-    """Return `scores`, with the similarities of each message's neighbours.
+    """Add to the score of each message the weighted scores of its neighbours.
 
-    A score becomes its distance from the lowest of the list; everything not on the list scores 0.
+    Scores are distances from the lowest of the list; a message that is not on the list has 0.
     add: whether neighbours that are not on the list become candidates.
     """
     farthest = min(scores.values(), default=0.0)
@@ -168,14 +159,11 @@ def with_neighbours(scores: Scores, around: Neighbourhood, *, add: bool) -> Scor
 
 
 _WEIGHTS = (0.3,)
-"""Of a neighbour one turn away."""
+"""The weight of a neighbour one turn away."""
 
 
 class _VectorSource(NamedTuple):
-    """Passages of a shelf, and the columns that make a candidate of one.
-
-    queries: of all passages, each with the condition that filters make for it.
-    """
+    """The queries for the passages of a shelf, each with its condition, and the columns of a candidate."""
 
     columns: str
     queries: tuple[tuple[str, Callable[[Filters], Sql | None]], ...]
@@ -183,7 +171,7 @@ class _VectorSource(NamedTuple):
 
 _MESSAGE_CHUNKS = "messages m JOIN memory_chunks c ON c.stream = m.stream AND c.message_id = m.id"
 
-# Their indexes have the numbers; `message_id IS NULL` would read the passages of all messages.
+# The indexes of the owners contain the numbers; `message_id IS NULL` would read the passages of all messages.
 _NOT_OF_MESSAGES = " UNION ALL ".join(
     f"SELECT chunk_no FROM memory_chunks WHERE {owner} IS NOT NULL"
     for owner in ("memory_id", "summary_id", "fact_id", "daily_event_id", "document_id")
@@ -200,10 +188,10 @@ _SOURCES = (
 )
 
 
-def _shelves(of: VectorSet, filters: Filters) -> Iterator[tuple[str, PassageTables, Sql | None]]:
-    """Yield the columns of a candidate, a shelf, and a query, for each shelf that filters allow.
+def _searched_shelves(of: VectorSet, filters: Filters) -> Iterator[tuple[str, PassageTables, Sql | None]]:
+    """Yield the columns of a candidate, the shelf, and the query of allowed passages, by shelf to search.
 
-    The query gives the numbers of the passages that they allow; it is None if they allow all.
+    The query returns the numbers of the passages that the filters allow; None allows all.
     """
     for source, shelf in zip(_SOURCES, index.shelves(of), strict=True):
         if filters.is_empty:
@@ -219,10 +207,9 @@ def _shelves(of: VectorSet, filters: Filters) -> Iterator[tuple[str, PassageTabl
 def _nearest_chunks(
     db: Connection, shelf: PassageTables, vector: bytes, allowed: Sql | None, limit: int, held: HeldVectors
 ) -> dict[int, float]:
-    """Return the `limit` nearest passages, nearest first, by number, with their cosine similarities."""
     if allowed is None and (similar := held.nearest(db, shelf, vector, limit)) is not None:
         return similar
-    few = None if allowed is None else _few(db, shelf, allowed)
+    few = None if allowed is None else _few_allowed(db, shelf, allowed)
     numbers = _nearest_by_vec0(db, shelf, vector, allowed, limit) if few is None else few
     return nearest_first(similarities(db, shelf, numbers, vector), limit)
 
@@ -240,15 +227,15 @@ def _nearest_by_vec0(
     return [number for (number,) in rows]
 
 
-def _few(db: Connection, shelf: PassageTables, allowed: Sql) -> list[int] | None:
-    """Return the numbers of the allowed passages; None if they are too many to look up one by one."""
+def _few_allowed(db: Connection, shelf: PassageTables, allowed: Sql) -> list[int] | None:
+    """Return the numbers of the allowed passages; None if there are too many to look up one by one."""
     (last,) = db.execute(f"SELECT coalesce(max(chunk_no), 0) FROM {shelf.chunks}").fetchone()
-    most = last // _FEW
+    most = last // _SELECTIVE
     rows = db.execute(f"SELECT chunk_no FROM ({allowed[0]}) LIMIT ?", [*allowed[1], most + 1]).fetchall()
     return [chunk_no for (chunk_no,) in rows] if len(rows) <= most else None
 
 
-def _candidates(
+def _candidates_of_chunks(
     db: Connection,
     columns: str,
     shelf: PassageTables,
@@ -256,7 +243,7 @@ def _candidates(
     is_readable: Callable[[str], bool] | None,
 ) -> list[Candidate]:
     rows = db.execute(
-        f"SELECT {columns}, c.chunk_no, substr(c.content, 1, {_READ})"
+        f"SELECT {columns}, c.chunk_no, substr(c.content, 1, {_SCRIPT_SAMPLE})"
         f" FROM {shelf.chunks} c WHERE c.chunk_no IN (SELECT value FROM json_each(?))",
         (as_list(list(similarities)),),
     ).fetchall()

@@ -26,11 +26,11 @@ from memlog.query.request import ChatField, OfText, Request, Synced, Unit
 Weight = Annotated[float, Meta(ge=0, le=1000)]
 
 _POOLS: dict[Fusion, tuple[float, float]] = {"rrf": (1, 1.5), "convex": (4, 4)}
-"""The candidates of words and of vectors before the cut, as multiples of the depth. A sum of scores needs
+"""The candidates by words and by vectors before the cut, as multiples of the depth. A sum of scores needs
 more: a missing entry adds nothing."""
 
 _VECTORS_ALONE = 2.0
-"""For a search by vectors only: with 1.5 its R@10 is .01 lower, that of a hybrid search is not."""
+"""The multiple for a search by vectors alone: 1.5 costs it .01 of R@10, and costs a hybrid search nothing."""
 
 
 class Ranking(Request, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ class Ranking(Request, frozen=True, kw_only=True):
         """Refuse two weights of 0."""
         super().__post_init__()
         if not (self.text_weight or self.vector_weight):
-            raise BadInput("text_weight and vector_weight are both 0", hint="one of them must count")
+            raise BadInput("text_weight and vector_weight are both 0", hint="give at least one above 0")
 
     def text_pool(self, k: int) -> int:
         """Return the number of full-text candidates for `k` hits."""
@@ -132,7 +132,7 @@ class Search(OfText, frozen=True, kw_only=True, dict=True):
         if not self.text.strip():
             raise BadInput("text is empty", hint="give the words to search for")
         if self.is_raw and self.mode == "vector":
-            raise BadInput("is_raw with mode 'vector'", hint="vectors know no syntax: leave one of them out")
+            raise BadInput("is_raw with mode 'vector'", hint="vectors have no syntax: leave one of them out")
         if self.is_raw:
             force_setattr(self, "mode", "text")
 
@@ -149,31 +149,30 @@ class Search(OfText, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def question(self) -> "FtsQuery":
-        """The question for the full text."""
-
+        """The query of the full text."""
         return raw(self.text) if self.is_raw else parse(self.text)
 
 
 MAX_WORDS = 64
-"""Different words that are searched for: more make a search slow and no better."""
+"""The most distinct words of a query: more make a search slower and no better."""
 
 LONGEST_QUESTION = 100_000
-"""Characters of a question that are read: analysing so many takes 0.2 s of CPU time."""
+"""The most characters of a question that are analysed, which takes 0.2 s of CPU time."""
 
 _PHRASE = re.compile(r'"([^"]+)"')
 _PREFIX_LENGTH = 3
 
 
 class FtsQuery(msgspec.Struct, frozen=True, dict=True):
-    """A question for the full text.
+    """A query of the full text.
 
     phrases: the texts in double quotes.
     words: the rest, without stop words if other words remain.
     names: the words of each path, address, version or code in the rest, which must be adjacent.
-    forms: for each word an expression for all its forms.
-    left_out: the number of different words beyond `MAX_WORDS`.
-    is_cut: whether it was longer than `LONGEST_QUESTION`.
-    fts5: a given expression in FTS5's own syntax.
+    forms: an expression for all forms of each word.
+    left_out: the number of distinct words beyond `MAX_WORDS`.
+    is_cut: whether the question was longer than `LONGEST_QUESTION`.
+    fts5: the expression, if it was given in FTS5's own syntax.
     """
 
     phrases: tuple[str, ...]
@@ -191,7 +190,7 @@ class FtsQuery(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def marks(self) -> Marks:
-        """The marks of the words in a text that was found."""
+        """The marks that highlight the words in a hit."""
         return marks_of([*self.words, *(word for phrase in self.phrases for word in phrase.split())])
 
     @property
@@ -199,16 +198,18 @@ class FtsQuery(msgspec.Struct, frozen=True, dict=True):
         """Each phrase, name and word as an expression of its own."""
         if self.fts5 is not None:
             return [self.fts5]
-        return [*(f'"{phrase}"' for phrase in self.phrases), *map(_prefix, self.names), *self.forms]
+        # A name may continue, but 1.20 does not continue 1.2.
+        names = (f'"{name}"' if name[-1].isdigit() else f'"{name}"*' for name in self.names)
+        return [*(f'"{phrase}"' for phrase in self.phrases), *names, *self.forms]
 
     @property
     def expression(self) -> str | None:
-        """All terms in one, in FTS5's syntax; None without words."""
+        """All terms in one expression, in FTS5's syntax; None without words."""
         return " OR ".join(self.terms) or None
 
 
 def parse(text: str) -> FtsQuery:
-    """Return the words and phrases of the beginning of `text`, analysed like the index."""
+    """Analyse the beginning of `text` with the tokenizer of the index."""
     is_cut = len(text) > LONGEST_QUESTION
     text = text[: break_before(text, 0, LONGEST_QUESTION)] if is_cut else text
     phrases = [written_words(phrase) for phrase in _PHRASE.findall(text)]
@@ -218,30 +219,30 @@ def parse(text: str) -> FtsQuery:
     telling = [word for word in words if not word.is_stop]
     kept = telling if telling or any(phrases) else words
     return FtsQuery(
-        phrases=tuple(map(_joined, filter(None, phrases)))[:MAX_WORDS],
+        phrases=tuple(map(_join_phrase, filter(None, phrases)))[:MAX_WORDS],
         words=tuple(word.written for word in kept[:MAX_WORDS]),
-        names=tuple(dict.fromkeys(map(_joined, names)))[:MAX_WORDS],
-        forms=tuple(dict.fromkeys(" OR ".join(_terms(word)) for word in kept[:MAX_WORDS])),
+        names=tuple(dict.fromkeys(map(_join_phrase, names)))[:MAX_WORDS],
+        forms=tuple(dict.fromkeys(" OR ".join(_search_terms(word)) for word in kept[:MAX_WORDS])),
         left_out=sum(max(0, count - MAX_WORDS) for count in (len(kept), *map(len, [*phrases, *names]))),
         is_cut=is_cut,
     )
 
 
-def _joined(words: Sequence[str]) -> str:
-    """Join words that must be adjacent: FTS5 looks up each word of a phrase."""
+def _join_phrase(words: Sequence[str]) -> str:
+    """Join the words of a phrase; they are limited, since FTS5 looks up each."""
     return " ".join(words[:MAX_WORDS])
 
 
 def raw(text: str) -> FtsQuery:
-    """Return `text` as FTS5's own syntax; its words only place the snippet."""
+    """Return the query of a text in FTS5's own syntax; its words only place the snippet."""
     return FtsQuery(phrases=(), words=parse(text).words, fts5=text)
 
 
-def _terms(word: Word) -> list[str]:
+def _search_terms(word: Word) -> list[str]:
     """Return the terms that find a word.
 
-    They are the word itself, and words with its beginning, or with its stem in a known language; in English
-    also its other spelling. In a script without spaces, a pair or a triple, or what begins with it.
+    They are the word and its continuations, or in a known language the continuations of its stem; in English
+    also its other spelling. In a script without spaces they are its n-gram, or n-grams that begin with it.
     """
     stems = [f'"{stem}"' for stem in word.stems]
     if (other := other_spelling(word.written)) is not None:
@@ -250,12 +251,7 @@ def _terms(word: Word) -> list[str]:
         is_whole = len(word.written) >= gram_length(word.written)
         return [f'"{word.written}"' if is_whole else f'"{word.written}"*']
     if word.stem:
-        # Words with this beginning have this stem, too. Searching for both was measured worse.
+        # The prefix matches the word, too. Searching for both was measured worse.
         return [f'"{word.stem}"*', *stems]
     prefix = [f'"{word.written}"*'] if len(word.written) >= _PREFIX_LENGTH else []
     return [f'"{word.written}"', *prefix, *stems]
-
-
-def _prefix(name: str) -> str:
-    """Return a name and its continuations; 1.20 is not a continuation of 1.2."""
-    return f'"{name}"' if name[-1].isdigit() else f'"{name}"*'

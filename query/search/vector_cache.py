@@ -1,6 +1,6 @@
-"""Cosine similarities of passages to a vector, from the file or from vectors held in memory.
+"""Cosine similarities of passages to a vector, from the file or from vectors cached in memory.
 
-vec0 reads every vector from the file for each question, at 0.8 µs each; in memory it is 0.07 µs.
+vec0 reads every vector from the file for each question, at 0.8 µs each; a cached one takes 0.07 µs.
 """
 
 import math
@@ -19,46 +19,47 @@ if TYPE_CHECKING:
 _FLOAT_BYTES = 4
 
 _SCANS = 20
-"""Questions before the vectors are read into memory, which takes vec0's time for so many."""
+"""Questions before the vectors are cached: reading them takes as long as this many scans of vec0."""
 
 _MOST_BYTES = 64 * 1024 * 1024
-"""Of held vectors: 43,690 of 384 dimensions."""
+"""The size of the cache: 43,690 vectors of 384 dimensions."""
 
-_MOST_APART = 256
-"""Passages without a held vector that are compared one by one, at 16 µs each. With more, all are reread."""
+_MAX_UNCACHED = 256
+"""The most passages without a cached vector that are compared one by one, at 16 µs each. With more, the cache
+is reread."""
 
 _SLACK = 16
-"""Additional candidates, since some passages may be gone."""
+"""Additional candidates, since some passages may have been deleted."""
 
-_BLUR = 1e-5
-"""More than the difference of two sums of the same products in another order."""
+_ROUNDING = 1e-5
+"""More than the rounding error between two sums of the same products in another order."""
 
-_NO_LENGTH = 1e-12
+_MIN_LENGTH = 1e-12
 
 
 class _ShelfVectors(msgspec.Struct):
-    """The vectors of a shelf at one time, by chunk number, which is never used again.
+    """A snapshot of the vectors of a shelf by chunk number; chunk numbers are never reused.
 
-    vectors: [passages, dimension]. lengths: of each. apart: passages that waited for a vector.
+    vectors: [passages, dimension]. lengths: their norms. uncached: passages that had no vector yet.
     last: the greatest chunk number.
     """
 
     numbers: "NDArray[np.int64]"
     vectors: "NDArray[np.float32]"
     lengths: "NDArray[np.float32]"
-    apart: list[int]
+    uncached: list[int]
     last: int
 
 
-class _Near(NamedTuple):
-    """Rows of held vectors; all others are less similar than `floor`."""
+class _Shortlist(NamedTuple):
+    """Rows of cached vectors; all others are less similar than `floor`."""
 
     rows: "NDArray[np.intp]"
     floor: float
 
 
 class HeldVectors:
-    """The vectors of one generation at a time. Nothing is held before the 20th question."""
+    """A cache of the vectors of one generation, filled at the 20th question."""
 
     def __init__(self) -> None:
         self._of: tuple[Connection | str | None, ...] | None = None
@@ -68,50 +69,50 @@ class HeldVectors:
     def nearest(
         self, db: Connection, shelf: PassageTables, vector: bytes, limit: int
     ) -> dict[int, float] | None:
-        """Return the `limit` passages of a shelf nearest to `vector`, nearest first.
+        """Return the cosine similarities of the `limit` passages nearest to `vector`, nearest first.
 
-        By chunk number, with their cosine similarities; None if vec0 has to compare.
+        They are by chunk number; None on a cache miss: vec0 has to compare.
         """
-        self._follow(db)
-        held = self._held.get(shelf.vectors) or self._loaded(db, shelf, len(vector) // _FLOAT_BYTES)
+        self._drop_stale(db)
+        held = self._held.get(shelf.vectors) or self._load_when_due(db, shelf, len(vector) // _FLOAT_BYTES)
         if held is None:
             return None
-        apart, near = _apart(db, shelf, held), _near(held, vector, limit + _SLACK)
-        # If many are alike, or many are new, looking at each takes longer than vec0.
+        uncached, near = _uncached_passages(db, shelf, held), _shortlist(held, vector, limit + _SLACK)
+        # If many are alike, or many are new, looking each up takes longer than vec0.
         if len(near.rows) > 2 * (limit + _SLACK):
             return None
-        if len(apart) <= _MOST_APART:
+        if len(uncached) <= _MAX_UNCACHED:
             of_rows = cosines(held.vectors[near.rows], vector)
             similar = dict(zip(held.numbers[near.rows].tolist(), of_rows, strict=True))
-            similar |= similarities(db, shelf, apart, vector)
-            nearest = nearest_first(_existing(db, shelf, similar), limit)
+            similar |= similarities(db, shelf, uncached, vector)
+            nearest = nearest_first(_drop_deleted(db, shelf, similar), limit)
             if near.floor == -math.inf or (len(nearest) == limit and min(nearest.values()) > near.floor):
                 return nearest
         self._held.pop(shelf.vectors, None)
         self._scans.pop(shelf.vectors, None)
         return None
 
-    def _follow(self, db: Connection) -> None:
+    def _drop_stale(self, db: Connection) -> None:
         of = db, *(vectors.model_of(db, of) for of in vectors.SETS)
         if self._of != of:
             self._of = of
             self._held, self._scans = {}, {}
 
-    def _loaded(self, db: Connection, shelf: PassageTables, dimension: int) -> _ShelfVectors | None:
+    def _load_when_due(self, db: Connection, shelf: PassageTables, dimension: int) -> _ShelfVectors | None:
         scans = self._scans[shelf.vectors] = self._scans.get(shelf.vectors, 0) + 1
-        if scans % _SCANS or not _may_be_held(db, shelf, dimension):
+        if scans % _SCANS or not _fits_in_memory(db, shelf, dimension):
             return None
-        return self._held.setdefault(shelf.vectors, _read(db, shelf, dimension))
+        return self._held.setdefault(shelf.vectors, _read_shelf(db, shelf, dimension))
 
 
-def _may_be_held(db: Connection, shelf: PassageTables, dimension: int) -> bool:
+def _fits_in_memory(db: Connection, shelf: PassageTables, dimension: int) -> bool:
     passages, waiting = db.execute(
         f"SELECT (SELECT count(*) FROM {shelf.chunks}), (SELECT count(*) FROM {shelf.queue})"
     ).fetchone()
-    return bool(passages * dimension * _FLOAT_BYTES <= _MOST_BYTES and waiting <= _MOST_APART)
+    return bool(passages * dimension * _FLOAT_BYTES <= _MOST_BYTES and waiting <= _MAX_UNCACHED)
 
 
-def _read(db: Connection, shelf: PassageTables, dimension: int) -> _ShelfVectors:
+def _read_shelf(db: Connection, shelf: PassageTables, dimension: int) -> _ShelfVectors:
     import numpy as np
 
     rows = db.execute(f"SELECT rowid, embedding FROM {shelf.vectors}").fetchall()
@@ -120,35 +121,34 @@ def _read(db: Connection, shelf: PassageTables, dimension: int) -> _ShelfVectors
     return _ShelfVectors(
         np.array([number for number, _ in rows], np.int64),
         read,
-        np.maximum(np.linalg.norm(read, axis=1), _BLUR),
+        np.maximum(np.linalg.norm(read, axis=1), _ROUNDING),
         [number for (number,) in db.execute(f"SELECT chunk_no FROM {shelf.queue}")],
         last,
     )
 
 
-def _apart(db: Connection, shelf: PassageTables, held: _ShelfVectors) -> list[int]:
-    """Return the passages whose vectors, if any, are not held."""
+def _uncached_passages(db: Connection, shelf: PassageTables, held: _ShelfVectors) -> list[int]:
     newer = db.execute(
-        f"SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no > ? LIMIT ?", (held.last, _MOST_APART + 1)
+        f"SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no > ? LIMIT ?", (held.last, _MAX_UNCACHED + 1)
     )
-    return [*held.apart, *(number for (number,) in newer)]
+    return [*held.uncached, *(number for (number,) in newer)]
 
 
-def _near(held: _ShelfVectors, vector: bytes, count: int) -> _Near:
-    """Return the held vectors that may be the `count` nearest."""
+def _shortlist(held: _ShelfVectors, vector: bytes, count: int) -> _Shortlist:
+    """Return the cached vectors that may be among the `count` nearest."""
     import numpy as np
 
     if len(held.numbers) <= count:
-        return _Near(np.arange(len(held.numbers)), -math.inf)
+        return _Shortlist(np.arange(len(held.numbers)), -math.inf)
     query = np.frombuffer(vector, np.float32)
-    # Not the product of BLAS: its threads wait for each other on a busy machine (p95 of 12 ms for 0.7).
-    products = np.einsum("ij,j->i", held.vectors, query / max(float(np.linalg.norm(query)), _BLUR))
+    # Not a BLAS product: its threads wait for each other on a busy machine (p95 of 12 ms instead of 0.7).
+    products = np.einsum("ij,j->i", held.vectors, query / max(float(np.linalg.norm(query)), _ROUNDING))
     rough = products / held.lengths
-    least = float(np.partition(rough, -count)[-count]) - _BLUR
-    return _Near(np.flatnonzero(rough >= least), least + _BLUR / 2)
+    least = float(np.partition(rough, -count)[-count]) - _ROUNDING
+    return _Shortlist(np.flatnonzero(rough >= least), least + _ROUNDING / 2)
 
 
-def _existing(db: Connection, shelf: PassageTables, similar: dict[int, float]) -> dict[int, float]:
+def _drop_deleted(db: Connection, shelf: PassageTables, similar: dict[int, float]) -> dict[int, float]:
     rows = db.execute(
         f"SELECT chunk_no FROM {shelf.chunks} WHERE chunk_no IN (SELECT value FROM json_each(?))",
         (as_list([*similar]),),
@@ -157,7 +157,7 @@ def _existing(db: Connection, shelf: PassageTables, similar: dict[int, float]) -
 
 
 def similarities(db: Connection, shelf: PassageTables, numbers: list[int], vector: bytes) -> dict[int, float]:
-    """Return the cosine similarities to `vector` of the passages of `numbers` with a vector, by chunk number.
+    """Return the cosine similarities of the passages that have a vector to `vector`, by chunk number.
 
     vector: float32, little endian, of the dimension of the generation's model. A passage takes 16 µs.
     """
@@ -168,10 +168,10 @@ def similarities(db: Connection, shelf: PassageTables, numbers: list[int], vecto
 def stored(
     db: Connection, shelf: PassageTables, numbers: list[int]
 ) -> "tuple[list[int], NDArray[np.float32]]":
-    """Return the passages of `numbers` that have a vector, and their vectors, [passages, dimension]."""
+    """Return those of `numbers` that have a vector, and their vectors, [passages, dimension]."""
     import numpy as np
 
-    # CROSS JOIN: vec0 reads each of them, never all.
+    # CROSS JOIN: vec0 looks each of them up, and never scans.
     rows = db.execute(
         f"SELECT v.rowid, v.embedding FROM json_each(?) a CROSS JOIN {shelf.vectors} v"
         " WHERE v.rowid = a.value",
@@ -184,20 +184,19 @@ def stored(
 def cosines(vectors: "NDArray[np.float32]", vector: bytes) -> list[float]:
     """Return the cosine similarity of each of `vectors` [passages, dimension] to `vector`.
 
-    Each is computed by itself, in double precision: the same two vectors give the same number, whatever the
-    others are.
+    Each is computed separately, in double precision: it does not depend on the other vectors.
     """
     import numpy as np
 
     query = np.frombuffer(vector, np.float32).astype(np.float64)
     wide = vectors.astype(np.float64)
-    # Not einsum: how it adds up a row depends on how many there are.
+    # Not einsum: its order of summation depends on the number of rows.
     lengths = np.sqrt((wide * wide).sum(axis=1)) * np.sqrt((query * query).sum())
-    similar: list[float] = ((wide * query).sum(axis=1) / np.maximum(lengths, _NO_LENGTH)).tolist()
+    similar: list[float] = ((wide * query).sum(axis=1) / np.maximum(lengths, _MIN_LENGTH)).tolist()
     return similar
 
 
 def nearest_first(similar: dict[int, float], limit: int) -> dict[int, float]:
-    """Return the `limit` greatest similarities, greatest first, then by number."""
+    """Return the `limit` greatest similarities, greatest first; ties are ordered by number."""
     ordered = sorted(similar.items(), key=lambda each: (-each[1], each[0]))
     return dict(ordered[:limit])

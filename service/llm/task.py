@@ -244,7 +244,7 @@ class Items:
 
     def rests(self, chat: str | None, event_ids: Iterable[str]) -> bool:
         """Whether nobody asks about these events before tomorrow."""
-        return self._failures.rests(self._task, chat, event_ids)
+        return self._failures.is_exhausted(self._task, chat, event_ids)
 
     def has_failed(self, chat: str | None, event_ids: Iterable[str]) -> bool:
         """Whether a request about these events failed today."""

@@ -1,4 +1,4 @@
-"""Requests of reads of a store itself; the query layer declares those of `search` and `context`."""
+"""Requests for reads of a store; the query layer declares those of `search` and `context`."""
 
 from typing import Annotated
 
@@ -10,10 +10,10 @@ from memlog.query.search.request import Search as Search
 
 
 class AnswerOrContext(OfText, frozen=True, kw_only=True):
-    """Answer `text` from the facts where it asks for one, or give the memory context to answer it with.
+    """Answer `text` from the facts if it asks for one, or return the memory context to answer it with.
 
-    A question for a place in a ranked list, or for the list, is answered from the facts alone: a value that
-    is not stored is never guessed. Anything else is searched for.
+    A question for a rank of a list, or for the list, is answered from the facts alone: a value that is not
+    stored is never guessed. Anything else is searched for.
 
     Raises:
         BadInput: the text is empty.
@@ -21,21 +21,21 @@ class AnswerOrContext(OfText, frozen=True, kw_only=True):
     """
 
     chat: Annotated[ChatField | None, "The current conversation."] = None
-    max_tokens: Annotated[Count, "Tokens of the context, at most."] = 4000
+    max_tokens: Annotated[Count, "The most tokens of the context."] = 4000
 
 
 class GetEvent(Request, frozen=True):
-    """Show the event with an id, as the log has it.
+    """Show the event with an id, as it is in the log.
 
-    An id is that of an event; else that of a memory, a fact (`topic_key/rank`) or a document (`source/file`),
+    The id is that of an event, or that of a memory, a fact (`topic_key/rank`) or a document (`source/file`),
     whose newest event is shown.
 
     Raises:
-        BadInput: several streams have an event of this id, and `stream` names none of them.
+        BadInput: several streams have an event with this id, and `stream` is not given.
     """
 
     id: Annotated[str, Meta(title="ID"), "The id."]
-    stream: Annotated[str | None, "The stream of the event, where several streams have its id."] = None
+    stream: Annotated[str | None, "The stream of the event, if several streams have its id."] = None
     around: Annotated[
         int, Meta(ge=0, le=100, title="N"), "Show a message with N others of its session on either side."
     ] = 0

@@ -1,4 +1,4 @@
-"""Reranks the best hits of a search, by a provider that reads question and text together."""
+"""Reranks the best hits of a search with a provider's cross-encoder."""
 
 import time
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from memlog.service.engine.http_client import Breaker, late
 from memlog.service.engine.settings import RerankProvider
 
 _LONGEST = 4000
-"""Characters of a text that are sent: models that rank read 512 tokens or a few thousand."""
+"""The most characters of a text to send: rerankers read 512 to a few thousand tokens."""
 
 
 class _Score(msgspec.Struct):
@@ -34,12 +34,12 @@ class _TeiScore(msgspec.Struct):
 
 
 class Reranker:
-    """Ranks hits by a provider. https://docs.cohere.com/reference/rerank,
+    """Ranks the hits of one question, whose requests share the provider's timeout.
+
+    https://docs.cohere.com/reference/rerank,
     https://huggingface.github.io/text-embeddings-inference/#/Text%20Embeddings%20Inference/rerank
 
-    It is made for one question, whose requests share the time of the provider.
-
-    may_be_sent: whether a hit is. has_key: whether the question holds what looks like a key.
+    may_be_sent: whether to send a hit. has_key: whether the question contains what looks like a key.
     """
 
     def __init__(
@@ -48,13 +48,13 @@ class Reranker:
         self._provider = provider
         self._breaker = Breaker(store, "rerank", provider)
         self._may_be_sent, self._has_key = may_be_sent, has_key
-        self._left = provider.timeout
+        self._seconds_left = provider.timeout
 
     def __call__(self, question: str, hits: list[Hit], silent: dict[str, str]) -> list[Hit]:
         """Return `hits`, the best `top_n` of them in the order of the provider.
 
-        The scores stay where they are, and the hits change places: a list falls by its scores. What is not
-        sent to a provider keeps its place; so does all where the provider fails.
+        They exchange their scores, so that these stay in order. Hits that may not be sent keep their place;
+        so do all if the provider fails.
         """
         places = [place for place, hit in enumerate(hits[: self._provider.top_n]) if self._may_be_sent(hit)]
         if len(places) < 2:
@@ -76,7 +76,7 @@ class Reranker:
         return ranked
 
     def order(self, question: str, texts: list[str], *, though_it_rests: bool = False) -> list[int]:
-        """Return the numbers of `texts`, best first. Scores are of any scale, and only compared.
+        """Return the indexes of `texts`, best first. Scores have any scale, and are only compared.
 
         Raises:
             ProviderError: the provider fails, or rests.
@@ -84,24 +84,24 @@ class Reranker:
         if not though_it_rests:
             self._breaker.check()
         try:
-            scores = self._scores(question, texts)
+            scores = self._scores_in_time(question, texts)
         except ProviderError as error:
             self._breaker.failed(error)
             raise
         self._breaker.worked()
         return [number for number, _ in sorted(scores, key=lambda scored: -scored[1])]
 
-    def _scores(self, question: str, texts: list[str]) -> list[tuple[int, float]]:
-        if self._left <= 0:
+    def _scores_in_time(self, question: str, texts: list[str]) -> list[tuple[int, float]]:
+        if self._seconds_left <= 0:
             raise late(f"{self._provider.base_url}: no answer within {self._provider.timeout:.3g} s")
         started = time.monotonic()
-        scores = self._answered(question, texts, self._left)
-        self._left -= time.monotonic() - started
+        scores = self._request_scores(question, texts, self._seconds_left)
+        self._seconds_left -= time.monotonic() - started
         if sorted(number for number, _ in scores) != list(range(len(texts))):
-            raise ProviderError(f"{self._provider.base_url}: the texts are not ranked one by one")
+            raise ProviderError(f"{self._provider.base_url}: the answer does not rank each text once")
         return scores
 
-    def _answered(self, question: str, texts: list[str], seconds: float) -> list[tuple[int, float]]:
+    def _request_scores(self, question: str, texts: list[str], seconds: float) -> list[tuple[int, float]]:
         provider = self._provider
         url = (provider.base_url or "").rstrip("/")
         if provider.type == "tei":

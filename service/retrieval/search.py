@@ -1,4 +1,4 @@
-"""Searches the read model, caught up with the log; gives contexts, and records them."""
+"""Searches the read model after catching up with the log; builds contexts, and records them."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind, Models
 from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection, transaction
 from memlog.projector.text.marks import Marks, marked_places
-from memlog.query.changes import swapped
+from memlog.query.changes import swap_changed
 from memlog.query.context.compose import Context, GivenContext, compose, given_of
 from memlog.query.context.entries import ContextEntry
 from memlog.query.context.request import BuildContext
@@ -46,26 +46,23 @@ if TYPE_CHECKING:
 OFF = {"memory": "memory.enabled is false: nothing is searched"}
 
 
-def search_store(reads: ReadPool, request: Search, *, reranks: bool = True) -> SearchResult:
-    """Return the result of a search. No read model is held while providers are called: others go on reading.
-
-    reranks: whether a provider may rerank hits.
-    """
+def search_store(reads: ReadPool, request: Search) -> SearchResult:
+    """Return the result of a search. Providers are called without a read model, so that others can read."""
     if reads.first.is_off:
         return SearchResult(hits=[], mode=request.mode, synced=True, silent=dict(OFF), took_ms=0.0)
     asking = Asking(reads, request.text, embeds=request.mode != "text")
-    rerank = reranker_of(reads.first, reads.read, has_key=asking.has_key) if reranks else None
+    rerank = reranker_of(reads.first, reads.read, has_key=asking.has_key)
     most = request.k if reads.first.rerank is None else max(request.k, reads.first.rerank.top_n)
     wanted = replace(request, k=most)
-    result = reads.healed(lambda read_model: _searched(read_model, wanted, asking))
+    result = reads.healed(lambda read_model: _search_caught_up(read_model, wanted, asking))
     if rerank is not None:
-        result.hits = swapped(rerank(request.text, result.hits, result.silent)[: request.k])
+        result.hits = swap_changed(rerank(request.text, result.hits, result.silent)[: request.k])
     if not asking.models.loaded and request.mode == "vector":
         result.silent.setdefault("vector", NO_MODEL)
     return result
 
 
-def _searched(read_model: ReadModel, request: Search, asking: "Asking") -> SearchResult:
+def _search_caught_up(read_model: ReadModel, request: Search, asking: "Asking") -> SearchResult:
     db, synced, models, silent = latest_for_search(read_model, asking, is_synced=request.sync)
     result = search(
         db,
@@ -84,10 +81,10 @@ def _searched(read_model: ReadModel, request: Search, asking: "Asking") -> Searc
 
 
 class Asking:
-    """The models for a question. A provider has embedded it already: nothing is locked meanwhile.
+    """The models for a question; a provider embeds it on construction, before anything is locked.
 
-    chat: the chat of the question. silent: why one does not work. has_key: whether providers are to be used,
-    and the question holds what looks like a key.
+    chat: the chat of the question. silent: why a model is missing. has_key: whether providers are configured
+    and the question contains what looks like a key.
     """
 
     def __init__(
@@ -108,7 +105,7 @@ class Asking:
         first = self.models.first
         is_remote = first is not None and first.is_remote
         if is_remote or reads.first.rerank is not None:
-            # All of it is checked, though only its beginning is embedded, together with its chat so far.
+            # The whole question is checked, with its chat so far, although only its beginning is embedded.
             self.has_key = (
                 has_key(text)
                 if chat is None
@@ -124,10 +121,7 @@ class Asking:
 
 
 class _EmbeddedBefore:
-    """A remote embedder that has embedded a question, or failed to.
-
-    text: None where it holds a key.
-    """
+    """A remote embedder that has embedded a question, or failed to; `text` is None if it contains a key."""
 
     is_remote = True
 
@@ -161,9 +155,9 @@ def providers_of(read_model: ReadModel) -> "list[ProviderState]":
 def reranker_of(
     read_model: ReadModel, read: Callable[[Callable[[Connection], bool]], bool], *, has_key: bool
 ) -> "Reranker | None":
-    """Return the reranker for the hits of one question; None where there is none.
+    """Return the reranker for the hits of one question, if configured.
 
-    read: reads the read model. has_key: whether the question holds what looks like a key.
+    read: calls a function with the read model. has_key: whether the question contains what looks like a key.
     """
     if read_model.rerank is None:
         return None
@@ -179,7 +173,7 @@ def reranker_of(
 def latest_for_search(
     read_model: ReadModel, asking: Asking, *, is_synced: bool
 ) -> tuple[Connection, bool, Models, dict[str, str]]:
-    """Return the read model, whether it has caught up, the models, and what is missing, with the reason."""
+    """Return the read model, whether it has caught up, the models, and why any part is missing."""
     models, silent = asking.models, dict(asking.silent)
     first = models.first
     db, synced = read_model.latest(sync=is_synced, models=models, silent=silent)
@@ -195,15 +189,12 @@ def latest_for_search(
     return db, synced, models._replace(first=former), silent
 
 
-_Made = tuple[Context, GivenContext | None]
-"""A context, and what is to be recorded of it."""
+_BuiltContext = tuple[Context, GivenContext | None]
+"""A context, and its record, if it is to be recorded."""
 
 
 def context(reads: ReadPool, log: Log, request: BuildContext) -> Context:
-    """Return the context for a message.
-
-    log: where it is recorded what was given.
-    """
+    """Return the context for a message, and record it in `log`."""
     started = time.perf_counter()
     if reads.first.is_off:
         return Context(
@@ -220,16 +211,16 @@ def context(reads: ReadPool, log: Log, request: BuildContext) -> Context:
         )
     try:
         if request.part == "stable":
-            return reads.healed(lambda read_model: _composed(read_model, request, ContextHits()))[0]
+            return reads.healed(lambda read_model: _build_from_hits(read_model, request, ContextHits()))[0]
         asking = Asking(reads, request.text, chat=request.conversation, is_synced=request.sync)
-        given, record = reads.healed(lambda read_model: _context_of(read_model, request, asking))
+        given, record = reads.healed(lambda read_model: _search_and_build(read_model, request, asking))
     except (DatabaseError, EmbeddingError) as error:
         found = ContextHits(silent={"search": error.message})
-        given, record = reads.healed(lambda read_model: _composed(read_model, request, found))
+        given, record = reads.healed(lambda read_model: _build_from_hits(read_model, request, found))
     if record is not None:
         try:
             _record(log, given.memory_ids, record)
-        except MemlogError as error:  # the read goes on
+        except MemlogError as error:  # the context is still returned
             given.unrecorded = error.message
     given.took_ms = round((time.perf_counter() - started) * 1000, 3)
     return given
@@ -242,7 +233,7 @@ def _record(log: Log, memory_ids: list[str], record: GivenContext) -> None:
     log.append([*([MemoryAccessed(memory_ids=memory_ids)] if memory_ids else []), given])
 
 
-def _context_of(read_model: ReadModel, request: BuildContext, question: Asking) -> _Made:
+def _search_and_build(read_model: ReadModel, request: BuildContext, question: Asking) -> _BuiltContext:
     db, synced, models, silent = latest_for_search(read_model, question, is_synced=request.sync)
 
     def found(request: BuildContext, asking: Key | None) -> ContextHits:
@@ -251,23 +242,25 @@ def _context_of(read_model: ReadModel, request: BuildContext, question: Asking) 
         hits.silent.update(silent)
         return hits
 
-    return _made(read_model, db, request, found, synced=synced)
+    return _build_context(read_model, db, request, found, synced=synced)
 
 
-def _composed(read_model: ReadModel, request: BuildContext, found: ContextHits) -> _Made:
+def _build_from_hits(read_model: ReadModel, request: BuildContext, found: ContextHits) -> _BuiltContext:
     db, synced = read_model.latest(sync=request.sync)
-    return _made(read_model, db, request, lambda _, asking: replace(found, asking=asking), synced=synced)
+    return _build_context(
+        read_model, db, request, lambda _, asking: replace(found, asking=asking), synced=synced
+    )
 
 
-def _made(
+def _build_context(
     read_model: ReadModel,
     db: Connection,
     request: BuildContext,
     hits: Callable[[BuildContext, Key | None], ContextHits],
     *,
     synced: bool,
-) -> _Made:
-    # One state of the read model: a second person may speak between the choice of the scope and the search.
+) -> _BuiltContext:
+    # One snapshot: otherwise, a second person may speak between the choice of the scope and the search.
     with transaction(db, "DEFERRED"):
         chosen = scope_of(db, request, read_model.people, synced=synced)
         request = replace(request, scope=chosen.scope, joined=chosen.joined)
@@ -280,12 +273,12 @@ def _made(
 
 
 class PreRoute(msgspec.Struct, kw_only=True):
-    """How a message is to be answered.
+    """How to answer a message.
 
-    route: `facts`: `answer` is all, and no language model is used. search: a language model answers, with
-        `system` before its prompt. none: the store has nothing about it.
-    answer: from the facts; None with another route.
-    system: the memory context for the system prompt; "" if there is none.
+    route: `facts`: return `answer`, without a language model. `search`: a language model answers, with
+        `system` before its prompt. `none`: the store has nothing about it.
+    answer: from the facts; None for another route.
+    system: the memory context for the system prompt, or "".
     citations: the entries of `system` by citation, such as M1.
     """
 
@@ -305,7 +298,7 @@ def pre_route(
     ask, context: operations of a store.
     """
     found = ask(AskFacts(request.text, chat=request.chat))
-    # What asks for a place in a list, or for all of it, is not left to a guess where nothing is stored.
+    # A question for a rank of a list, or for the list, must not be guessed if nothing is stored.
     is_of_list = any(question.ranks or question.top or question.is_list for question in parse(request.text))
     if found.found or is_of_list:
         return PreRoute(route="facts", answer=found.answer)
@@ -319,6 +312,6 @@ Highlighter = Callable[[str], list[tuple[int, int]]]
 
 
 def highlighter(request: Search) -> Highlighter:
-    """Make the highlighter of a search; where only meaning takes part, no word is why a hit was found."""
+    """Return the highlighter of a search; it marks nothing if only meaning is searched."""
     marks = Marks() if request.mode == "vector" else request.question.marks
     return lambda text: marked_places(text, marks)

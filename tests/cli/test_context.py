@@ -179,7 +179,7 @@ def test_where_nothing_can_be_appended_the_context_is_given_and_says_so(
     done = partial(memlog, **bound_by_modes)("context", "tea", "--chat", "x:1")
     assert done.code == 0
     assert b"likes black tea" in done.out
-    assert b"not recorded what was given: " in done.err
+    assert b"the context was not recorded: " in done.err
 
 
 def test_a_prompt_is_utf8_whatever_the_locale(memlog: Run, segment: Run) -> None:

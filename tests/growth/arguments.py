@@ -120,7 +120,7 @@ LEFT_OUT: dict[str, str] = {
     "query.event_index.*": "SQL of memlog's own",
     "query.search.hits.add_evidence": "candidates that both sides have found",
     "query.search.hits.*": "numbers by keys",
-    "query.search.copies.same_in_all": "candidates by the name of a side",
+    "query.search.copies.represent_copies": "candidates by the name of a side",
     "query.search.copies.*": "SQL of memlog's own",
     "query.search.vector_cache.*": "vectors",
     "query.search.nearest.*": "vectors",

@@ -126,7 +126,7 @@ WRONG: dict[str, tuple[Callable[[Store], object], str, str]] = {
     "ids": (lambda _: Filters(exclude="abc"), "not a collection of ids: 'abc'", "list"),  # type: ignore[arg-type]
     "a salience": (lambda _: Filters(min_salience=2), "min_salience is 2", "<= 1"),
     "a weight": (lambda _: Ranking(text_weight=float("nan")), "text_weight is nan", ">= 0"),
-    "weights": (lambda _: Ranking(text_weight=0, vector_weight=0), "are both 0", "must count"),
+    "weights": (lambda _: Ranking(text_weight=0, vector_weight=0), "are both 0", "above 0"),
     "a chat": (lambda store: store.context("tea", chat="web"), "chat is 'web'", "telegram:7"),
     "three parts": (
         lambda store: store.conversations.sessions(("a", "b", "c")),

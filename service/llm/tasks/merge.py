@@ -35,8 +35,8 @@ from memlog.query.conflicts import (
     MOST_OPEN,
     compared,
     open_conflicts,
-    parted,
     proposed_memories,
+    undone_merges,
     worded_by_somebody,
 )
 from memlog.query.context.scope import automatic_scope, chats_of
@@ -315,7 +315,7 @@ class Merger:
         Of each, the oldest that somebody saved stays, with the greatest importance and the tags of all.
         """
         archived = 0
-        parts, partitions = self._engine.decide(lambda db: (parted(db), self._partitions(db)))
+        parts, partitions = self._engine.decide(lambda db: (undone_merges(db), self._partitions(db)))
         apart = {event_id for each in parts for event_id in each}
         for partition, found in partitions.items():
             by_text: defaultdict[str, list[Memory]] = defaultdict(list)
@@ -486,7 +486,7 @@ class Merger:
                 self._partition(db, partition),
                 open_conflicts(db),
                 worded_by_somebody(db),
-                parted(db),
+                undone_merges(db),
             )
         )
         now = {memory.event_id for memory in members}

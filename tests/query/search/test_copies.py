@@ -6,7 +6,7 @@ import pytest
 
 import memlog
 from memlog import DailyEventRecorded, DocumentIndexed, FactStored, MemorySaved, Message
-from memlog.query.search.copies import same_in_all
+from memlog.query.search.copies import represent_copies
 from memlog.query.search.hits import Candidate
 
 QUESTION = "What is the wifi password?"
@@ -151,9 +151,10 @@ def test_of_copies_of_one_time_the_one_last_in_the_log_is_the_newest(store):
 
 def test_a_side_that_does_not_know_the_newest_copy_finds_it():
     old, new = (
-        Candidate("message", "message", ("s", ts), 0.5, ts, ref, says="x") for ref, ts in ((1, "a"), (2, "b"))
+        Candidate("message", "message", ("s", ts), 0.5, ts, ref, text_key="x")
+        for ref, ts in ((1, "a"), (2, "b"))
     )
     old = old._replace(copies=3, score=0.9)
-    sides = same_in_all({"text": [[new]], "vector": [[old]]})
+    sides = represent_copies({"text": [[new]], "vector": [[old]]})
     assert [(each.ref, each.score, each.copies) for each in sides["text"][0]] == [(2, 0.5, 3)]
     assert [(each.ref, each.score, each.copies) for each in sides["vector"][0]] == [(2, 0.9, 3)]

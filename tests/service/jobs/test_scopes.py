@@ -140,7 +140,7 @@ def test_a_context_names_what_the_weekly_job_makes_again(tmp_path: Path, provide
         speaks(store, ANNA, "Anna")
         assert "core" not in store.context("Hello", chat=ANNA).silent
         speaks(store, BOB, "Bob")
-        assert "the weekly job makes them again" in store.context("Hello", chat=BOB).silent["core"]
+        assert "the weekly job regenerates them" in store.context("Hello", chat=BOB).silent["core"]
 
 
 def test_a_profile_comes_back_when_chats_are_joined_and_separated_again(
