@@ -38,8 +38,10 @@ class Request(msgspec.Struct, frozen=True):
                 msgspec.structs.force_setattr(self, name, value)
 
     @classmethod
-    def of(cls, given: "Self | Mapping[str, Any]") -> Self:
+    def of(cls, given: "Self | Mapping[str, Any]", called: str = "it") -> Self:
         """Return a request, built from its fields by name if necessary.
+
+        called: what messages call it.
 
         Raises:
             BadInput: it has no such field; see also the class.
@@ -48,14 +50,15 @@ class Request(msgspec.Struct, frozen=True):
             return given
         if not isinstance(given, Mapping):
             raise BadInput(
-                f"invalid {cls.__name__}: {shown_value(given)}", hint=f"give its fields: {_list_names(cls)}"
+                f"{called} takes fields by name, not {shown_value(given)}",
+                hint=f"they are {_list_names(cls)}",
             )
         # Only callers in this process give local fields, by keyword: a mapping must not have them.
-        check_names(cls.__name__, given, wire_names(cls))
+        check_names(called, given, wire_names(cls))
         try:
             return cls(**given)
         except TypeError as error:
-            raise BadInput(f"{cls.__name__}: {error}", hint=f"it takes {_list_names(cls)}") from error
+            raise BadInput(f"{called}: {error}", hint=f"it takes {_list_names(cls)}") from error
 
 
 def read_argument(name: str, read: Callable[[Any], T], given: Any) -> T:  # noqa: ANN401
@@ -107,7 +110,7 @@ def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
     for name in given:
         if name not in known:
             raise BadInput(
-                f"{owner} got an unexpected argument: {name!r}",
+                f"{owner} takes no {name!r}",
                 hint=f"it takes {', '.join(known) or 'nothing'}",
             )
 

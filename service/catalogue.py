@@ -1,4 +1,4 @@
-"""All operations of a store by name, for adapters and for the pages that describe them."""
+"""All operations of a store by name, for adapters and reference pages."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 
+from memlog.eventlog.errors import BadInput
 from memlog.eventlog.fields import fields_of
 from memlog.query.context.fence import python_escape, shown
-from memlog.query.request import Request, check_names
+from memlog.query.request import Request
 from memlog.service.engine.operation import Operation, required
 from memlog.service.engine.readable import EVERYTHING, readable, reading_below
 from memlog.service.projects import Projects
@@ -39,7 +40,7 @@ def project_operations() -> Operations:
 
 
 def tool_operations() -> Operations:
-    """Return the operations that agents are offered as tools, such as `tools.memory_search`."""
+    """Return the operations offered to agents as tools, such as `tools.memory_search`."""
     return {name: each for name, each in operations().items() if each.for_agents}
 
 
@@ -62,21 +63,22 @@ def answer(
 ) -> Any:  # noqa: ANN401
     """Call the operation `name` with the JSON values of a request, and return its answer.
 
-    owner: a store, here or on a server, or `Projects`. given: fields of the request; a local one is refused.
-    root, exports: the folders, without links, below which paths that it reads, or writes, must be, and from
-        which relative ones count; None for an owner that reads, or writes, none.
+    owner: a store, local or on a server, or `Projects`. given: fields of the request, except local ones.
+    root, exports: the resolved folders that paths to read or to write must be below, and that relative ones
+        are based on; None to allow no paths.
 
     Raises:
         BadInput: there is no such operation or field. NotFound: what the request names is missing.
-        MemlogError: as the operation.
+        MemlogError: an error of the operation.
     """
     known = project_operations() if isinstance(owner, Projects) else operations()
-    check_names("memlog", [name], known)
+    if name not in known:
+        raise BadInput(f"there is no operation {name!r}", hint=f"one of {', '.join(known)}")
     group, _, method = name.rpartition(".")
     target = getattr(owner, group) if group and not isinstance(owner, Projects) else owner
     kind: type[Request] = known[name].request
     of_paths = [each.name for each in fields_of(kind) if each.reads and each.reads.form == "path"]
-    request = kind.of(given)
+    request = kind.of(given, name)
     with reading_below(exports if known[name].writes_paths else root):
         below = {field: _readable(getattr(request, field)) for field in of_paths}
         return required(
@@ -91,7 +93,7 @@ def _readable(given: Any) -> Any:  # noqa: ANN401 - a path, several, or None
 
 
 def visible(answered: Any) -> Any:  # noqa: ANN401 - an answer, or what is in one
-    """Return an answer as values of JSON, whose texts show what would be invisible, as contexts do."""
+    """Return an answer as JSON values, with invisible characters escaped as in contexts."""
     value = msgspec.to_builtins(answered)
     if isinstance(value, str):
         return shown(value, python_escape, kept="\n\t")
@@ -101,7 +103,7 @@ def visible(answered: Any) -> Any:  # noqa: ANN401 - an answer, or what is in on
 
 
 def answer_schema(name: str) -> dict[str, Any]:
-    """Return the JSON schema of the answer of an operation, which has one shape; with what it refers to."""
+    """Return the JSON schema of an operation's answer, which must be one struct, with its definitions."""
     (schema,), components = msgspec.json.schema_components(
         operations()[name].found, ref_template="#/$defs/{name}"
     )
@@ -110,13 +112,13 @@ def answer_schema(name: str) -> dict[str, Any]:
 
 
 def answer_schemas(ref_template: str) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
-    """Return the JSON schema of the answer of each operation by name, and the schemas that these refer to.
+    """Return the JSON schemas of all operations' answers by name, and the schemas that they refer to.
 
     ref_template: the place of a schema, such as `#/components/schemas/{name}`.
     """
     answers, components = {}, {}
     for name, each in (operations() | project_operations()).items():
-        # One by one: msgspec takes no union of two structs without a tag.
+        # One by one: msgspec accepts no union of untagged structs.
         schemas = []
         for kind in each.found:
             (schema,), found = msgspec.json.schema_components([kind], ref_template=ref_template)

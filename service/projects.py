@@ -1,4 +1,4 @@
-"""Projects: the stores below one folder, one a project, so that nothing of one comes into another."""
+"""Projects: stores below one folder, one per project, fully isolated from each other."""
 
 import os
 import re
@@ -41,8 +41,8 @@ from memlog.service.store import Store
 class ListProjects(Request, frozen=True):
     """List the projects by name, with size and last append.
 
-    The size is that of the log; no read model is opened. What a removal that was killed has left is listed,
-    too.
+    The size is that of the log; no read model is opened. The list includes the remains of a removal that was
+    killed.
 
     Raises:
         LogError: a folder cannot be read.
@@ -57,7 +57,7 @@ class GetProject(_OfProject, frozen=True):
     """Show a project.
 
     Raises:
-        BadInput: it is no name. LogError: its folder cannot be read.
+        BadInput: the name is invalid. LogError: its folder cannot be read.
     """
 
 
@@ -65,9 +65,9 @@ class RemoveProject(Tried, frozen=True):
     """Remove a project and its store permanently.
 
     Everything in the store's folder is deleted: log, read model, cache, settings. Only an earlier copy brings
-    it back. The folder is renamed at once, then emptied: killed at any moment, the whole store remains, or
-    the list shows what is left, and the next removal finishes it. Who has the store open goes on with an
-    empty one. A link, or a folder that is no store, stays as it is.
+    it back. The folder is renamed atomically, then emptied: if the process is killed, either the whole store
+    remains, or the list shows the remains, and the next removal finishes the job. A process that has the
+    store open continues with an empty one. A link, or a folder that is not a store, is left alone.
 
     Raises:
         BadInput: the name is invalid; or the folder is a link, or not a store.
@@ -94,8 +94,8 @@ class Project(msgspec.Struct, kw_only=True):
 
     folder: of its store.
     conversations: how many have a folder in the log. log_bytes: of all segments.
-    last_append: when memlog appended to it last; None where it never did.
-    is_being_removed: whether a removal was begun and not finished; this is what it has left.
+    last_append: when memlog last appended to it; None if never.
+    is_being_removed: whether these are the remains of an unfinished removal.
     """
 
     name: str
@@ -107,13 +107,13 @@ class Project(msgspec.Struct, kw_only=True):
 
 
 class ProjectRemoval(msgspec.Struct, kw_only=True):
-    """What the removal of a project's store deletes, or deleted.
+    """What the removal of a project's store deletes, or has deleted.
 
     files, bytes: in its folder.
-    others: names in its folder that are not memlog's; they go with it.
+    others: names in its folder that are not memlog's; they are deleted, too.
     links: below its folder; their targets stay.
-    finished: the projects whose removal had been begun before, and was not finished.
-    done: whether it is gone; False of a dry run.
+    finished: projects whose earlier, unfinished removal was finished now.
+    done: whether it is gone; False after a dry run.
     """
 
     name: str
@@ -150,24 +150,29 @@ class Projects:
 
     @operation(ListProjects, effect="read")
     def list(self, _: ListProjects) -> _Listed:
-        with _naming(self.folder):
-            found = [_project(path, name) for path, name in self._stores()]
-            left = [_project(path, name, is_left=True) for path, name in self._left()]
+        with _as_log_errors(self.folder):
+            entries = [(Path(entry.path), unquote(entry.name)) for entry in _entries(self.folder)]
+            found = [
+                _read_project(path, name)
+                for path, name in entries
+                if _is_folder_of(name, path.name) and _is_store(path)
+            ]
+            left = [_read_project(path, name, is_left=True) for path, name in self._remains()]
         return sorted(filter(None, found + left), key=lambda project: (project.name, project.folder))
 
     @operation(GetProject, effect="read", missing="project_not_found")
     def get(self, request: GetProject) -> Project | None:
         """Return a project; None if it has no store."""
         path = self.path(request.name)
-        with _naming(path):
-            return _project(path, request.name) if _is_store(path) else None
+        with _as_log_errors(path):
+            return _read_project(path, request.name) if _is_store(path) else None
 
     @operation(RemoveProject, effect="erase")
     def remove(self, request: RemoveProject) -> ProjectRemoval:
         name, path = request.name, self.path(request.name)
-        with _naming(path):
-            left = [*self._left()]
-            is_standing = self._is_standing(path, name, left)
+        with _as_log_errors(path):
+            left = [*self._remains()]
+            is_standing = self._has_store_to_remove(path, name, left)
             found = _survey(path, name) if is_standing else ProjectRemoval(name=name, folder=shown(path))
             if request.dry_run:
                 return found
@@ -179,21 +184,15 @@ class Projects:
         found.done = True
         return found
 
-    def _stores(self) -> Iterator[tuple[Path, str]]:
-        for entry in _entries(self.folder):
-            name = unquote(entry.name)
-            if _names(name, entry.name) and _is_store(Path(entry.path)):
-                yield Path(entry.path), name
-
-    def _left(self) -> Iterator[tuple[Path, str]]:
-        """Yield the remains of killed removals: a folder with the lock, which goes last, or an empty one."""
+    def _remains(self) -> Iterator[tuple[Path, str]]:
+        """Yield the remains of killed removals: folders that are empty or still have the projector's lock."""
         for entry in _entries(self.folder):
             match = _ASIDE.fullmatch(entry.name)
-            if match is not None and entry.is_dir(follow_symlinks=False) and _is_rest(Path(entry.path)):
+            if match is not None and entry.is_dir(follow_symlinks=False) and _is_remains(Path(entry.path)):
                 yield Path(entry.path), unquote(match[1])
 
-    def _is_standing(self, path: Path, name: str, left: Iterable[tuple[Path, str]]) -> bool:
-        """Whether there is a store to remove; False where there is only what is left of one."""
+    def _has_store_to_remove(self, path: Path, name: str, left: Iterable[tuple[Path, str]]) -> bool:
+        """Whether there is a store to remove; False if there are only remains of one."""
         try:
             mode = disk.look(path).st_mode
         except FileNotFoundError:
@@ -210,14 +209,14 @@ class Projects:
         return True
 
     def _put_aside(self, path: Path, lock_timeout: float) -> Path:
-        """Give a store another name, which no project has, while nobody projects, writes or scrubs.
+        """Rename a store so that no project has it, while nobody projects, writes or scrubs.
 
-        A writer that comes between has written before the removal: what it appended goes with the rest.
+        What a concurrent writer appended just before the rename is removed, too.
         """
         aside = path.with_name(f"{path.name[:_ASIDE_HEAD]}~{os.urandom(4).hex()}")
         log = path / LOG
         with ExitStack() as held:
-            # A watch holds its own as long as it runs, and would create the store again.
+            # A watch holds its lock while it runs, and would create the store again.
             held.enter_context(locks.locked_if_there(path / WATCH_LOCK, "the store", 0))
             held.enter_context(locks.locked_if_there(path / SCRUB_LOCK, "the scrub", lock_timeout))
             held.enter_context(locks.locked_if_there(path / BUILD_LOCK, "the rebuild", lock_timeout))
@@ -232,8 +231,8 @@ class Projects:
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
-    """Convert an error of the system in this context to memlog's, with the file that it is about."""
+def _as_log_errors(path: Path) -> Iterator[None]:
+    """Convert an OSError in this context to a LogError that names the file."""
     try:
         yield
     except OSError as error:
@@ -241,8 +240,8 @@ def _naming(path: Path) -> Iterator[None]:
         raise LogError(f"{where}: {error.strerror}", hint=_NOT_WRITTEN, retryable=False) from error
 
 
-def _names(name: str, folder: str) -> bool:
-    """Whether a project of this name has its store in this folder."""
+def _is_folder_of(name: str, folder: str) -> bool:
+    """Whether this is the folder of the project of this name."""
     try:
         return project_folder(name) == folder
     except BadInput:
@@ -250,10 +249,7 @@ def _names(name: str, folder: str) -> bool:
 
 
 def _is_store(folder: Path) -> bool:
-    """Whether memlog has made a store of a folder.
-
-    There is a log with nothing but streams in it, or what reading a store without a log makes.
-    """
+    """Whether a folder is a store: its log has only streams, or there is only what a read creates."""
     log = folder / LOG
     if not disk.is_folder(log):
         return disk.is_folder(folder / MODEL) and is_regular(folder / PROJECTOR_LOCK)
@@ -262,20 +258,20 @@ def _is_store(folder: Path) -> bool:
 
 
 def _entries(folder: Path) -> list[DirEntry[str]]:
-    """Return the entries of a folder by name, a projector's lock last; [] where there is no folder."""
+    """Return the entries of a folder by name, a projector's lock last; [] if there is no folder."""
     if not disk.is_folder(folder):
         return []
     with disk.entries(folder) as entries:
         return sorted(entries, key=lambda entry: (entry.name == PROJECTOR_LOCK, entry.name))
 
 
-def _is_rest(folder: Path) -> bool:
+def _is_remains(folder: Path) -> bool:
     names = [entry.name for entry in _entries(folder)]
     return not names or PROJECTOR_LOCK in names
 
 
-def _project(folder: Path, name: str, *, is_left: bool = False) -> Project | None:
-    """Return the project of a store's folder; None if the store vanishes meanwhile."""
+def _read_project(folder: Path, name: str, *, is_left: bool = False) -> Project | None:
+    """Return the project of a store's folder; None if the store has vanished."""
     with suppress(FileNotFoundError):
         segments = segments_of(folder / LOG)[0]
         conversations = {each.stream for each in segments if each.stream.startswith(f"{CONVERSATIONS}/")}
@@ -305,7 +301,7 @@ def _survey(folder: Path, name: str) -> ProjectRemoval:
 
 
 def _delete(folder: Path) -> None:
-    """Remove a folder and all below it. Another process may be at the same."""
+    """Remove a folder with its contents, even if another process does the same."""
     with suppress(FileNotFoundError):
         for entry in _below(folder):
             remove = disk.remove_folder if entry.is_dir(follow_symlinks=False) else disk.unlink
@@ -315,9 +311,9 @@ def _delete(folder: Path) -> None:
 
 
 def _below(folder: Path) -> Iterator[DirEntry[str]]:
-    """Yield every path below a folder, each folder after its contents; no link is followed.
+    """Yield every path below a folder, each folder after its contents, without following links.
 
-    The lock comes last: it marks what a killed removal leaves.
+    The lock comes last: it marks the remains of a killed removal.
     """
     for entry in _entries(folder):
         if entry.is_dir(follow_symlinks=False):
@@ -326,13 +322,13 @@ def _below(folder: Path) -> Iterator[DirEntry[str]]:
 
 
 DEFAULT = "default"
-"""The project of a server of one store."""
+"""The project name on a server of a single store."""
 
-_MOST = 16
-"""Stores without documents that stay open: each has about 12 descriptors and 5 threads."""
+_MAX_IDLE = 16
+"""How many stores without documents stay open: each has about 12 file descriptors and 5 threads."""
 
-_AGAIN = 5.0
-"""Seconds after which a watch that failed, or that another process holds, is begun again."""
+_RETRY_SECONDS = 5.0
+"""Seconds before a watch that failed, or that another process holds, is retried."""
 
 _PATIENCE = 2.0
 
@@ -340,7 +336,7 @@ T = TypeVar("T")
 
 
 class _Opened:
-    """An open store, how many requests use it, and its watch."""
+    """An open store, the number of requests that use it, and its watch."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -351,7 +347,7 @@ class _Opened:
         self.is_closing = threading.Event()
 
     def end(self) -> None:
-        """Have the watch end."""
+        """Tell the watch to end."""
         self.is_closing.set()
         self.stop.set()
 
@@ -363,17 +359,17 @@ class _Opened:
 
 
 def _without_path(error: MemlogError, store: Path, project: str) -> MemlogError:
-    """Return an error that does not reveal where the server keeps its stores."""
+    """Remove the path of the server's stores from an error."""
     if error.code == "store_not_found":
         message = f"nothing is stored in the project {project!r} yet"
-        return NotFound(message, hint="its first append makes it", code=error.code)
+        return NotFound(message, hint="its first append creates it", code=error.code)
     above = f"{shown(store.parent)}/"
     error.message, error.hint = (text.replace(above, "") for text in (error.message, error.hint))
     return error
 
 
 class OpenStores:
-    """Opens the store of a project at the first request for it, and keeps those that were used last.
+    """Opens the store of a project at the first request, and keeps the most recently used ones open.
 
     open_store: opens the store in a folder. where: the folder of the one store, or the projects.
     notify: called with notes for people.
@@ -385,31 +381,29 @@ class OpenStores:
         self._open_store, self._where, self._notify = open_store, where, notify
         self._lock = threading.Lock()
         self._open: dict[Path, _Opened] = {}
-        """By folder, the one that was used last at the end."""
+        """By folder, the most recently used last."""
 
     def run(self, project: str, call: Callable[[Store], T]) -> T:
         """Run `call` on the store of a project, and return its result.
 
-        A project gets its store by its first append.
-
         Raises:
-            BadInput: it is no name of a project.
-            NotFound: the server has one store alone, and another project is named.
+            BadInput: the name of the project is invalid.
+            NotFound: the server has a single store, and another project is named.
         """
-        opened = self._entered(self._path(project))
+        opened = self._acquire(self._path(project))
         try:
             return call(opened.store)
         except MemlogError as error:
             raise _without_path(error, opened.store.path, project) from None
         finally:
-            self._leave(opened)
+            self._release(opened)
 
     def begin(self) -> None:
-        """Open the one store, or each project that has documents, so that their files are followed."""
-        threading.Thread(target=self._open_followed, daemon=True).start()
+        """Open the one store, or each project with documents, to follow changes of its files."""
+        threading.Thread(target=self._open_with_documents, daemon=True).start()
 
     def troubles(self) -> dict[str, str]:
-        """Return the troubles of the open stores, by part; empty where all is well."""
+        """Return the problems of the open stores, by part; empty if all is well."""
         with self._lock:
             stores = [each.store for each in self._open.values() if each.store.exists]
         message = {side: why for store in stores for side, why in store.maintenance.status().silent.items()}
@@ -435,29 +429,29 @@ class OpenStores:
             )
         return self._where
 
-    def _entered(self, path: Path) -> _Opened:
+    def _acquire(self, path: Path) -> _Opened:
         with self._lock:
             opened = self._open.pop(path) if path in self._open else _Opened(self._open_store(path))
             self._open[path] = opened
             opened.users += 1
             return opened
 
-    def _leave(self, opened: _Opened) -> None:
+    def _release(self, opened: _Opened) -> None:
         with self._lock:
             opened.users -= 1
-            # Not before there is a store: a watch would make one.
+            # Only once the store exists: a watch would create it.
             if opened.watch is None and not opened.is_closing.is_set() and opened.store.exists:
                 opened.watch = threading.Thread(target=self._watch, args=(opened,), daemon=True)
                 opened.watch.start()
             idle = [(path, each) for path, each in self._open.items() if not each.has_documents]
-            surplus = [(path, each) for path, each in idle[: max(0, len(idle) - _MOST)] if not each.users]
+            surplus = [(path, each) for path, each in idle[: max(0, len(idle) - _MAX_IDLE)] if not each.users]
             for path, _ in surplus:
                 del self._open[path]
         for path, each in surplus:
-            self._put_away(path, each)
+            self._close_idle(path, each)
 
-    def _put_away(self, path: Path, opened: _Opened) -> None:
-        with suppress(MemlogError):  # one that cannot be read has nothing to follow
+    def _close_idle(self, path: Path, opened: _Opened) -> None:
+        with suppress(MemlogError):  # an unreadable store has nothing to follow
             opened.has_documents = opened.store.exists and bool(opened.store.documents.list())
         with self._lock:
             if opened.has_documents and path not in self._open:
@@ -466,7 +460,7 @@ class OpenStores:
         opened.end()
         threading.Thread(target=opened.close, daemon=True).start()
 
-    def _open_followed(self) -> None:
+    def _open_with_documents(self) -> None:
         if isinstance(self._where, Path):
             self.run(DEFAULT, lambda _: None)
             return
@@ -485,17 +479,17 @@ class OpenStores:
     def _watch(self, opened: _Opened) -> None:
         told = ""
         while not opened.is_closing.is_set():
-            # Another one each time: a watch sets it when it ends, also by an error.
+            # A new event each time: a watch sets it when it ends, even by an error.
             stop = opened.stop = threading.Event()
             if opened.is_closing.is_set():
                 return
             try:
                 opened.store.maintenance.watch(stop=stop)
             except Busy:
-                # Another process watches, and does the same.
+                # Another process is already watching.
                 told = ""
             except MemlogError as error:
                 if error.message != told:
                     told = error.message
                     self._notify(f"{opened.store.path.name}: {told}")
-            opened.is_closing.wait(_AGAIN)
+            opened.is_closing.wait(_RETRY_SECONDS)

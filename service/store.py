@@ -1,4 +1,4 @@
-"""The store of a program: append, search, context, get, and groups of other operations."""
+"""The store: append, search, context, get, and groups of further operations."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -49,15 +49,15 @@ if TYPE_CHECKING:
     from memlog.service.upkeep.jobs import Jobs
     from memlog.service.upkeep.maintenance import Maintenance
 
-# What only some calls need is imported by them: a process that asks one thing pays for that alone.
+# Some imports are local: a process only pays for what it uses.
 
 G = TypeVar("G", bound=OperationGroup)
 
 
 class LazyGroup(Generic[G]):
-    """A group of operations of a store, which is imported and made when a program first uses it.
+    """A group of operations of a store, imported and created on first use.
 
-    place: the module of the class below `memlog.service`, and its name: `memory.facts:Facts`.
+    place: the module of its class below `memlog.service`, and the name: `memory.facts:Facts`.
     """
 
     def __init__(self, place: str) -> None:
@@ -68,7 +68,7 @@ class LazyGroup(Generic[G]):
 
     @property
     def kind(self) -> type[G]:
-        """The class."""
+        """The class of the group."""
         module, _, name = self._place.partition(":")
         kind: type[G] = getattr(import_module(f"memlog.service.{module}"), name)
         return kind
@@ -85,27 +85,27 @@ class LazyGroup(Generic[G]):
 
 
 class Store:
-    """One store. May be used from several threads; use it with `with`, or call `close`.
+    """One store. Thread-safe; use it with `with`, or call `close`.
 
-    path: its folder, absolute from now on; made at the first append.
-    create: make the store now, where it is missing; else reads raise NotFound until the first append.
-    model: a folder with `model.onnx` and `tokenizer.json`; None for the model that memlog ships with.
-    embedding: who embeds texts, where it is not that model. rerank: the provider that reranks hits.
-    language_model: who distils conversations; None for nobody. extraction: the rules of that.
-    jobs: when the jobs of a day and of a week run; None for 03:00 and Monday at 04:00.
-    people: whose chats are whose; None for what messages and `memlog.People` tell by themselves.
-    memory: False to have searches and contexts give nothing; what is appended is kept.
-    durability: `fsync`, or `os`: an acknowledged event then survives the process but not a power cut.
+    path: its folder, made absolute; created by the first append.
+    create: create a missing store now; otherwise reads raise NotFound until the first append.
+    model: a folder with `model.onnx` and `tokenizer.json`; None for the bundled model.
+    embedding: the provider of embeddings, instead of a local model. rerank: the provider that reranks hits.
+    language_model: distils conversations; None for no distilling. extraction: its rules.
+    jobs: when daily and weekly jobs run; None for 03:00 and Monday at 04:00.
+    people: whose chats are whose; None to infer it from messages.
+    memory: False to make searches and contexts return nothing; appends are still stored.
+    durability: `fsync`; or `os`: acknowledged events survive the process, but not a power cut.
     lock_timeout: seconds to wait for other writers and projectors.
-    chunk_sizes: of passages. Another one makes another read model; all that use a store should agree on it.
+    chunk_sizes: of passages. A change rebuilds the read model; all users of a store should agree on it.
     redact: mask texts that look like keys in every event before it is written.
-    document_seconds: of the processor that reading one HTML or PDF file may take; a longer one is skipped.
+    document_seconds: CPU time for reading one HTML or PDF file; a slower one is skipped.
     notify: called with notes for people, such as that the read model was rebuilt.
     on_stored: called with the positions of events once they are durable, before any method returns.
 
     Raises:
-        LogError: this process is root's, and the store another user's; or, with `create`, it cannot be made.
-        BadInput: an argument is not of its type, or outside its bounds.
+        LogError: the process runs as root, and another user owns the store; or `create` fails.
+        BadInput: an argument has the wrong type, or is out of bounds.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Store:
     ) -> None:
         _check(
             ("create", create, isinstance(create, bool), "True or False"),
-            *_of_providers(
+            *_check_providers(
                 embedding=embedding,
                 rerank=rerank,
                 language_model=language_model,
@@ -202,7 +202,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Close what is open. The store can be used again after it."""
+        """Close all resources. The store can be used again."""
         self._engine.close()
 
     @operation(AppendEvents, effect="append")
@@ -212,9 +212,7 @@ class Store:
     def append_lines(
         self, lines: Sequence[tuple[int, bytes | None]]
     ) -> list[tuple[int, Position | RefusedLine]]:
-        """Append lines of JSON, skip blank ones, and return the outcome of each once all are durable.
-
-        Outcomes are keyed by the number of the line.
+        """Append lines of JSON except blank ones, and return the outcomes with line numbers once durable.
 
         Raises:
             LogError: the log cannot be written.
@@ -226,7 +224,7 @@ class Store:
 
     @property
     def exists(self) -> bool:
-        """Whether there is a store, which the first append makes."""
+        """Whether the store exists; the first append creates it."""
         return self._engine.exists
 
     @operation(Search, effect="read")
@@ -265,7 +263,7 @@ class Store:
         )
 
     def stream_with(self, event_id: str) -> str:
-        """Return the one stream that has an event of this id.
+        """Return the only stream that has an event with this id.
 
         Raises:
             NotFound: no stream has it. BadInput: several have it.
@@ -275,15 +273,14 @@ class Store:
         return self._engine.read(lambda db: provenance.stream_with(db, event_id))
 
     def warm(self) -> None:
-        """Load the embedding model, and open the connections of all reads that run at the same time.
+        """Load the embedding model, and open all pooled connections, so that the first search is not slower.
 
-        The first search then takes no longer than the next ones. Where there is no store yet, only the model
-        is loaded.
+        Without a store, only the model is loaded.
 
         Raises:
             DatabaseError: as `search`.
         """
-        text = "what loads all that a search needs"
+        text = "warm up"
         try:
             self.search(text, k=1)
             self._engine.reads.open()
@@ -293,41 +290,36 @@ class Store:
                 embedder.embed([text])
 
 
-def _of_providers(**given: object) -> Iterator[tuple[str, object, bool, str]]:
-    """Yield the arguments of `_check`, and import nothing where no provider is given, as in most programs."""
+def _check_providers(**given: object) -> Iterator[tuple[str, object, bool, str]]:
+    """Yield arguments of `_check`; without providers, as in most programs, import nothing."""
     if not any(given.values()):
         return
     from memlog.service.engine import settings
-    from memlog.service.engine.settings import JobRules
 
     kinds = {
         "embedding": settings.EmbeddingProvider,
         "rerank": settings.RerankProvider,
         "language_model": settings.LanguageModelProvider,
         "extraction": settings.ExtractionRules,
-        "jobs": JobRules,
+        "jobs": settings.JobRules,
     }
     for name, value in given.items():
-        yield (
-            name,
-            value,
-            value is None or isinstance(value, kinds[name]),
-            f"memlog.{kinds[name].__name__}(…)",
-        )
+        is_right = value is None or isinstance(value, kinds[name])
+        yield name, value, is_right, f"memlog.{kinds[name].__name__}(…)"
 
 
 def _model(folder: str | Path | None, provider: "EmbeddingProvider | None", store: Path) -> EmbeddingModel:
     if folder is None:
         return model_of(provider, store)
     if provider is not None:
-        raise BadInput("model and embedding both name a model", hint="leave out one of the two")
+        raise BadInput("both model and embedding are given", hint="leave out one of them")
     return LocalModel(read_argument("model", path_of, folder).absolute())
 
 
 def _check(*arguments: tuple[str, object, bool, str]) -> None:
-    """Refuse an argument that is not right. By hand: a request would add 0.8 ms to each command.
+    """Refuse an invalid argument. Not by a request, which would add 0.8 ms to each command.
 
-    arguments: name, value, whether it is right, and what is.
+    arguments: name, value, whether it is right, and what would be.
     """
     for name, value, is_right, what_is in arguments:
         if not is_right:
@@ -335,4 +327,4 @@ def _check(*arguments: tuple[str, object, bool, str]) -> None:
 
 
 open = Store
-"""Opens the store in the folder `path`; takes what `Store` takes."""
+"""Opens the store in the folder `path`; takes the arguments of `Store`."""

@@ -1,4 +1,4 @@
-"""A store for programs of asyncio: the methods of `Store` as coroutines."""
+"""A store for asyncio programs: the methods of `Store` as coroutines."""
 
 import asyncio
 import inspect
@@ -16,14 +16,14 @@ P = ParamSpec("P")
 
 
 class AsyncStore(AsyncOperations):
-    """The methods of `Store` as coroutines, which take the same arguments and raise the same errors.
+    """The methods of `Store` as coroutines, with the same arguments and errors.
 
     Use it with `async with`, or call `close`. Each call runs in a thread: searches and contexts one at a
-    time, calls of another kind two at a time. A short read waits for no search. What is called back
-    (`notify`, `progress`) is called there.
+    time, calls of any other kind two at a time. A short read never waits for a search. Callbacks (`notify`,
+    `progress`) run in these threads.
 
-    A call that is cancelled before its thread begins does nothing; a later one is done whole in its thread,
-    and its answer is dropped. So an append that is cancelled is stored whole, or not at all.
+    A call that is cancelled before it starts does nothing; one cancelled later completes, and its answer is
+    dropped. So a cancelled append is stored completely or not at all.
     """
 
     def __init__(self, store: Store) -> None:
@@ -38,9 +38,9 @@ class AsyncStore(AsyncOperations):
         return self._store.path
 
     async def close(self) -> None:
-        """Wait for all calls that were made, and close what is open. The store can be used again after it."""
+        """Wait for pending calls, and close the store. It can be used again."""
         self.maintenance.end_watches()
-        # In a thread of its own: those of the loop may all be busy.
+        # In its own thread: those of the loop may all be busy.
         closing = ThreadPoolExecutor(1, "memlog-close")
         try:
             await asyncio.get_running_loop().run_in_executor(closing, self._close)
@@ -65,7 +65,7 @@ def _asynchronous(opener: Callable[P, Store]) -> Callable[P, AsyncStore]:
     def open_async(*args: P.args, **kwargs: P.kwargs) -> AsyncStore:
         """Return the store in the folder `path`, for asyncio; takes what `open` takes. Reads nothing yet.
 
-        `async with open_async(path) as store` closes it; `await open_async(path)` gives it, too.
+        `async with open_async(path) as store` closes it; `await open_async(path)` also returns it.
         """
         return AsyncStore(opener(*args, **kwargs))
 

@@ -1,4 +1,4 @@
-"""Operations as coroutines, which run in threads."""
+"""Wraps operations as coroutines that run in threads."""
 
 import asyncio
 import threading
@@ -24,22 +24,18 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 _THREADS = 2
-"""How many calls of one kind run at the same time. While one waits for SQLite or the disk, another computes;
-more would only wait for the interpreter's lock, and delay the event loop and the calls of other kinds."""
+"""How many calls of one kind run concurrently. While one waits for SQLite or the disk, another computes; more
+would only wait for the GIL, and delay the event loop and calls of other kinds."""
 
 _SEARCHES = 1
-"""A search computes from beginning to end. Of 500 beside an appender (tests.crash.storms.async_searches), one
-at a time answers 77 a second with short reads in 9 ms (p95), two at a time 64 with short reads in 24 ms."""
-
+"""A search is CPU-bound. With 500 searches beside an appender (tests.crash.storms.async_searches), one at a
+time gives 77 a second and short reads in 9 ms (p95), two at a time 64 a second and short reads in 24 ms."""
 
 _SEARCHING = ("Store.search", "Store.context")
 
 
 class Threads(SplitByFork):
-    """Threads for each kind of call, so that none waits for calls of another kind.
-
-    The number of threads is bounded by the number of kinds. A kind has threads from its first call on.
-    """
+    """A thread pool per kind of call, created on first use, so that no call waits for another kind."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -53,24 +49,23 @@ class Threads(SplitByFork):
     async def run(self, kind: str, call: Callable[[], R]) -> R:
         """Run `call` in a thread, and return or raise its outcome.
 
-        Cancelled before a thread takes it up, it is never made; later, it runs to its end in its thread.
+        If cancelled before it starts, it never runs; if cancelled later, it still completes in its thread.
         """
         count = _SEARCHES if kind == "search" else _THREADS
         threads = self._by_kind.setdefault(kind, ThreadPoolExecutor(count, f"memlog-{kind}"))
-        return await asyncio.get_running_loop().run_in_executor(threads, copy_context().run, _made, call)
+        return await asyncio.get_running_loop().run_in_executor(
+            threads, copy_context().run, _without_stop_iteration, call
+        )
 
     def close(self) -> None:
-        """Wait for all calls that were made, and end the threads. The next call starts new ones."""
+        """Wait for pending calls, and end the threads. The next call starts new ones."""
         running, self._by_kind = self._by_kind, {}
         for threads in running.values():
             threads.shutdown()
 
 
-def _made(call: Callable[[], R]) -> R:
-    """Run `call`, and return its result.
-
-    A future takes no StopIteration: one of a callback is raised as a RuntimeError.
-    """
+def _without_stop_iteration(call: Callable[[], R]) -> R:
+    """Return the result of `call`; convert StopIteration, which a future cannot hold, to RuntimeError."""
     try:
         return call()
     except StopIteration as error:
@@ -78,9 +73,9 @@ def _made(call: Callable[[], R]) -> R:
 
 
 class Awaitable:
-    """An object whose methods are called in threads.
+    """A proxy that calls the methods of an object in threads.
 
-    target: gives the object; called in a thread.
+    target: returns the object; called in a thread.
     """
 
     def __init__(self, target: Callable[[], Any], threads: Threads) -> None:
@@ -91,14 +86,14 @@ class Awaitable:
 def awaited_method(
     method: Callable[Concatenate[Any, P], R],
 ) -> Callable[Concatenate[Awaitable, P], Coroutine[Any, Any, R]]:
-    """Return the method of an `Awaitable` that calls `method` of its target. Searches share their threads."""
+    """Return the method of an `Awaitable` that calls `method` of its target. Searches share threads."""
     name = method.__name__
     kind = "search" if method.__qualname__ in _SEARCHING else method.__qualname__
 
     @wraps(method)
     async def call(self: Awaitable, /, *args: P.args, **kwargs: P.kwargs) -> R:
         def called() -> R:
-            with self._threads.lock:  # a property of the store makes its object once
+            with self._threads.lock:  # a property of the store creates its object once
                 target = self._target()
             result: R = getattr(target, name)(*args, **kwargs)
             return result
@@ -119,12 +114,12 @@ def awaited(
     operation: ListOperation[A, R],
 ) -> ListOperation[Coroutine[Any, Any, A], Coroutine[Any, Any, R]]: ...
 def awaited(operation: Any) -> Any:
-    """Wrap an operation as `awaited_method` does; type checkers see that it takes a request, too."""
+    """Wrap an operation like `awaited_method`; type checkers see that it also takes a request."""
     return awaited_method(operation)
 
 
 class Watching(Awaitable):
-    """Maintenance that a program can end: see `Maintenance.watch`."""
+    """Maintenance with a `watch` that can be cancelled."""
 
     def __init__(self, target: Callable[[], Any], threads: Threads) -> None:
         super().__init__(target, threads)
@@ -146,12 +141,12 @@ class Watching(Awaitable):
             await asyncio.shield(watching)
         finally:
             stop.set()
-            await asyncio.wait([watching])  # the store's lock is free once this returns
+            await asyncio.wait([watching])  # afterwards the store's lock is free
             self._stops.discard(stop)
 
     _watch = awaited(Maintenance.watch)
 
     def end_watches(self) -> None:
-        """Have every watch end."""
+        """Tell every watch to end."""
         for stop in self._stops:
             stop.set()

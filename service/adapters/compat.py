@@ -1,4 +1,4 @@
-"""What two earlier memory services do, by the operations of a store: see docs/five-systems.md."""
+"""The routes of two earlier memory services, on top of a store's operations: see docs/five-systems.md."""
 
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -90,7 +90,7 @@ def chat_of(name: str | int) -> str:
 
 
 def _chats_of(name: str | int) -> list[str]:
-    """Return the chats that an id may mean: an import of ChatDO's data has a channel of its own."""
+    """Return the chats that an id may mean: imported ChatDO data has its own channel."""
     own = chat_of(name)
     return [own] if own == str(name) else [own, f"chatdo:{name}"]
 
@@ -100,9 +100,9 @@ def _name_of(chat: str | None) -> str | None:
 
 
 def index_message(store: Store, request: IndexChatMessage) -> dict[str, Any]:
-    """Append a message; the next search finds it. A ranked list that a user states is stored once.
+    """Append a message, and store the ranked list that a user's message states.
 
-    `indexed` is false where the id belongs to another message, or the message was forgotten: `warnings` says.
+    `indexed` is false if the id belongs to another message, or the message was forgotten; see `warnings`.
     """
     chat = chat_of(request.chat_id)
     channel, chat_id = Chat.of(chat)
@@ -110,7 +110,7 @@ def index_message(store: Store, request: IndexChatMessage) -> dict[str, Any]:
         channel=channel, chat_id=chat_id, id=request.message_id, role=request.role, content=request.content
     )
     if store.exists:
-        store.core.get()  # a read catches up: the append then knows the ids of what was appended before
+        store.core.get()  # catch up, so that the append knows all earlier ids
     (stored,) = store.append(message)
     is_hidden = stored.conflict is not None or any(each.code == "forgotten" for each in stored.warnings)
     facts = None
@@ -126,20 +126,20 @@ def index_message(store: Store, request: IndexChatMessage) -> dict[str, Any]:
 
 
 def route(store: Store, given: dict[str, Any]) -> Any:  # noqa: ANN401
-    """Route as the operation `pre_route` does; the chat may be an id of the channel `session`.
+    """Run the operation `pre_route`; the chat may be an id of the channel `session`.
 
-    Where nothing is stored yet, it says so to whoever asks for a fact.
+    If nothing is stored yet, a question for a fact is answered with "not stored".
     """
     chat = decimal(given.get("chat"))
     given = given | ({"chat": chat_of(chat)} if isinstance(chat, str) else {})
     if store.exists:
         return answer(store, "pre_route", given)
-    asks_for_fact = any(parse(AnswerOrContext.of(given).text))
+    asks_for_fact = any(parse(AnswerOrContext.of(given, "pre_route").text))
     return PreRoute(route="facts", answer=NOT_STORED) if asks_for_fact else PreRoute(route="none")
 
 
 def search(store: Store, request: SearchProject) -> dict[str, Any]:
-    """Return the hits, each with its citation; none where nothing is stored yet."""
+    """Return the hits, each with its citation; none if nothing is stored yet."""
     if not store.exists:
         return {"results": [], "silent": {}}
     found = store.search(request.query, k=request.limit)
@@ -159,7 +159,7 @@ def search(store: Store, request: SearchProject) -> dict[str, Any]:
 
 
 def store_fact(store: Store, request: StoreFact) -> dict[str, Any]:
-    """Store a value; a later one of its rank replaces it."""
+    """Store a value; a later one with the same rank replaces it."""
     is_single = request.kind == "single"
     chat = None if request.chat_id is None else chat_of(request.chat_id)
     done = store.facts.set(
@@ -179,7 +179,7 @@ def store_fact(store: Store, request: StoreFact) -> dict[str, Any]:
 
 
 def get_facts(store: Store, request: GetFacts) -> dict[str, Any]:
-    """Return the values of a topic by rank, of every chat where none is named; None if it is not stored."""
+    """Return the values of a topic by rank, of all chats if none is named."""
     if not store.exists:
         return {"facts": []}
     if request.chat_id is not None:
@@ -215,7 +215,7 @@ def list_memories(store: Store, session: str) -> list[dict[str, Any]]:
 
 
 def create_memory(store: Store, session: str, request: CreateMemory) -> dict[str, Any]:
-    """Save a memory; it makes its session."""
+    """Save a memory; the first one creates its session."""
     chat, is_new = chat_of(session), not _is_session(store, session)
     done = store.memories.save(request.content, kind=request.type, importance=request.importance, chat=chat)
     if is_new:
@@ -259,14 +259,14 @@ def _memory(memory: Memory, session: str) -> dict[str, Any]:
 
 
 def _is_session(store: Store, session: str) -> bool:
-    """Whether an event names a session: a message, a break, or a memory."""
+    """Whether a session has a message, a break or a memory."""
     if not store.exists:
         return False
     try:
         if store.conversations.sessions(chat_of(session), all=True):
             return True
     except NotFound:
-        pass  # a memory may name it
+        pass  # it may have memories only
     return bool(store.memories.list(chat=chat_of(session)))
 
 
@@ -281,4 +281,4 @@ ROUTES: dict[str, tuple[type[Any], Callable[[Store, Any], Any]]] = {
     "/facts/store": (StoreFact, store_fact),
     "/facts/get": (GetFacts, get_facts),
 }
-"""Of ChatDO's service: what each takes and does, with the project in its request."""
+"""The routes of ChatDO's service: the request class, which has the project, and the handler."""

@@ -1,4 +1,4 @@
-"""Unix sockets, by which processes of one user reach a server of theirs, and proofs where there is none."""
+"""Unix sockets through which a user's processes reach their server, and proofs of identity over TCP."""
 
 import hmac
 import os
@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 from memlog.eventlog.errors import LogError
 
 CHALLENGE = "/v1/challenge"
-"""The path at which a server proves that it has the token."""
+"""The path where a server proves that it has the token."""
 
 LEAST_TOKEN = 16
-"""Characters of a token: a proof lets whoever asks for it guess shorter ones at leisure."""
+"""The fewest characters of a token: a proof allows an offline search for shorter ones."""
 
 _LONGEST_NONCE = 128
 _LONGEST_ANSWER = 8192
@@ -25,15 +25,15 @@ _SECONDS = 5.0
 
 
 def listening_at(path: Path) -> socket.socket:
-    """Listen on a Unix socket in a folder of this user alone, in place of one that a killed server left.
+    """Listen on a Unix socket in a folder that only this user can access; replace a killed server's socket.
 
     Raises:
-        OSError: the folder is of others, or the path is too long for a socket.
+        OSError: others can access the folder, or the path is too long for a socket.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     folder = path.parent.lstat()
     if not stat.S_ISDIR(folder.st_mode) or folder.st_uid != os.geteuid() or folder.st_mode & 0o077:
-        raise PermissionError(f"{path.parent} is not of this user alone")
+        raise PermissionError(f"other users can access {path.parent}")
     path.unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -57,10 +57,10 @@ def is_own(connected: socket.socket) -> bool:
 
 
 def proof_of(token: str, nonce: str, url: str) -> str:
-    """Return the proof, for a nonce and an address, that only a holder of the token can compute.
+    """Return the proof for a nonce and an address, which only a holder of the token can compute.
 
     Raises:
-        ValueError: the nonce is none.
+        ValueError: the nonce is invalid.
     """
     if not (nonce.isalnum() and nonce.isascii() and len(nonce) <= _LONGEST_NONCE):
         raise ValueError("the nonce is not up to 128 letters and digits")
@@ -68,20 +68,20 @@ def proof_of(token: str, nonce: str, url: str) -> str:
 
 
 class Stream(Protocol):
-    """A connection to a server on which nothing was sent yet."""
+    """A fresh connection to a server."""
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Read some bytes; none at the end."""
+        """Read some bytes; b"" at the end."""
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Write all bytes."""
 
 
 def check_proof(stream: Stream, url: str, token: str) -> None:
-    """Check that the other end of a connection has the token, before it is sent the token or anything else.
+    """Check that the server has the token, before anything else is sent.
 
     Raises:
-        LogError: it has not.
+        LogError: it does not.
     """
     nonce = secrets.token_hex(32)
     host = urlsplit(url).netloc

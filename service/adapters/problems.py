@@ -1,4 +1,4 @@
-"""Errors as a service answers them, and as its clients read them."""
+"""Converts errors to answers of a service, and back for its clients."""
 
 import re
 from collections.abc import Callable
@@ -30,10 +30,9 @@ STATUS: dict[type[MemlogError], int] = {
     LogError: 507,
     DatabaseError: 500,
 }
-"""Of HTTP, by class of error. 507: the log, or on a full disk the read model, cannot be written."""
+"""HTTP statuses by class of error. 507: the log, or on a full disk the read model, cannot be written."""
 
 _CALL = re.compile(r"\bstore\.([a-z_.]+)\([^()]*\)")
-
 
 _WORDS = (
     (", and so does memlog.open(PATH, create=True)", ""),
@@ -41,17 +40,16 @@ _WORDS = (
         "help(memlog.TYPE) lists the members of a type",
         "the page on the log's format lists the members of a type",
     ),
-    ("Projects.list()", "a project is made by its first append"),
+    ("Projects.list()", "a project is created by its first append"),
 )
-"""What hints say to callers of Python, and what it is for those of a service."""
+"""Parts of hints for Python callers, and their replacements for clients of a service."""
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """What went wrong, for programs and people.
+    """An error, for programs and people.
 
-    code: as errors of memlog have it; of the request itself `bad_request`, `unauthorized`, `forbidden`,
-        `misdirected`, `no_route`, `bad_method`, `timeout`, `too_large`, `bad_type`, `overloaded`, `ending`,
-        `internal`.
+    code: of the memlog error; for a faulty request `bad_request`, `unauthorized`, `forbidden`, `misdirected`,
+        `no_route`, `bad_method`, `timeout`, `too_large`, `bad_type`, `overloaded`, `ending`, `internal`.
     """
 
     code: str
@@ -61,7 +59,7 @@ class Problem(msgspec.Struct, frozen=True):
 
 
 class ProblemAnswer(msgspec.Struct, frozen=True):
-    """The body of an answer that is no success."""
+    """The body of an error answer."""
 
     error: Problem
 
@@ -69,10 +67,7 @@ class ProblemAnswer(msgspec.Struct, frozen=True):
 def problem_of(
     error: MemlogError, spelled: Callable[[str], str] = lambda name: f"the operation {name}"
 ) -> Problem:
-    """Convert an error of memlog to a problem.
-
-    spelled: how its hint names an operation.
-    """
+    """Convert a memlog error to a problem. spelled: returns how its hint names an operation."""
     hint = _CALL.sub(lambda found: spelled(found[1]), error.hint)
     for python, words in _WORDS:
         hint = hint.replace(python, words)
@@ -80,22 +75,22 @@ def problem_of(
 
 
 def status_of(error: MemlogError) -> int:
-    """Return the status of HTTP that an error has."""
+    """Return the HTTP status of an error."""
     if error.code == NO_ROOM:
         return STATUS[LogError]
     return next(status for kind, status in STATUS.items() if isinstance(error, kind))
 
 
 def error_of(problem: Problem, status: int) -> MemlogError:
-    """Return the error that a server answered."""
+    """Convert a server's answer back to an error."""
     kinds = [kind for kind, its in STATUS.items() if its == status] or [BadInput]
-    # Two classes have the status 503; of the second, the code is the name.
+    # Two classes share the status 503; the code identifies the second.
     kind = kinds[-1] if problem.code == "embedding" else kinds[0]
-    return kind(problem.message, hint=problem.hint, code=problem.code, retryable=problem.retryable)  # type: ignore[arg-type] # the code may be of a newer server
+    return kind(problem.message, hint=problem.hint, code=problem.code, retryable=problem.retryable)  # type: ignore[arg-type] # a newer server may have other codes
 
 
 def acknowledged(store: Store, lines: bytes, root: Path | None) -> bytes:
-    """Append events that have a line each, and acknowledge each by a line: stored, or refused and why.
+    """Append one event per line, and answer each with a line: stored, or why it was refused.
 
     root: see `reading_below`.
     """

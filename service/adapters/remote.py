@@ -1,4 +1,4 @@
-"""Operations of a store that another process serves: see `memlog serve`."""
+"""Sends operations to a server: see `memlog serve`."""
 
 from collections.abc import Collection
 from functools import cached_property, wraps
@@ -21,19 +21,18 @@ from memlog.service.engine.operation import Operation
 
 T = TypeVar("T")
 
-
 _LONGEST_WAIT = 86_400
 
 
 class ServerConnection:
     """A connection to a server.
 
-    socket: of a server of this user, used to reach it; its owner is checked before anything is sent.
-    is_proven: whether a server reached by its address must first prove that it has the token.
+    socket: the Unix socket of a server of this user; its owner is checked before anything is sent.
+    is_proven: whether a server at a TCP address must first prove that it has the token.
 
     Raises:
-        LogError: the server cannot be reached; the request may have been carried out.
-        MemlogError: as the server.
+        LogError: the server is unreachable; the request may have been carried out.
+        MemlogError: the error that the server returned.
     """
 
     def __init__(
@@ -65,7 +64,7 @@ class ServerConnection:
 
     @cached_property
     def _client(self) -> httpx2.Client:
-        # No proxy and no redirect may see the token.
+        # Neither a proxy nor a redirect target may see the token.
         transport = None if self._socket is None else httpx2.HTTPTransport(uds=self._socket, trust_env=False)
         return httpx2.Client(
             base_url=self._url,
@@ -75,8 +74,8 @@ class ServerConnection:
             transport=transport,
         )
 
-    def _check(self, event: str, info: dict[str, Any]) -> None:
-        """Check who is at the other end of a new connection."""
+    def _check_server(self, event: str, info: dict[str, Any]) -> None:
+        """Check the identity of the server at the other end of a new connection."""
         stream = info.get("return_value")
         if event == "connection.connect_unix_socket.complete" and stream is not None:
             if not is_own(stream.get_extra_info("socket")):
@@ -85,7 +84,7 @@ class ServerConnection:
             check_proof(stream, self._url, self._proves)
 
     def call(self, name: str, operation: Operation[Any, Any, Any, Any], request: Request) -> Any:  # noqa: ANN401
-        """Send a request to an operation of the server, and return its answer."""
+        """Run an operation on the server, and return its answer."""
         try:
             return _read(operation, self.post(f"{self._where}/{name}", request))
         except NotFound as error:
@@ -97,12 +96,12 @@ class ServerConnection:
     def post(self, path: str, request: Request) -> bytes:
         """Return the answer, as JSON, of a path to a request."""
         try:
-            content = msgspec.json.encode(_wire(request))
+            content = msgspec.json.encode(_to_wire(request))
         except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
-            raise BadInput(f"the request is not JSON: {error}", hint="give values that JSON has") from error
+            raise BadInput(f"the request is not JSON: {error}", hint="use JSON values only") from error
         try:
             given = self._client.post(
-                path, content=content, headers=client_header(), extensions={"trace": self._check}
+                path, content=content, headers=client_header(), extensions={"trace": self._check_server}
             )
         except httpx2.InvalidURL as error:
             raise BadInput(f"{self._url}: {error}", hint="such as http://127.0.0.1:5858") from error
@@ -120,18 +119,18 @@ class ServerConnection:
     def available(self) -> bool:
         """Whether the server answers."""
         try:
-            return self._client.get("/healthz", extensions={"trace": self._check}).is_success
+            return self._client.get("/healthz", extensions={"trace": self._check_server}).is_success
         except (httpx2.HTTPError, httpx2.InvalidURL, LogError):
             return False
 
     def close(self) -> None:
-        """Close it. It can be used again after it."""
+        """Close the connection. It can be used again."""
         if (client := vars(self).pop("_client", None)) is not None:
             client.close()
 
 
 class Connected:
-    """What has a connection to a server. Use it with `with`, or call `close`."""
+    """A client with a connection to a server. Use it with `with`, or call `close`."""
 
     _connection: ServerConnection
 
@@ -140,7 +139,7 @@ class Connected:
         return self._connection.available()
 
     def close(self) -> None:
-        """Close the connection. It can be used again after it."""
+        """Close the connection. The client can be used again."""
         self._connection.close()
 
     def __enter__(self) -> Self:
@@ -151,14 +150,14 @@ class Connected:
 
 
 class Remote:
-    """A group of operations that a server does."""
+    """A group of operations that a server carries out."""
 
     def __init__(self, connection: ServerConnection, group: str) -> None:
         self._connection, self._group = connection, group
 
 
 def remote(operation: T) -> T:
-    """Return a `Remote` method that has the server do an operation; type checkers see the operation."""
+    """Return a `Remote` method that runs an operation on the server; type checkers see the operation."""
     declared = cast("Operation[Any, Any, Any, Any]", operation)
 
     @wraps(declared)
@@ -169,12 +168,12 @@ def remote(operation: T) -> T:
     return cast("T", call)
 
 
-def _wire(value: Any) -> Any:  # noqa: ANN401
-    """Convert a value to JSON types; of a request, its non-local fields with non-default values."""
+def _to_wire(value: Any) -> Any:  # noqa: ANN401
+    """Convert a value to JSON types; a request to its non-local fields with non-default values."""
     if isinstance(value, Request):
         fields = [field for field in fields_of(type(value)) if not field.is_local]
         given = {field.name: getattr(value, field.name) for field in fields}
-        return {f.name: _wire(given[f.name]) for f in fields if given[f.name] != f.default}
+        return {f.name: _to_wire(given[f.name]) for f in fields if given[f.name] != f.default}
     if isinstance(value, bytes):
         return msgspec.json.decode(value)
     if isinstance(value, Chat | Path):
@@ -184,7 +183,7 @@ def _wire(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, msgspec.Struct):
         return msgspec.to_builtins(value)
     is_many = not isinstance(value, str) and hasattr(value, "__iter__")
-    return [_wire(each) for each in value] if is_many else value
+    return [_to_wire(each) for each in value] if is_many else value
 
 
 def _read(operation: Operation[Any, Any, Any, Any], data: bytes) -> Any:  # noqa: ANN401
@@ -194,12 +193,12 @@ def _read(operation: Operation[Any, Any, Any, Any], data: bytes) -> Any:  # noqa
             return msgspec.json.decode(data, type=kind)
         except msgspec.ValidationError:
             continue
-    raise DatabaseError("the answer of the server has another shape", hint="is it of another version?")
+    raise DatabaseError("unexpected answer from the server", hint="check that its version matches")
 
 
 def _error_of(given: httpx2.Response) -> MemlogError:
     try:
         problem = msgspec.json.decode(given.content, type=ProblemAnswer).error
     except msgspec.DecodeError:
-        problem = Problem("", f"the server answers {given.status_code}")
+        problem = Problem("", f"the server answered with HTTP {given.status_code}")
     return error_of(problem, given.status_code)

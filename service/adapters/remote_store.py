@@ -1,4 +1,4 @@
-"""A store that another process serves: `memlog.connect`."""
+"""A store served by another process: `memlog.connect`."""
 
 import fcntl
 import os
@@ -21,9 +21,9 @@ from memlog.service.adapters.remote_operations import RemoteOperations
 
 
 class RemoteStore(Connected, RemoteOperations):
-    """The operations of `Store`, done by a server. Use it with `with`, or call `close`.
+    """The operations of `Store`, carried out by a server. Use it with `with`, or call `close`.
 
-    Errors are those of the operations; LogError says that the server cannot be reached.
+    It raises the errors of the operations, and LogError if the server is unreachable.
     """
 
     def __init__(self, connection: ServerConnection) -> None:
@@ -40,10 +40,10 @@ def connect(
     token: str | None = None,
     seconds: float = 60,
 ) -> RemoteStore:
-    """Connect to a project that a server serves; see `memlog serve`. Asks for nothing yet.
+    """Connect to a project of a server; see `memlog serve`. Sends no request yet.
 
-    url: of the server, with its token. Without it, the server of this user on this machine is meant, which is
-        checked before it is sent anything: the one that serves all projects, or the one that serves `store`.
+    url: of the server, with its token. Without it, the server of this user on this machine that serves
+        `store`, or all projects; its identity is checked before anything is sent.
     store: the folder of a store. seconds: to wait for an answer.
 
     Raises:
@@ -78,13 +78,13 @@ def connect(
 
 
 _PATIENCE = 1.0
-"""Seconds for those who look whether a server runs."""
+"""Seconds to wait for processes that check whether a server runs."""
 
 
 class RunningServer(msgspec.Struct, frozen=True):
     """A server: the address that it is bound to, the file of its token, and its version of memlog.
 
-    socket: a Unix socket in a folder of this user alone; None where there is no such folder.
+    socket: a Unix socket in a folder that only this user can access; None without such a folder.
     """
 
     url: str
@@ -93,18 +93,15 @@ class RunningServer(msgspec.Struct, frozen=True):
     socket: str | None = None
 
     def token(self) -> str | None:
-        """Return the token of the server; None where it requires none."""
+        """Return the token of the server; None if it requires none."""
         return None if self.token_file is None else Path(self.token_file).read_text().strip()
 
-    def connection(self, project: str, seconds: float = 60) -> "ServerConnection | None":
-        """Return a connection to the server; None where nothing would prove that it is the server.
+    def connection(self, project: str, seconds: float = 60) -> ServerConnection | None:
+        """Return a connection to the server; None if its identity cannot be proven.
 
         Raises:
             OSError: its token cannot be read.
         """
-        # Imported here: a server needs none of it.
-        from memlog.service.adapters.remote import ServerConnection
-
         token = self.token()
         if self.socket is None and token is None:
             return None
@@ -112,9 +109,9 @@ class RunningServer(msgspec.Struct, frozen=True):
 
 
 class Announcement(ExitStack):
-    """What tells the other processes of this user of a server, until it is closed.
+    """Announces a server to other processes of this user until it is closed.
 
-    sockets: on which the server is to listen, too.
+    sockets: further sockets for the server to listen on.
     """
 
     def __init__(self) -> None:
@@ -126,16 +123,16 @@ class Announcement(ExitStack):
 def announced(
     folder: Path, runtime: Path | None, served: Path, server: RunningServer
 ) -> Iterator[Announcement]:
-    """Have other processes of this user find the server of a store, or of a folder of projects.
+    """Let other processes of this user find the server of a store, or of a folder of projects.
 
-    The server closes the announcement before it stops listening: then nobody looks for it at an address that
-    is free for a stranger.
+    Close the announcement before the server stops listening, so that no client tries an address that another
+    process may bind.
 
-    folder: of the files that announce servers. A file is locked as long as its server lives: what a killed
-        server leaves names nobody. If another server serves the same, that one is found.
-    runtime: the folder of its socket; None for none.
+    folder: of the files that announce servers. Each is locked while its server lives, so that the file of a
+        killed server is ignored. If another server serves the same store, clients find that one.
+    runtime: the folder for its Unix socket; None for no socket.
     """
-    file = _file(folder, served)
+    file = _lock_file(folder, served)
     with Announcement() as announcement:
         with suppress(OSError, Busy):
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -153,18 +150,18 @@ def announced(
 
 
 def running_server(folder: Path, served: Path) -> RunningServer | None:
-    """Return the server of a store, or of a folder of projects; None where none runs."""
-    file = _file(folder, served)
+    """Return the server of a store, or of a folder of projects; None if none runs."""
+    file = _lock_file(folder, served)
     if not _is_held(file):
         return None
     try:
         return msgspec.json.decode(file.with_suffix(".json").read_bytes(), type=RunningServer)
     except (OSError, msgspec.MsgspecError):
-        return None  # it is about to start
+        return None  # it is still starting
 
 
 def _is_held(file: Path) -> bool:
-    # Shared, so that two that look at once do not take each other for a server.
+    # A shared lock, so that two concurrent checks do not take each other for a server.
     try:
         with file.open("rb") as opened:
             fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -176,7 +173,7 @@ def _is_held(file: Path) -> bool:
 
 
 def servers_folder() -> Path:
-    """Return the folder in which servers of this user announce themselves."""
+    """Return the folder where this user's servers announce themselves."""
     # Imported here: most commands know no server.
     from platformdirs import user_state_path
 
@@ -184,19 +181,19 @@ def servers_folder() -> Path:
 
 
 def sockets_folder() -> Path | None:
-    """Return the folder in which servers of this user listen for its other processes; None without one."""
+    """Return the folder for Unix sockets of this user's servers; None without one."""
     # Imported here: most commands know no server.
     import warnings
 
     from platformdirs import user_runtime_path
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a service without a session, whose folder is below /tmp
-        with suppress(OSError, RuntimeError):  # another user has made it
+        warnings.simplefilter("ignore")  # about a service without a session, whose folder is below /tmp
+        with suppress(OSError, RuntimeError):  # another user has created it
             return user_runtime_path("memlog", appauthor=False)
     return None
 
 
-def _file(folder: Path, served: Path) -> Path:
+def _lock_file(folder: Path, served: Path) -> Path:
     name = short_sha256(os.fsencode(served.resolve())).hexdigest()[:32]
     return folder / f"{name}.lock"

@@ -14,8 +14,8 @@ from memlog.service.adapters.remote import Connected, ServerConnection
 class MemoryServiceClient(Connected):
     """The methods of that service's client. Answers are dicts with the fields that docs/service.md lists.
 
-    Use it with `with`, or call `close`. Every method raises BadInput for an argument that is not right, and
-    LogError if the server cannot be reached.
+    Use it with `with`, or call `close`. Every method raises BadInput for an invalid argument, and LogError if
+    the server is unreachable.
 
     seconds: to wait for an answer.
     """
@@ -33,7 +33,7 @@ class MemoryServiceClient(Connected):
     def index_chat_message(
         self, project_id: str, chat_id: str | int, message_id: str, role: Role, content: str
     ) -> dict[str, Any]:
-        """Append a message, which the next search finds. A repetition of its id counts once."""
+        """Append a message, which the next search finds. The message id makes it idempotent."""
         return self._ask(
             "/index-chat-message",
             IndexChatMessage(
@@ -51,7 +51,7 @@ class MemoryServiceClient(Connected):
         chat_id: str | int | None = None,
         rank: int | None = None,
     ) -> dict[str, Any]:
-        """Store a value of a topic; a later one of its rank replaces it."""
+        """Store a value of a topic; a later value with the same rank replaces it."""
         return self._ask(
             "/facts/store",
             StoreFact(
@@ -66,14 +66,14 @@ class MemoryServiceClient(Connected):
         )
 
     def get_facts(self, project_id: str, chat_id: str | int | None, topic_key: str) -> list[dict[str, Any]]:
-        """Return the values of a topic by rank, of every chat where none is named; [] if it is not stored."""
+        """Return the values of a topic by rank, of all chats if none is named; [] if it is not stored."""
         request = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key)
         return self._ask("/facts/get", request)["facts"]  # type: ignore[no-any-return]
 
     def get_fact_by_rank(
         self, project_id: str, chat_id: str | int | None, topic_key: str, rank: int
     ) -> dict[str, Any] | None:
-        """Return the value at a place of a topic; None where it has none."""
+        """Return the value of a topic at a rank; None without one."""
         request = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key, rank=rank)
         return next(iter(self._ask("/facts/get", request)["facts"]), None)
 

@@ -1,4 +1,4 @@
-"""Documents: folders and files of text that are read into the log, and found by a search."""
+"""The operations of `store.documents` and `store.workspaces`: index folders and files of text for search."""
 
 import os
 import re
@@ -56,14 +56,14 @@ from memlog.service.engine.sandbox import Readers
 from memlog.service.memory.core import Core
 
 _SET = re.compile(r"\[!?+\]?+[^]]*+(\])?+")
-"""A set of characters in a glob, as `fnmatch` reads it: a ] at its beginning belongs to it. One that is not
-closed goes on to the end, so that no [ is searched for twice."""
+"""A character set in a glob, as `fnmatch` reads it: a leading ] belongs to it. An unclosed set extends to the
+end, so that the search takes linear time."""
 
 
 class FolderRequest(NamedTuple):
     """A folder to register as a source.
 
-    names: the files in it that the user named; None for the whole folder. given: the user's patterns.
+    names: the files that the user named; None for the whole folder. given: the user's patterns.
     """
 
     root: Path
@@ -74,14 +74,14 @@ class FolderRequest(NamedTuple):
 
 
 def folder_requests(paths: Iterable[str | Path], request: AddSource | AddSources) -> list[FolderRequest]:
-    """Return the folders to register: each folder among `paths`, and each folder with files among them.
+    """Return the folders to register: those among `paths`, and the parents of the files among them.
 
     Raises:
-        BadInput: a path, the name or a pattern cannot be used.
+        BadInput: a path, the name or a pattern is invalid.
     """
-    given = checked_patterns(request.include, request.exclude)
+    given = valid_patterns(request.include, request.exclude)
     names: dict[tuple[Path, bool], list[str]] = {}
-    for path in map(checked_path, paths):
+    for path in map(valid_path, paths):
         is_folder = path.is_dir()
         named = names.setdefault((path if is_folder else path.parent, is_folder), [])
         if not is_folder:
@@ -90,7 +90,7 @@ def folder_requests(paths: Iterable[str | Path], request: AddSource | AddSources
         FolderRequest(
             root,
             None if is_folder else tuple(named),
-            checked_name(root.name if request.source is None else request.source),
+            valid_name(root.name if request.source is None else request.source),
             request.kind,
             given,
         )
@@ -98,13 +98,13 @@ def folder_requests(paths: Iterable[str | Path], request: AddSource | AddSources
     ]
 
 
-def checked_path(path: str | Path) -> Path:
-    """Return `path`, absolute.
+def valid_path(path: str | Path) -> Path:
+    """Return an absolute path.
 
     Raises:
-        BadInput: it names no file and no folder, or cannot be written as UTF-8.
+        BadInput: it is neither a file nor a folder, or is not UTF-8.
     """
-    absolute = Path(os.path.abspath(path))  # noqa: PTH100 - what a link is called is the user's choice
+    absolute = Path(os.path.abspath(path))  # noqa: PTH100 - keeps the user's name of a link
     if shown(absolute) != str(absolute):
         raise BadInput(f"{shown(path)}: the name is not UTF-8", hint="rename it")
     try:
@@ -116,11 +116,11 @@ def checked_path(path: str | Path) -> Path:
     return absolute
 
 
-def checked_name(name: str) -> str:
-    """Return `name`.
+def valid_name(name: str) -> str:
+    """Return the valid name of a source.
 
     Raises:
-        BadInput: it cannot name a source.
+        BadInput: it is invalid.
     """
     try:
         return msgspec.convert(name, SourceId)
@@ -131,11 +131,11 @@ def checked_name(name: str) -> str:
         ) from error
 
 
-def checked_patterns(include: Iterable[str], exclude: Iterable[str]) -> Patterns:
-    """Return the patterns that were given.
+def valid_patterns(include: Iterable[str], exclude: Iterable[str]) -> Patterns:
+    """Return valid patterns.
 
     Raises:
-        BadInput: one of them can match nothing, or is broken.
+        BadInput: a pattern is malformed, or can match nothing.
     """
     patterns = Patterns(tuple(include), tuple(exclude))
     for pattern in (*patterns.include, *patterns.exclude):
@@ -148,19 +148,19 @@ def checked_patterns(include: Iterable[str], exclude: Iterable[str]) -> Patterns
     return patterns
 
 
-def check_without_keys(texts: Iterable[str]) -> None:
+def refuse_keys(texts: Iterable[str]) -> None:
     """Refuse texts with a key before they are written anywhere.
 
     Raises:
-        BadInput: a text holds what looks like a key: masked, it would name something else.
+        BadInput: a text has a probable key, and would change its meaning when masked.
     """
-    # Imported here: it compiles the shapes of all keys, which most runs do not need.
+    # Imported here: it compiles the patterns of all keys, which most runs do not need.
     from memlog.eventlog.secrets.detection import kinds_in
 
     if any(kinds_in(text) for text in texts):
         raise BadInput(
-            "the name, the folder or a pattern of the source holds what looks like a key",
-            hint="use another name: names are kept",
+            "the name, the folder or a pattern of the source looks like a key",
+            hint="use another name: names are stored",
         )
 
 
@@ -169,12 +169,12 @@ def registration_for(
 ) -> SourceRegistered:
     """Return the registration of a source after this request.
 
-    before: its present registration. may_move: whether its folder may be another one than before.
+    before: its current registration. may_move: whether its folder may change.
 
     Raises:
         BadInput: another folder has the source's name, or the patterns do not fit the request.
     """
-    patterns = _patterns_of(request, before)
+    patterns = _new_patterns(request, before)
     return SourceRegistered(
         source_id=request.source_id,
         kind=request.kind,
@@ -185,32 +185,32 @@ def registration_for(
 
 
 def _same_root(root: Path, source: Registered) -> str:
-    """Return the root of a registered source, which must be the folder `root` by this or another spelling."""
+    """Return the root of a registered source, which must be the same folder as `root`."""
     known_root = Path(source.root)
     if root != known_root and not (known_root.exists() and root.samefile(known_root)):
         raise BadInput(
             f"the source {source.source_id!r} is {known_root}, not {root}",
-            hint="give the other one a name of its own: source=NAME",
+            hint="give the new one another name: source=NAME",
         )
     return str(known_root)
 
 
-def _patterns_of(request: FolderRequest, source: Registered | None) -> Patterns:
-    """Return the patterns of a source after this request; `source` has the present ones."""
+def _new_patterns(request: FolderRequest, source: Registered | None) -> Patterns:
+    """Return the patterns of a source after this request; `source` has the current ones."""
     before = Patterns() if source is None else Patterns.of(source)
     is_given = bool(request.given.include or request.given.exclude)
     if request.names is not None:
         if is_given:
             raise BadInput("patterns are for folders, not for files", hint="name the folder")
-        return _with_names(before, [escape(name) for name in request.names], is_known=source is not None)
+        return _add_names(before, [escape(name) for name in request.names], is_known=source is not None)
     if is_given:
         return request.given
-    # To name the folder of files that were added one by one means the whole folder.
+    # Naming the folder of files that were added one by one selects the whole folder.
     return Patterns((), before.exclude) if before.are_names else before
 
 
-def _with_names(before: Patterns, names: Sequence[str], *, is_known: bool) -> Patterns:
-    """Return `before` with files of the root by their escaped names, even if they were removed by name."""
+def _add_names(before: Patterns, names: Sequence[str], *, is_known: bool) -> Patterns:
+    """Add files of the root by their escaped names, even if they were removed by name."""
     known, wanted = set(before.include), set(names)
     exclude = tuple(pattern for pattern in before.exclude if pattern not in wanted)
     if is_known and not before.include:
@@ -221,8 +221,8 @@ def _with_names(before: Patterns, names: Sequence[str], *, is_known: bool) -> Pa
     for name in names:
         if patterns.excludes(name) or not (patterns.include or filetype(name)):
             raise BadInput(
-                f"{name} is not among the files that its source takes",
-                hint="store.documents.list() shows its patterns; source=NAME makes it a source of its own",
+                f"{name} does not match the patterns of its source",
+                hint="store.documents.list() shows the patterns; source=NAME creates a separate source",
             )
     return patterns
 
@@ -262,7 +262,7 @@ class Documents(OperationGroup):
         return self._tools.readers
 
     def close(self) -> None:
-        """End the reader process. It starts again when it is needed."""
+        """Kill the reader process. The next request starts a new one."""
         self._tools.readers.close()
 
     @operation(AddSource, effect="append", reads_paths=True)
@@ -282,18 +282,18 @@ class Documents(OperationGroup):
                     f"{each.root} is part of the store itself", hint="name a folder outside the store"
                 )
             if self._tools.redact:
-                check_without_keys([each.source_id, str(each.root), *each.given.include, *each.given.exclude])
-        # First, since locking the records makes their folder: it is memlog's error if there can be no store.
+                refuse_keys([each.source_id, str(each.root), *each.given.include, *each.given.exclude])
+        # First, as locking the records creates their folder: a store that cannot be made is a memlog error.
         self._decide(queries.registered, creates=True)
         is_named = request.source is not None
-        return [self._added(each, request.progress, claims=is_named) for each in requests]
+        return [self._add_folder(each, request.progress, claims=is_named) for each in requests]
 
     @operation(RefreshDocuments, effect="append")
     def refresh(self, request: RefreshDocuments) -> list[IndexingReport]:
         found = self._decide(lambda db: queries.registered(db, request.source))
         if not found:
             self._sources(request.source)  # raises NotFound for an unknown name
-        return [self._refreshed(each, request.progress) for each in found]
+        return [self._refresh_source(each, request.progress) for each in found]
 
     if TYPE_CHECKING:
         list: ListOperation[_Sources, _Documents]
@@ -344,10 +344,10 @@ class Documents(OperationGroup):
     def remove(self, request: RemoveDocuments) -> Position | Literal[False]:
         """Remove a source or document; return False if none has this name."""
         source_id, is_document, file = request.name.partition("/")
-        # First, since locking the records makes their folder: a missing store stays missing.
+        # First, as locking the records creates their folder: a missing store must stay missing.
         self._decide(queries.registered)
         with self._records(source_id).held(self._lock_timeout):
-            found, versions = self._known(source_id)
+            found, versions = self._source_and_versions(source_id)
             if (file not in versions) if is_document else (found is None and not versions):
                 return False
             if is_document and found is not None and self.is_of_another_copy(found):
@@ -359,9 +359,11 @@ class Documents(OperationGroup):
                 return self._append(without_file(source_id, found, file))[-1]
             return self._append_one(SourceRemoved(source_id=source_id))
 
-    def _added(self, request: FolderRequest, progress: Progress | None, *, claims: bool) -> IndexingReport:
+    def _add_folder(
+        self, request: FolderRequest, progress: Progress | None, *, claims: bool
+    ) -> IndexingReport:
         with self._records(request.source_id).held(self._lock_timeout):
-            before, versions = self._known(request.source_id)
+            before, versions = self._source_and_versions(request.source_id)
             registered = self._decide(queries.registered)
             is_of_another = before is not None and self.is_of_another_copy(before)
             if before is not None and is_of_another and not claims:
@@ -375,7 +377,7 @@ class Documents(OperationGroup):
             )
             plan = SourcePlan(registration, is_new, versions)
             report = Indexing(plan, self._tools, progress).run(is_by_name=True)
-            # Only then, since it projects what was appended.
+            # Afterwards, as this read projects the new events.
             here = Path(report.root)
             others = [Path(each.root) for each in registered if each.source_id != report.source_id]
             if any(here.is_relative_to(root) or root.is_relative_to(here) for root in others):
@@ -383,15 +385,15 @@ class Documents(OperationGroup):
             return report
 
     def is_of_another_copy(self, source: Registered) -> bool:
-        """Whether another copy of the store registered the source, and so alone refreshes it."""
+        """Whether another copy of the store registered the source, so that only that copy refreshes it."""
         return source.writer not in ("", *self._own_writers())
 
-    def _refreshed(self, source: Registered, progress: Progress | None) -> IndexingReport:
+    def _refresh_source(self, source: Registered, progress: Progress | None) -> IndexingReport:
         plan = as_registered(source, {})
         try:
             with self._records(source.source_id).held(self._lock_timeout):
                 # Another process may have changed the registration meanwhile.
-                found, versions = self._known(source.source_id)
+                found, versions = self._source_and_versions(source.source_id)
                 if found is None:
                     return plan.report(error="it was removed")
                 plan = as_registered(found, versions)
@@ -404,8 +406,8 @@ class Documents(OperationGroup):
     def _records(self, source_id: str) -> SourceRecords:
         return SourceRecords(self._tools.store, source_id)
 
-    def _known(self, source_id: str) -> tuple[Registered | None, dict[str, str]]:
-        """Return the source, or None if it is not registered, and the versions of its documents by file."""
+    def _source_and_versions(self, source_id: str) -> tuple[Registered | None, dict[str, str]]:
+        """Return the source, if registered, and the versions of its documents by file."""
         registered, versions = self._decide(
             lambda db: (queries.registered(db, source_id), queries.versions(db, source_id))
         )
@@ -413,13 +415,13 @@ class Documents(OperationGroup):
 
 
 FILES = ("MEMORY.md", "memory/*.md", USER_FILE)
-"""What of a workspace is read."""
+"""The files of a workspace that are read."""
 
 
 class Workspaces(OperationGroup):
     """The workspaces of a store: `store.workspaces`.
 
-    Each is a source of kind `memory`, brought up to its files by `store.documents.refresh` with the others.
+    Each is a source of kind `memory`; `store.documents.refresh` updates it with the others.
     """
 
     def __init__(self, engine: Engine) -> None:

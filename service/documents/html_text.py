@@ -1,7 +1,7 @@
-"""The text of an HTML page, each word on its line of the page.
+"""Extracts the text of an HTML page, and keeps each word on its line.
 
-By lxml, which comes with memlog-store[documents]: it takes linear time for any input, and knows the line of
-each element. Python's own parser knows that too, and takes minutes for 200 kB of `<!--`.
+Uses lxml, from memlog-store[documents]: it takes linear time for any input, and knows the line of each
+element. Python's own parser takes minutes for 200 kB of `<!--`.
 """
 
 import re
@@ -33,9 +33,9 @@ def text_of(page: bytes) -> str:
 
 
 def _pieces(page: bytes) -> Iterator[tuple[str, int]]:
-    """Yield the texts of a page in their order, each with the line on which it begins.
+    """Yield the texts of a page in order, each with its first line.
 
-    A text outside of elements begins where the text before it ends.
+    A text outside elements begins where the previous text ends.
     """
     parser = etree.HTMLParser(encoding="utf-8", huge_tree=True)
     root = etree.fromstring(page, parser) if page.strip() else None
@@ -47,14 +47,14 @@ def _pieces(page: bytes) -> Iterator[tuple[str, int]]:
         if not is_element:
             line += (node.text or "").count("\n")
         if event != "end":
-            # libxml2 knows line numbers up to 65,535; from there on newlines are counted.
+            # libxml2 has line numbers up to 65,535; beyond that, newlines are counted.
             line = max(line, node.sourceline or 0)
         if is_element and node.tag in _UNSEEN:
             unseen += 1 if event == "start" else -1
         text = (node.text if event == "start" else node.tail) or ""
         if not unseen:
             mark = _mark(node.tag, event) if is_element else ""
-            # A mark precedes the start of an element, and follows its end.
+            # A mark precedes the text of an element, and follows its end.
             yield mark + text, line
         line += text.count("\n")
 

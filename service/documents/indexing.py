@@ -1,4 +1,4 @@
-"""Brings the documents of a source up to date, and records what became of each file."""
+"""Brings the documents of a source up to date, and records the outcome for each file."""
 
 import errno
 import os
@@ -31,8 +31,8 @@ from memlog.service.documents.text_files import GONE, Look, Reason, Root, TextFi
 from memlog.service.engine.sandbox import Readers
 from memlog.service.memory.core import CoreImportReport
 
-# They are three files a source in cache/documents, and disposable: without them every file is read again,
-# and none is appended that the log has.
+# The records are three files per source in cache/documents, and disposable: without them every file is read
+# again, but none is appended again.
 
 _KILLED = "the process that read it was killed"
 
@@ -44,8 +44,8 @@ SourceState = Literal["idle", "indexing", "error"]
 class IndexingJob(msgspec.Struct, kw_only=True):
     """The last reading of a source.
 
-    state: `indexing` while a process is at it. started, ended: RFC 3339; `ended` is None until it has.
-    done, total: files. failures: files that could not be read. error: what stopped it, if anything did.
+    state: `indexing` while a process reads it. started, ended: RFC 3339; `ended` is None until then.
+    done, total: files. failures: files that could not be read. error: what aborted it, if anything.
     """
 
     source_id: str
@@ -61,11 +61,11 @@ class IndexingJob(msgspec.Struct, kw_only=True):
 class SourceStatus(msgspec.Struct, kw_only=True):
     """A source, and the state of its reading.
 
-    state: `indexing` while a process reads it; `error` where its folder cannot be read now, or the last
-        reading was stopped.
+    state: `indexing` while a process reads it; `error` if its folder is unreadable, or the last reading was
+        aborted.
     files, chunks, bytes: documents, their passages, and the bytes of their files.
-    last_indexed: when the newest was indexed, RFC 3339; None without documents.
-    last_error: what is wrong, or was in the last reading; None where nothing is known.
+    last_indexed: when the newest document was indexed, RFC 3339; None without documents.
+    last_error: a current error, or one of the last reading; None without one.
     """
 
     source_id: str
@@ -78,7 +78,7 @@ class SourceStatus(msgspec.Struct, kw_only=True):
 
 
 class Seen(msgspec.Struct, frozen=True, array_like=True):
-    """A file as it was read: sha256 of its bytes, in hex; or why it is no document."""
+    """A file when it was last read. version: sha256 of its bytes. reason: why it is not a document."""
 
     look: Look
     version: str | None
@@ -87,10 +87,10 @@ class Seen(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Sightings(msgspec.Struct, array_like=True):
-    """What the files of a source were when they were last read.
+    """The files of a source when they were last read.
 
-    root: device and inode of the source's folder; None where it was never read.
-    files: by their paths below it. seconds: that a file could take; with more, another one may be read.
+    root: device and inode of the source's folder; None if it was never read.
+    files: by their paths below it. seconds: the time limit per file; a longer limit may allow more files.
     """
 
     root: tuple[int, int] | None = None
@@ -111,31 +111,31 @@ class SourceRecords:
 
     @contextmanager
     def held(self, timeout: float) -> Iterator[None]:
-        """Be the only one who reads the source, so that no file is appended twice.
+        """Hold the lock of the source, so that no file is appended twice.
 
         Raises:
-            Busy: another process reads it for longer than `timeout` seconds.
-            OSError: the lock cannot be made.
+            Busy: another process holds it for longer than `timeout` seconds.
+            OSError: the lock file cannot be created.
         """
         make_path(self._folder)
         with locks.locked(self._path("lock"), f"the reading of the source {self._source_id!r}", timeout):
             yield
 
     def job(self) -> IndexingJob | None:
-        """Return the last reading; None where none is known."""
+        """Return the last reading, if any."""
         job = self._read(IndexingJob)
-        # The kernel frees the lock of a process that ends, however it does.
+        # The kernel releases the lock when a process ends for any reason.
         if job is not None and job.state == "indexing" and not locks.is_held(self._path("lock")):
             return msgspec.structs.replace(job, state="error", error=_KILLED)
         return job
 
     def sightings(self) -> Sightings:
-        """Return the looks of the files at their last reading; empty where none is known."""
+        """Return the files at their last reading; empty without one."""
         return self._read(Sightings) or Sightings()
 
     def keep(self, record: IndexingJob | Sightings) -> None:
         """Replace the record of the last reading, or of the files."""
-        # A full disk, or a cache that was just removed, costs only time.
+        # Without the record, on a full disk or after the cache was removed, files are only read again.
         with suppress(OSError):
             core_file.replace(self._path(_SUFFIXES[type(record)]), msgspec.msgpack.encode(record))
 
@@ -147,12 +147,12 @@ class SourceRecords:
             data = core_file.read(self._path(_SUFFIXES[kind]))
             return None if data is None else msgspec.msgpack.decode(data, type=kind)
         except (OSError, msgspec.DecodeError):
-            # Another version of memlog wrote it, or it is damaged: it is worth no error.
+            # From another version of memlog, or damaged: the same as no record.
             return None
 
 
 def status_of(source: Source, job: IndexingJob | None) -> SourceStatus:
-    """Return the status of a source, from the record of its last reading."""
+    """Return the status of a source. job: its last reading."""
     is_read_now = job is not None and job.state == "indexing"
     error = None if is_read_now else _why_unreachable(source.root) or (job and job.error)
     failures = f"{job.failures} files could not be read" if job is not None and job.failures else None
@@ -178,7 +178,7 @@ def _why_unreachable(root: str | None) -> str | None:
 
 
 def described(error: BaseException) -> str:
-    """Describe in one line what stopped work."""
+    """Describe in one line an error that stopped work."""
     match error:
         case MemlogError():
             return error.message
@@ -190,7 +190,7 @@ def described(error: BaseException) -> str:
 
 
 def forget_all(store: Path) -> None:
-    """Remove the records of every source, which hold names of files and errors.
+    """Remove the records of every source, which contain file names and errors.
 
     Raises:
         OSError: one cannot be removed.
@@ -203,13 +203,13 @@ def forget_all(store: Path) -> None:
 
 
 _FAILURES: tuple[Reason, ...] = ("unreadable", "changing")
-"""Reasons that may be gone at the next try."""
+"""Transient reasons."""
 
 _UNREAD: tuple[Reason, ...] = (*_FAILURES, "no_reader", "limit")
-"""Reasons that tell nothing about the file's content: its document stays."""
+"""Reasons that do not depend on the file's content, so that its document stays."""
 
 _ENVELOPE_BYTES = 1024
-"""More than id, times, version and crc add to an event."""
+"""An upper bound for the bytes that id, times, version and crc add to an event."""
 
 _BATCH_BYTES = 1024 * 1024
 _BATCH_EVENTS = 256
@@ -222,10 +222,10 @@ Append = Callable[[Iterable[Event | dict[str, Any] | bytes]], list[Position]]
 
 
 class IndexingTools(NamedTuple):
-    """What indexing needs, for every source of a store.
+    """The dependencies of indexing, shared by all sources of a store.
 
     store: its folder, which is never indexed. append: appends events.
-    take_over: imports a text into the core memory, given the text and its name.
+    take_over: imports a text, given with its name, into the core memory.
     readers: read HTML, PDF and the rules of `.gitignore`. redact: skip files whose names look like keys.
     """
 
@@ -237,7 +237,7 @@ class IndexingTools(NamedTuple):
 
 
 class Indexing:
-    """One reading of a source, by the process that holds its records. One file at a time is in memory."""
+    """One reading of a source, by the process that holds its lock. One file at a time is in memory."""
 
     def __init__(self, plan: SourcePlan, tools: IndexingTools, progress: Progress | None) -> None:
         self._plan = plan
@@ -248,19 +248,19 @@ class Indexing:
         self._report = plan.report()
         self._before = self._records.sightings()
         self._seen: dict[str, Seen] = {}
-        # Nothing can be appended about a document whose name looks like a key: it stays.
+        # No event can name a document whose name looks like a key, so it stays.
         self._gone = {file for file in plan.versions if not self._is_secret(file)}
         self._job = IndexingJob(source_id=self._source_id)
         self._recorded = 0.0
 
     def run(self, *, is_by_name: bool) -> IndexingReport:
-        """Bring the source up to its files.
+        """Bring the documents up to date with the files.
 
-        is_by_name: whether a user named the folder, and so means the present one.
+        is_by_name: whether a user named the folder, and so means the current one.
 
         Raises:
             OSError: the folder is gone, cannot be listed, or was replaced by an empty one.
-            Busy, LogError: as `Store.append`. What was appended stays.
+            Busy, LogError: as `Store.append`. Earlier appends stay.
         """
         self._records.keep(self._job)
         try:
@@ -278,15 +278,15 @@ class Indexing:
         is_empty = not (found.files or found.skipped)
         is_another = self._before.root not in (None, root.identity)  # as after an unmount
         if not is_by_name and plan.versions and is_empty and is_another:
-            raise OSError(errno.ESTALE, "another folder, an empty one, is there now", str(plan.root))
+            raise OSError(errno.ESTALE, "it was replaced by an empty folder", str(plan.root))
         if plan.is_new:
             tools.append([plan.registration])
         has_user = plan.is_workspace and USER_FILE in found.files
         if has_user:
             found.files.remove(USER_FILE)
         if plan.registration.kind == "memory":
-            # What a link of notes leads to was there before, or is missed.
-            detail = "it is a link, which is not followed: its notes are not found"
+            # Unlike skipped code, notes behind a link may have been indexed before, or are missed.
+            detail = "it is a link, which is not followed: searches do not find its notes"
             found.skipped = [
                 msgspec.structs.replace(each, detail=detail) if each.reason == "link" else each
                 for each in found.skipped
@@ -294,10 +294,10 @@ class Indexing:
         report.skipped = found.skipped
         report.found = len(found.files) + len(found.skipped)
         try:
-            # The events of a batch share a sync, and memory holds them easily.
-            for batch in in_batches(self._lines(root, found.files), len, _BATCH_BYTES, _BATCH_EVENTS):
-                report.indexed += len(self._appended(batch))
-            # If the root itself was replaced meanwhile, a missing file does not mean that it was removed.
+            # The events of a batch share one fsync, and fit easily into memory.
+            for batch in in_batches(self._new_lines(root, found.files), len, _BATCH_BYTES, _BATCH_EVENTS):
+                report.indexed += len(self._append_batch(batch))
+            # If the root was replaced meanwhile, a missing file may not have been removed.
             root.check_same()
         finally:
             self._job.failures = sum(each.reason in _FAILURES for each in report.skipped)
@@ -308,7 +308,7 @@ class Indexing:
         if has_user:
             self._read_user(root)
 
-    def _appended(self, batch: list[bytes]) -> list[Position]:
+    def _append_batch(self, batch: list[bytes]) -> list[Position]:
         positions = self._tools.append(batch)
         for line, position in zip(batch, positions, strict=True):
             if position.warnings:
@@ -316,16 +316,16 @@ class Indexing:
                 self._report.warnings += [FileWarning(file, each.message) for each in position.warnings]
         return positions
 
-    def _lines(self, root: Root, files: list[str]) -> Iterator[bytes]:
+    def _new_lines(self, root: Root, files: list[str]) -> Iterator[bytes]:
         for number, file in enumerate(files, start=1):
             try:
-                if (line := self._line_of(root, file)) is not None:
+                if (line := self._line_if_new(root, file)) is not None:
                     yield line
             finally:
-                self._note(number, len(files))
+                self._record_progress(number, len(files))
 
-    def _line_of(self, root: Root, file: str) -> bytes | None:
-        """Return the event of a file; None if its document is up to date, or it is not a document."""
+    def _line_if_new(self, root: Root, file: str) -> bytes | None:
+        """Return the event of a file; None if its document is up to date, or the file is not a document."""
         moment = time.time_ns()
         try:
             line = None if self._is_up_to_date(root, file) else self._read(root, file, moment)
@@ -342,17 +342,17 @@ class Indexing:
         return line
 
     def _is_secret(self, file: str) -> bool:
-        """Whether keys are masked and the name holds one. Names cannot be masked, so the file is not read."""
+        """Whether keys are masked and the name has one. Names cannot be masked, so the file is not read."""
         return self._tools.redact and masked(file) != file
 
     def _is_up_to_date(self, root: Root, file: str) -> bool:
-        """Whether a file looks as it did when its document was indexed.
+        """Whether a file is unchanged since its document was indexed.
 
         Raises:
-            Unfit: its name is secret, or it looks as it did when it was found to be no document.
+            Unfit: its name is secret, or it is unchanged since it was rejected.
         """
         if self._is_secret(file):
-            raise Unfit("secret", "its name holds what looks like a key: rename it")
+            raise Unfit("secret", "its name looks like a key: rename it")
         seen = self._before.files.get(file)
         if seen is None or seen.look != text_files.look_at(root, file):
             return False
@@ -371,13 +371,13 @@ class Indexing:
         if text.warning:
             self._report.warnings.append(FileWarning(file, text.warning))
         is_known = text.version == self._plan.versions.get(file)
-        line = None if is_known else _line(self._source_id, file, text)
+        line = None if is_known else _encode_event(self._source_id, file, text)
         if text.look.is_settled(moment):
             self._seen[file] = Seen(text.look, text.version, None)
         return line
 
     def _removals(self) -> list[DocumentRemoved]:
-        """Return the removal events of documents whose files are gone, if all their places were read."""
+        """Return the removal events of documents whose files are gone, except below unread places."""
         unread = [each.file for each in self._report.skipped if each.reason in _UNREAD]
         return [
             DocumentRemoved(source_id=self._source_id, file=file)
@@ -400,8 +400,8 @@ class Indexing:
         name = masked(file) if self._tools.redact else file
         self._report.skipped.append(SkippedFile(name, unfit.reason, unfit.detail))
 
-    def _note(self, done: int, total: int) -> None:
-        """Report how many files were read; now and then, record it."""
+    def _record_progress(self, done: int, total: int) -> None:
+        """Report how many files were read, and periodically record it."""
         self._job.done, self._job.total = done, total
         now = time.monotonic()
         if now - self._recorded >= _BETWEEN_RECORDS and done < total:
@@ -415,11 +415,11 @@ class Indexing:
         self._records.keep(self._job)
 
 
-def _line(source_id: str, file: str, text: TextFile) -> bytes:
-    """Return the event of a document, as JSON: an event that is encoded here can be measured.
+def _encode_event(source_id: str, file: str, text: TextFile) -> bytes:
+    """Return the event of a document, encoded here to check its size.
 
     Raises:
-        Unfit: it is longer than an event can be.
+        Unfit: it exceeds the size of an event.
     """
     event = DocumentIndexed(
         source_id=source_id,

@@ -1,6 +1,6 @@
-"""The text of a PDF, its pages apart by form feeds, as `pdftotext` has them.
+"""Extracts the text of a PDF, with form feeds between pages like `pdftotext`.
 
-By pypdf, which comes with memlog-store[documents].
+Uses pypdf, from memlog-store[documents].
 """
 
 from io import BytesIO
@@ -14,13 +14,13 @@ def text_of(data: bytes) -> str:
     """Return the text of a PDF.
 
     Raises:
-        Exception: any that pypdf raises for a PDF that is damaged or has a password.
+        Exception: any error of pypdf, such as for a damaged or encrypted PDF.
     """
     pages = pypdf.PdfReader(BytesIO(data)).pages
     return PAGE_END.join(_without_page_ends(page.extract_text()) for page in pages)
 
 
 def _without_page_ends(text: str) -> str:
-    """Return `text` as JSON and SQLite can keep it, without form feeds of its own."""
+    """Return the text without form feeds, and without what JSON or SQLite cannot store."""
     kept = text.replace(PAGE_END, "\n").replace("\0", " ")
     return kept.encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""Which files of a folder become documents: patterns, and the walk."""
+"""Selects the files of a folder that become documents: patterns, .gitignore rules, and the walk."""
 
 import os
 import re
@@ -20,9 +20,9 @@ from memlog.query.documents import Registered
 from memlog.service.documents.text_files import GONE, Reason, Root, Unfit, filetype, read_bytes
 from memlog.service.engine.sandbox import ReaderFailed, Readers
 
-# A rule applies below its file; the nearest file with a rule for a path decides, and nothing below an
-# excluded folder is looked at (https://git-scm.com/docs/gitignore). Rules are a stranger's patterns, and
-# some never finish: the reader process matches them, a folder's entries at a time.
+# A rule applies below its file; the nearest file with a matching rule decides, and nothing below an excluded
+# folder is visited (https://git-scm.com/docs/gitignore). Rules are untrusted patterns, and some never finish:
+# the reader process matches them, a folder's entries at a time.
 
 GITIGNORE = ".gitignore"
 
@@ -30,8 +30,8 @@ GITIGNORE = ".gitignore"
 class Rules(NamedTuple):
     """The rules of one file.
 
-    file: its path below the root. prefix: the length of the part of a path below the root that is above the
-    file. above: the part of the path between the file and the root, where the file is above the root.
+    file: its path relative to the root. prefix: how many characters of a path lead to the file's folder.
+    above: the path from the file's folder down to the root, if the file is above the root.
     """
 
     file: str
@@ -41,21 +41,21 @@ class Rules(NamedTuple):
 
 
 def rules_within(root: Root, folder: str) -> list[Rules]:
-    """Return the rules of a folder below `root`, if it has some.
+    """Return the rules of a folder below `root`, if any.
 
     Raises:
-        Unfit: its file cannot be read.
+        Unfit: the file is unreadable.
     """
     prefix = f"{folder}/" if folder else ""
-    text = _text(lambda: root.open(prefix + GITIGNORE))
+    text = _read_if_present(lambda: root.open(prefix + GITIGNORE))
     return [] if text is None else [Rules(prefix + GITIGNORE, text, len(prefix), "")]
 
 
 def rules_above(root: Root) -> list[Rules]:
-    """Return the rules of the repository that `root` is in, from the folders above it, the nearest first.
+    """Return the rules from the folders above `root` in its repository, nearest first.
 
     Raises:
-        Unfit: one of the files cannot be read.
+        Unfit: a file is unreadable.
     """
     path = root.path.resolve()
     folders = list(path.parents)
@@ -64,7 +64,7 @@ def rules_above(root: Root) -> list[Rules]:
         return []
     found = []
     for number, folder in enumerate(folders[: top + 1], start=1):
-        if (text := _text(partial(disk.open, folder / GITIGNORE, disk.READ))) is not None:
+        if (text := _read_if_present(partial(disk.open, folder / GITIGNORE, disk.READ))) is not None:
             above = f"{path.relative_to(folder).as_posix()}/"
             found.append(Rules("../" * number + GITIGNORE, text, 0, above))
     return found
@@ -73,9 +73,9 @@ def rules_above(root: Root) -> list[Rules]:
 def excluded(
     paths: Iterable[str], rules: Iterable[Rules], readers: Readers, refuse: Callable[[str, str], None]
 ) -> set[str]:
-    """Return the paths that rules exclude. A folder's path ends with `/`; that of the root is empty.
+    """Return the paths that rules exclude. A folder's path ends with `/`; the root's is empty.
 
-    rules: the nearest first. refuse: called with each file whose rules cannot be followed, and why.
+    rules: nearest first. refuse: called with each file whose rules cannot be applied, and why.
     """
     found, undecided = set(), list(paths)
     for each in rules:
@@ -90,11 +90,11 @@ def excluded(
     return found
 
 
-def _text(opened: Callable[[], int]) -> bytes | None:
-    """Return the bytes of a file; None if it does not exist.
+def _read_if_present(opened: Callable[[], int]) -> bytes | None:
+    """Return the bytes of a file; None if it does not exist, or cannot have rules.
 
     Raises:
-        Unfit: it is there and cannot be read.
+        Unfit: it is unreadable.
     """
     try:
         return read_bytes(opened)[0]
@@ -109,14 +109,14 @@ def _text(opened: Callable[[], int]) -> bytes | None:
 _Parts = tuple[str, ...]
 _Entry: TypeAlias = "os.DirEntry[str]"
 _Entries = dict[str, _Entry]
-"""The entries of a folder, by their paths below the root."""
+"""The entries of a folder by their paths below the root."""
 
 _ANY_FOLDERS = "**"
 _ESCAPED = re.compile(r"\[[*?[]\]")
 
 
 class SkippedFile(msgspec.Struct, frozen=True):
-    """A file or folder that was left out, by its path below the root; `detail` is the system's message."""
+    """A skipped file or folder, by its path below the root; `detail` is the system's message."""
 
     file: str
     reason: Reason
@@ -125,11 +125,10 @@ class SkippedFile(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Patterns:
-    """Globs, relative to the root. `*` and `?` match within a name, `**` any number of folders; what matches
-    a folder holds for all below it.
+    """Globs relative to the root. `*` and `?` match within a name, `**` any number of folders; a match of a
+    folder covers everything below it.
 
-    include: files to take; where none is given, all of the types that are read by default.
-    exclude: files to leave out.
+    include: files to index; without any, all files of the default types. exclude: files to skip.
 
     Raises:
         BadInput: a pattern cannot match anything below the root.
@@ -152,11 +151,11 @@ class Patterns:
                     hint="patterns are relative to the folder, such as 'guide/*.md' or '**/*.py'",
                 )
 
-    def ask_for(self, file: str) -> bool:
+    def includes(self, file: str) -> bool:
         """Whether a file is included; without `include` every file is."""
         return not self.excludes(file) and (not self.include or self._include.match(file))
 
-    def reach_into(self, folder: str) -> bool:
+    def may_include_below(self, folder: str) -> bool:
         """Whether a file below a folder may be included."""
         return not self.excludes(folder) and (not self.include or self._include.may_match_below(folder))
 
@@ -165,12 +164,12 @@ class Patterns:
         return self._exclude.match(path)
 
     def name(self, path: str) -> bool:
-        """Whether they include a path, one above it or one below it by name, with no wildcard."""
+        """Whether a pattern without a wildcard includes a path, or one above or below it."""
         return self._include.name(path)
 
     @property
     def are_names(self) -> bool:
-        """Whether they include files of the root that are named one by one, and nothing else."""
+        """Whether the patterns are just names of files in the root."""
         return bool(self.include) and all(_is_plain(each) and "/" not in each for each in self.include)
 
     @cached_property
@@ -183,7 +182,7 @@ class Patterns:
 
 
 class _Globs:
-    """Globs. Those without a wildcard are looked up, not compared: there may be one per file."""
+    """Globs. Those without a wildcard are looked up in a set, as there may be one per file."""
 
     def __init__(self, globs: Sequence[str]) -> None:
         self._wild = [PurePosixPath(each).parts for each in globs if not _is_plain(each)]
@@ -195,20 +194,20 @@ class _Globs:
         self._above = {parts[:count] for parts in self._plain for count in range(1, len(parts))}
 
     def match(self, path: str) -> bool:
-        """Whether a path, or a folder above it, matches one of them."""
+        """Whether a path, or a folder above it, matches."""
         parts = tuple(path.split("/"))
-        return self._is_in_plain(parts) or any(len(glob) in _reached(parts, glob) for glob in self._wild)
+        return self._is_listed(parts) or any(len(glob) in _matched_parts(parts, glob) for glob in self._wild)
 
     def may_match_below(self, folder: str) -> bool:
-        """Whether something below a folder may match one of them."""
-        return self.name(folder) or any(_reached(folder.split("/"), glob) for glob in self._wild)
+        """Whether something below a folder may match."""
+        return self.name(folder) or any(_matched_parts(folder.split("/"), glob) for glob in self._wild)
 
     def name(self, path: str) -> bool:
-        """Whether one without a wildcard names a path, one above it or one below it."""
+        """Whether a glob without a wildcard names a path, or one above or below it."""
         parts = tuple(path.split("/"))
-        return parts in self._above or self._is_in_plain(parts)
+        return parts in self._above or self._is_listed(parts)
 
-    def _is_in_plain(self, parts: _Parts) -> bool:
+    def _is_listed(self, parts: _Parts) -> bool:
         return bool(self._plain) and any(parts[:count] in self._plain for count in range(1, len(parts) + 1))
 
 
@@ -217,9 +216,9 @@ def _is_plain(glob: str) -> bool:
 
 
 def walk(root: Root, source: Registered | SourceRegistered, store: Path, readers: Readers) -> "Walk":
-    """Return the files of `root` that a source includes. Reads no file but `.gitignore`, and follows no link.
+    """Return the files of `root` that a source includes. Only reads `.gitignore` files, and follows no link.
 
-    store: a folder that is left out. For a source of memories `.gitignore` does not count.
+    store: a folder to skip. For a source of memories `.gitignore` does not apply.
 
     Raises:
         OSError: the root cannot be listed.
@@ -232,8 +231,8 @@ def walk(root: Root, source: Registered | SourceRegistered, store: Path, readers
 class Walk:
     """A walk through a folder.
 
-    files: those included, by their paths below the root, in order. skipped: what was left out.
-    readers: match the rules of `.gitignore`; None where they do not count.
+    files: those included, by their paths below the root, in order. skipped: all others.
+    readers: match the rules of `.gitignore`; None if they do not apply.
     """
 
     def __init__(self, root: Root, patterns: Patterns, store: Path, readers: Readers | None) -> None:
@@ -256,7 +255,7 @@ class Walk:
             waiting += reversed(self._enter(*waiting.pop()))
 
     def _rules_above(self) -> list[Rules]:
-        """Return the rules of the folders above the root, unless they exclude it: the user named it."""
+        """Return the rules from above the root; none if they exclude the root, which the user named."""
         if self._readers is None:
             return []
         try:
@@ -264,10 +263,10 @@ class Walk:
         except Unfit as unfit:
             self._skip("..", unfit.reason, unfit.detail)
             return []
-        return [] if excluded([""], rules, self._readers, self._refuse) else rules
+        return [] if excluded([""], rules, self._readers, self._report_unusable) else rules
 
     def _enter(self, folder: str, rules: list[Rules]) -> list[tuple[str, list[Rules]]]:
-        """Sort the entries of a folder, and return the folders to go into, with their rules."""
+        """Classify the entries of a folder, and return the folders to enter, with their rules."""
         try:
             listed = self._root.entries(folder)
         except OSError as error:
@@ -283,15 +282,15 @@ class Walk:
             except Unfit as unfit:
                 self._skip(below + GITIGNORE, unfit.reason, unfit.detail)
         entries = {below + entry.name: entry for entry in listed}
-        return [(path, rules) for path in self._sorted_in(entries, rules)]
+        return [(path, rules) for path in self._classify(entries, rules)]
 
-    def _refuse(self, file: str, why: str) -> None:
-        """Report once that the rules of a file are not followed."""
+    def _report_unusable(self, file: str, why: str) -> None:
+        """Report once that the rules of a file are not applied."""
         if file not in self._refused:
             self._refused.add(file)
             self._skip(file, "limit", f"its rules are not followed: {why}")
 
-    def _sorted_in(self, entries: _Entries, rules: list[Rules]) -> Iterator[str]:
+    def _classify(self, entries: _Entries, rules: list[Rules]) -> Iterator[str]:
         """Add the entries of a folder to `files` or `skipped`, or yield them as folders."""
         matched = {path: entry for path, entry in entries.items() if self._matches(path, entry)}
         reasons = {path: self._why_unseen(path, entry) for path, entry in matched.items()}
@@ -307,11 +306,11 @@ class Walk:
                 self.files.append(path)
 
     def _matches(self, path: str, entry: _Entry) -> bool:
-        is_folder = _leads_on(entry) if entry.is_symlink() else entry.is_dir(follow_symlinks=False)
-        return self._patterns.reach_into(path) if is_folder else self._patterns.ask_for(path)
+        is_folder = _may_be_folder(entry) if entry.is_symlink() else entry.is_dir(follow_symlinks=False)
+        return self._patterns.may_include_below(path) if is_folder else self._patterns.includes(path)
 
     def _why_unseen(self, path: str, entry: _Entry) -> Reason | None:
-        """Return why an entry is skipped regardless of the rules: for its name, or as a link."""
+        """Return why an entry is skipped before the rules apply: for its name, or as a link."""
         if shown(entry.name) != entry.name:
             return "not_utf8"
         if entry.is_symlink():
@@ -319,7 +318,7 @@ class Walk:
         return "hidden" if entry.name.startswith(".") and not self._patterns.name(path) else None
 
     def _ignored(self, entries: _Entries, rules: list[Rules]) -> Iterator[str]:
-        """Yield the paths that the rules exclude, except those that patterns name."""
+        """Yield the paths that the rules exclude, except those named by patterns."""
         if self._readers is None:
             return
         paths = {
@@ -327,10 +326,10 @@ class Walk:
             for path, entry in entries.items()
             if not self._patterns.name(path)
         }
-        yield from (paths[each] for each in excluded(paths, rules, self._readers, self._refuse))
+        yield from (paths[each] for each in excluded(paths, rules, self._readers, self._report_unusable))
 
     def _why_unfit(self, entry: _Entry) -> Reason | None:
-        """Return why an entry is skipped for its kind, as far as can be known without opening it."""
+        """Return why an entry is skipped for its type, without opening it."""
         if entry.is_dir(follow_symlinks=False):
             return "store" if self._is_store(entry) else None
         if not entry.is_file(follow_symlinks=False):
@@ -342,40 +341,39 @@ class Walk:
             return self._store is not None and os.path.samestat(
                 self._store, entry.stat(follow_symlinks=False)
             )
-        except OSError:  # it is gone
+        except OSError:  # removed meanwhile
             return False
 
     def _skip(self, path: str, reason: Reason, detail: str | None = None) -> None:
         self.skipped.append(SkippedFile(shown(path), reason, detail))
 
 
-def _leads_on(link: _Entry) -> bool:
-    """Whether a link may stand for a folder: it leads to one, or nowhere."""
+def _may_be_folder(link: _Entry) -> bool:
+    """Whether a link may point to a folder: it does, or is broken."""
     try:
         return not link.is_file()
-    except OSError:  # in a circle
+    except OSError:  # a cycle
         return True
 
 
-def _reached(parts: Sequence[str], pattern: _Parts) -> set[int]:
-    """Return the numbers of pattern parts that a path may have matched.
+def _matched_parts(parts: Sequence[str], pattern: _Parts) -> set[int]:
+    """Return how many pattern parts a path may have matched, in each possible way.
 
-    All parts where it, or a folder above it, matches the pattern; none where nothing below it can.
-
-    All ways at once: trying them one by one takes exponential time where a pattern has many `**`.
+    Contains the number of all parts if the path, or a folder above it, matches the pattern; empty if nothing
+    below it can. All ways are followed at once, as backtracking takes exponential time with many `**`.
     """
-    reached = _past_any_folders({0}, pattern)
+    reached = _skip_any_folders({0}, pattern)
     for part in parts:
         if len(pattern) in reached:
             break
         stays = {at for at in reached if pattern[at] == _ANY_FOLDERS}
         goes_on = {at + 1 for at in reached - stays if fnmatchcase(part, pattern[at])}
-        reached = _past_any_folders(stays | goes_on, pattern)
+        reached = _skip_any_folders(stays | goes_on, pattern)
     return reached
 
 
-def _past_any_folders(reached: set[int], pattern: _Parts) -> set[int]:
-    """Return `reached`, and behind each `**`, which matches no folder too."""
+def _skip_any_folders(reached: set[int], pattern: _Parts) -> set[int]:
+    """Return `reached` and the positions after each `**`, which may also match no folder."""
     further = set(reached)
     for at, part in enumerate(pattern):
         if part == _ANY_FOLDERS and at in further:

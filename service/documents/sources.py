@@ -1,4 +1,4 @@
-"""Sources: how one is registered, and what became of its files."""
+"""Registrations of sources, and reports on their files."""
 
 from glob import escape
 from pathlib import Path
@@ -12,13 +12,13 @@ from memlog.service.documents.scan import SkippedFile
 from memlog.service.memory.core import CoreImportReport
 
 USER_FILE = "USER.md"
-"""A file of a workspace that is no document: it is imported into the core memory."""
+"""A file of a workspace that is imported into the core memory instead of being indexed."""
 
 
 class FileWarning(msgspec.Struct, frozen=True):
-    """What is odd about a file, by its path below the root, in a short line.
+    """A warning about a file, by its path below the root, in one short line.
 
-    A library printed it, a stranger's text; or the event of the file holds what looks like a key.
+    A library printed it, so it is untrusted; or the file's event has a probable key.
     """
 
     file: str
@@ -26,21 +26,21 @@ class FileWarning(msgspec.Struct, frozen=True):
 
 
 class IndexingReport(msgspec.Struct, kw_only=True):
-    """What became of the files of a source.
+    """The outcome for the files of a source.
 
     registered: whether the source is new, or its registration changed.
-    found: files, and folders that were left out: as many as were indexed, unchanged, and skipped.
-    indexed, unchanged, removed: documents: those that were read into the log, those that are up to date, and
-        those whose file is gone or no longer matched.
-    skipped: what was left out, and why. Where a file could not be read, its document stays.
-    warnings: of files that were read nevertheless, a line a file; and of their events.
-    user: what USER.md of a workspace, which counts as no file, has set in the core memory; None where none
-        was read.
-    shared: of a source that was added: how many of its files another source has, too, by that one's name. A
-        search gives such a file once, as one of the innermost folder.
-    registered_by: the writer of another copy of the store, which alone refreshes the source: nothing was done
-        here. None where this copy does.
-    error: why the files could not be looked at; the documents stay then. None where they could.
+    found: files and skipped folders, equal to the sum of indexed, unchanged and skipped.
+    indexed, unchanged, removed: documents that were read into the log, are up to date, or whose file is gone
+        or no longer matches.
+    skipped: files and folders that were skipped, and why. The document of an unreadable file stays.
+    warnings: about files that were read nevertheless, one line each, and about their events.
+    user: what USER.md of a workspace, which does not count as a file, has set in the core memory; None if it
+        was not read.
+    shared: for an added source: how many of its files other sources also have, by their names. A search
+        returns such a file once, as one of the innermost folder.
+    registered_by: the writer of another copy of the store, if only that copy refreshes the source: nothing
+        was done here.
+    error: why the files could not be read, so that the documents stay; None if they were.
     """
 
     source_id: str
@@ -59,16 +59,16 @@ class IndexingReport(msgspec.Struct, kw_only=True):
 
     @property
     def problem(self) -> str | None:
-        """Why nothing was done, for people."""
+        """Why nothing was done, in words."""
         if self.registered_by is not None:
             return left_to_another_copy(self.source_id, self.registered_by)
         return None if self.error is None else f"{self.source_id}: {self.error}: its documents stay"
 
 
 class SourcePlan(NamedTuple):
-    """How a source is to be registered.
+    """The registration of a source, and what the log has of it.
 
-    is_new: whether its registration in the log differs. versions: of its documents, by file.
+    is_new: whether the log has no such registration. versions: of its documents, by file.
     """
 
     registration: SourceRegistered
@@ -86,7 +86,7 @@ class SourcePlan(NamedTuple):
         return Path(str(self.registration.root))
 
     def report(self, error: str | None = None, registered_by: str | None = None) -> IndexingReport:
-        """Return a report in which no file was read yet."""
+        """Return a report without any files."""
         return IndexingReport(
             source_id=self.registration.source_id,
             root=str(self.registration.root),
@@ -97,12 +97,12 @@ class SourcePlan(NamedTuple):
 
 
 def claiming(source_id: str) -> str:
-    """Return the call with which a copy of a store claims a source that another one registered."""
+    """Return the call by which this copy of a store claims a source of another copy."""
     return f"store.documents.add(FOLDER, source={source_id!r})"
 
 
 def left_to_another_copy(source_id: str, writer: str) -> str:
-    """Return why this copy of the store does not refresh a source, for people."""
+    """Return why this copy of the store does not refresh a source."""
     return (
         f"{source_id}: another copy of the store (writer {writer}) refreshes it; to refresh it here instead:"
         f" {claiming(source_id)}"
@@ -110,17 +110,17 @@ def left_to_another_copy(source_id: str, writer: str) -> str:
 
 
 def registration_of(source: Registered) -> SourceRegistered:
-    """Return the event that registers a source as it is."""
+    """Return the event of the current registration of a source."""
     return msgspec.convert(source, SourceRegistered, from_attributes=True)
 
 
 def as_registered(source: Registered, versions: dict[str, str]) -> SourcePlan:
-    """Return a plan without changes, except that a source of an older memlog gets this copy's writer."""
+    """Return a plan without changes, except that a source from an older memlog gets this copy's writer."""
     return SourcePlan(registration_of(source), source.writer == "", versions)
 
 
 def without_file(source_id: str, source: Registered | None, file: str) -> list[Event]:
-    """Return the events that remove a document: its source excludes the file, or would read it again."""
+    """Return the events that remove a document, and exclude its file so that it is not read again."""
     removed = DocumentRemoved(source_id=source_id, file=file)
     if source is None:
         return [removed]

@@ -1,4 +1,4 @@
-"""Text files: which types are read by default, and how a file is read."""
+"""Reads text files safely, and lists the types that are read by default."""
 
 import errno
 import os
@@ -18,8 +18,7 @@ from memlog.eventlog.files import disk
 from memlog.eventlog.files.file_io import identity
 from memlog.service.engine.sandbox import Extracted, ReaderFailed, Readers
 
-# No link below the root is followed, also where another process puts one in the place of a folder
-# meanwhile.
+# No link below the root is followed, even if another process replaces a folder by a link meanwhile.
 
 
 class Root:
@@ -33,18 +32,18 @@ class Root:
         self.path = path
         self._fd = disk.open(path, disk.FOLDER, follow=True)
         self._entered = ("", self._fd)
-        """The folder that was entered last, and its descriptor."""
+        """The folder entered last, and its descriptor."""
         self.identity = identity(disk.status(self._fd))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._move("", self._fd)
+        self._keep("", self._fd)
         disk.close(self._fd)
 
     def entries(self, folder: str) -> "list[os.DirEntry[str]]":
-        """Return the entries of a folder, by name. They can be used until the next call.
+        """Return the entries of a folder by name. They are valid until the next call.
 
         Raises:
             OSError: it cannot be listed, or a part of its path is a link.
@@ -53,12 +52,12 @@ class Root:
             return sorted(entries, key=lambda entry: entry.name)
 
     def open(self, file: str) -> int:
-        """Return a descriptor of a file, to read it. It follows no link and waits for no pipe.
+        """Open a file for reading, without following a link or waiting for a pipe.
 
         Raises:
-            OSError: it is gone or a link, or a folder above it is.
+            OSError: it, or a folder above it, is gone or a link.
         """
-        folder, name = self._place_of(file)
+        folder, name = self._locate(file)
         return disk.open(name, disk.READ, folder=folder)
 
     def status(self, path: str) -> os.stat_result:
@@ -67,37 +66,37 @@ class Root:
         Raises:
             OSError: it is gone, or a folder above it is gone or a link.
         """
-        folder, name = self._place_of(path)
+        folder, name = self._locate(path)
         return disk.look(name, folder=folder)
 
     def check_same(self) -> None:
         """Check that the root's path still names this folder.
 
         Raises:
-            OSError: it is gone, or another folder is in its place.
+            OSError: it is gone, or another folder has replaced it.
         """
         if identity(disk.look(self.path, follow=True)) != self.identity:
-            raise OSError(errno.ESTALE, "another folder was put in its place", str(self.path))
+            raise OSError(errno.ESTALE, "another folder has replaced it", str(self.path))
 
-    def _place_of(self, path: str) -> tuple[int, str]:
-        """Return the descriptor of the folder that holds `path`, and its name there."""
+    def _locate(self, path: str) -> tuple[int, str]:
+        """Return the descriptor of a path's folder, and the name in it."""
         folder, _, name = path.rpartition("/")
         return self._enter(folder), name
 
     def _enter(self, folder: str) -> int:
-        """Return the descriptor of a folder, kept until the next call: files come folder by folder."""
+        """Return the descriptor of a folder, cached until the next call, as files come folder by folder."""
         entered, fd = self._entered
         if entered and not f"{folder}/".startswith(f"{entered}/"):
             entered, fd = "", self._fd
-            self._move(entered, fd)
+            self._keep(entered, fd)
         for name in filter(None, folder[len(entered) :].split("/")):
             fd = disk.open(name, disk.FOLDER, folder=fd)
             entered = f"{entered}/{name}" if entered else name
-            self._move(entered, fd)
+            self._keep(entered, fd)
         return fd
 
-    def _move(self, folder: str, fd: int) -> None:
-        """Keep another folder's descriptor in place of the present one's."""
+    def _keep(self, folder: str, fd: int) -> None:
+        """Replace the cached descriptor."""
         _, before = self._entered
         self._entered = (folder, fd)
         if before not in (self._fd, fd):
@@ -110,18 +109,18 @@ Reason = Literal[
     "special",  # a pipe, a socket, a device
     "store",  # the store itself
     "ignored",  # by a .gitignore
-    "type",  # of no type that is read by default
-    "binary",  # it holds NUL
-    "not_utf8",  # its text, or its name
+    "type",  # not a default type
+    "binary",  # it contains NUL
+    "not_utf8",  # its text or its name
     "too_large",
-    "no_reader",  # HTML or PDF without the library that reads it
-    "damaged",  # not of the type of its name; with the library's message
-    "limit",  # reading it took longer, or more memory, than a file may take; with which
+    "no_reader",  # HTML or PDF without the library for it
+    "damaged",  # its content does not match its type; with the library's message
+    "limit",  # reading it exceeded a limit, which the detail names
     "secret",  # its name looks like a key, and keys are masked
-    "changing",  # others wrote to it whenever it was read
+    "changing",  # it changed during every attempt to read it
     "unreadable",  # with the system's message
 ]
-"""Why a file or folder is left out."""
+"""Why a file or folder is skipped."""
 
 FILETYPES: dict[str, str] = {
     "markdown": ".md .markdown .mdx",
@@ -151,27 +150,27 @@ FILETYPES: dict[str, str] = {
 """The types that are read by default, and their suffixes."""
 
 MAX_BYTES = 10 * 1024 * 1024
-"""A larger file is no document. An event has at most 16 MiB, and JSON escapes make a text longer."""
+"""The largest document. An event has at most 16 MiB, and JSON escapes make a text longer."""
 
 TICK_NS = 2_000_000_000
-"""The coarsest clock of a file system, FAT's, in nanoseconds: two changes within it may look like one."""
+"""The coarsest timestamp of a file system, FAT's, in nanoseconds: two changes within it may look like one."""
 
 _TRIES = 3
 MAX_PDF_BYTES = 100 * 1024 * 1024
-"""A larger PDF is no document: pictures make one larger than its text."""
+"""The largest PDF, whose images take more room than its text."""
 
 EXTRA = "memlog-store[documents]"
 """Installs the libraries that read HTML and PDF."""
 
 GONE = (FileNotFoundError, NotADirectoryError)
-"""The errors for a file that was removed since its folder was listed."""
+"""The errors of a file that was removed after its folder was listed."""
 
 _TYPE_OF = {suffix: name for name, suffixes in FILETYPES.items() for suffix in suffixes.split()}
 _HEAD = 8 * 1024
 
 
 class Look(msgspec.Struct, frozen=True, array_like=True):
-    """The status of a file, by which a change is seen; times in nanoseconds since 1970."""
+    """The status of a file, which reveals changes; times in nanoseconds since 1970."""
 
     inode: int
     size: int
@@ -180,12 +179,12 @@ class Look(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, status: os.stat_result) -> "Look":
-        """Return the look of a file by its status."""
+        """Convert the status of a file."""
         return cls(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
     @property
     def modified(self) -> str | None:
-        """Return `mtime` as RFC 3339, UTC; None if it is outside the years 1 to 9999."""
+        """`mtime` as RFC 3339 in UTC; None outside the years 1 to 9999."""
         try:
             moment = datetime.fromtimestamp(self.mtime / 1e9, UTC)
         except (ValueError, OverflowError, OSError):
@@ -193,17 +192,17 @@ class Look(msgspec.Struct, frozen=True, array_like=True):
         return timestamps.normalised(moment.isoformat(), naive_is_utc=True)
 
     def is_settled(self, moment: int) -> bool:
-        """Whether a change after `moment`, in nanoseconds since 1970, would change the look.
+        """Whether a change after `moment`, in nanoseconds since 1970, would be visible.
 
-        Within a tick of the clock a file may change again and look the same.
+        Within one clock tick a file may change again and look the same.
         """
         return max(self.mtime, self.ctime) < moment - TICK_NS
 
 
 class Unfit(Exception):
-    """A file that is no document.
+    """A file that cannot be a document.
 
-    detail: the message of the system or a library. look: of the file, if its bytes are the reason.
+    detail: the message of the system or a library. look: of the file, if its content is the reason.
     """
 
     def __init__(self, reason: Reason, detail: str | None = None, look: Look | None = None) -> None:
@@ -214,10 +213,10 @@ class Unfit(Exception):
 
 
 class TextFile(msgspec.Struct, frozen=True):
-    """A file as it was read.
+    """The content of a file.
 
-    content: without a byte order mark. warning: of the library that read it, or an empty text.
-    version: sha256 of its bytes, in hex. look: before and after it was read.
+    content: without a byte order mark. warning: of the library that read it, or "".
+    version: sha256 of its bytes, in hex. look: the same before and after the reading.
     """
 
     content: str
@@ -227,7 +226,7 @@ class TextFile(msgspec.Struct, frozen=True):
 
 
 def filetype(file: str) -> str | None:
-    """Return the type that a file's suffix names; None if it names none that is read by default."""
+    """Return the default type for a file's suffix, if any."""
     suffix = PurePosixPath(file).suffix
     return _TYPE_OF.get(suffix) or _TYPE_OF.get(suffix.lower())
 
@@ -239,7 +238,7 @@ def look_at(root: Root, file: str) -> Look:
         FileNotFoundError, NotADirectoryError: it is gone.
         Unfit: its status cannot be read.
     """
-    with _unfit_if_unreadable():
+    with _os_errors_as_unfit():
         return Look.of(root.status(file))
 
 
@@ -248,14 +247,14 @@ def read(root: Root, file: str, readers: Readers) -> TextFile:
 
     Raises:
         FileNotFoundError, NotADirectoryError: it is gone.
-        Unfit: it holds no text, cannot be read, or kept changing.
+        Unfit: it has no text, is unreadable, or keeps changing.
     """
     kind = filetype(file)
     data, look = read_bytes(lambda: root.open(file), is_pdf=kind == "pdf")
     try:
-        content, warning = _text(data, kind, readers)
+        content, warning = _extract_text(data, kind, readers)
     except Unfit as unfit:
-        # Another library may be installed tomorrow, and a process may start.
+        # These reasons may disappear without a change of the file.
         unfit.look = None if unfit.reason in ("no_reader", "unreadable") else look
         raise
     return TextFile(content, warning, sha256(data).hexdigest(), look)
@@ -266,34 +265,33 @@ def read_bytes(opened: Callable[[], int], *, is_pdf: bool = False) -> tuple[byte
 
     Raises the errors of `read`.
 
-    opened: opens the file without following a link, and without waiting: it may be a pipe by now.
+    opened: opens the file without following a link or blocking: it may have become a pipe.
     """
-    with _unfit_if_unreadable(), os.fdopen(opened(), "rb", buffering=0) as file:
-        return _still(file, is_pdf=is_pdf)
+    with _os_errors_as_unfit(), os.fdopen(opened(), "rb", buffering=0) as file:
+        return _read_consistently(file, is_pdf=is_pdf)
 
 
-def _still(file: FileIO, *, is_pdf: bool) -> tuple[bytes, Look]:
-    """Return the bytes of a file that looked the same before and after they were read."""
+def _read_consistently(file: FileIO, *, is_pdf: bool) -> tuple[bytes, Look]:
+    """Return a consistent snapshot of a file: its look is the same before and after the reading."""
     for _ in range(_TRIES):
         status = os.fstat(file.fileno())
         look = Look.of(status)
         if not stat.S_ISREG(status.st_mode):
             raise Unfit("special")
-        # Before a byte of it is read.
         if look.size > (MAX_PDF_BYTES if is_pdf else MAX_BYTES):
             raise Unfit("too_large", look=look)
         file.seek(0)
-        data = _bytes(file, look, is_binary=is_pdf)
+        data = _read_up_to(file, look, is_binary=is_pdf)
         if Look.of(os.fstat(file.fileno())) == look and len(data) == look.size:
             return data, look
     raise Unfit("changing")
 
 
-def _bytes(file: FileIO, look: Look, *, is_binary: bool) -> bytes:
-    """Read a file, up to the size that its look shows.
+def _read_up_to(file: FileIO, look: Look, *, is_binary: bool) -> bytes:
+    """Read a file up to its expected size.
 
     Raises:
-        Unfit: it is binary, and may not be.
+        Unfit: it is binary, which is not allowed.
     """
     found = file.read(_HEAD) or b""
     if b"\0" in found and not is_binary:
@@ -303,7 +301,7 @@ def _bytes(file: FileIO, look: Look, *, is_binary: bool) -> bytes:
     return found
 
 
-def _text(data: bytes, kind: str | None, readers: Readers) -> Extracted:
+def _extract_text(data: bytes, kind: str | None, readers: Readers) -> Extracted:
     if kind != "pdf":
         if b"\0" in data:
             raise Unfit("binary")
@@ -315,15 +313,15 @@ def _text(data: bytes, kind: str | None, readers: Readers) -> Extracted:
             return Extracted(text, "")
         data = text.encode()
     try:
-        with _unfit_if_unreadable():
+        with _os_errors_as_unfit():
             return readers.text_of(data, kind)
     except ReaderFailed as failed:
         raise Unfit(failed.why, str(failed) or None) from failed
 
 
 @contextmanager
-def _unfit_if_unreadable() -> Iterator[None]:
-    """Raise Unfit for an error of the system, unless the file is gone."""
+def _os_errors_as_unfit() -> Iterator[None]:
+    """Convert an OSError to Unfit, unless the file is gone."""
     try:
         yield
     except GONE:

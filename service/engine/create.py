@@ -1,4 +1,4 @@
-"""Creates the folder of a store, and reads its log without a read model, even while others write."""
+"""Creates the folder of a store, and reads its log without a read model, even during writes."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ _GITIGNORE = f"""\
 /{layout.WATERMARKS}
 /{layout.STORE_KEY}
 """
-# Git's patterns cannot say "no writer" otherwise than by saying all that a plain name may hold.
+# Git's patterns cannot express "no writer" except by spelling out every character of a plain name.
 _DAY = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]"
 _GITATTRIBUTES = f"""\
 # The log's checksums are of its bytes: no line ending may change.
@@ -49,11 +49,11 @@ _FOR_GIT = {layout.GITIGNORE: _GITIGNORE, layout.GITATTRIBUTES: _GITATTRIBUTES}
 
 
 class Creation(msgspec.Struct, frozen=True):
-    """Reports which files were made.
+    """Lists the files that were created.
 
     store: the absolute path of its folder.
-    made: the names of new files and folders; empty where the store was complete.
-    missing: by the name of an existing file for git, the lines that it lacks.
+    made: the names of new files and folders; empty if the store was complete.
+    missing: the lines that an existing file for git lacks, by its name.
     """
 
     store: str
@@ -62,23 +62,25 @@ class Creation(msgspec.Struct, frozen=True):
 
 
 def create_store(store: Path, settings: str) -> Creation:
-    """Make each missing part of the store in the folder `store`; existing files stay as they are.
+    """Create the missing parts of the store in the folder `store`; existing files are left unchanged.
 
     settings: the text of a new memlog.toml.
 
     Raises:
-        LogError: a file could not be made.
+        LogError: a file could not be created.
     """
     try:
-        made = _make_missing(store, {layout.SETTINGS: settings, **_FOR_GIT})
-        missing = {name: lines for name, text in _FOR_GIT.items() if (lines := _lacking(store / name, text))}
+        made = _make_missing_files(store, {layout.SETTINGS: settings, **_FOR_GIT})
+        missing = {
+            name: lines for name, text in _FOR_GIT.items() if (lines := _missing_lines(store / name, text))
+        }
     except OSError as error:
         raise cannot_create(store, error.strerror) from error
     return Creation(shown(store.absolute()), made, missing)
 
 
 def cannot_create(store: Path, why: str | None) -> LogError:
-    """Return the error for a store that cannot be made, or written."""
+    """Return the error for a store that cannot be created or written."""
     return LogError(
         f"{shown(store)}: {why}",
         hint="name a folder that can be written with memlog.open(PATH)",
@@ -87,18 +89,18 @@ def cannot_create(store: Path, why: str | None) -> LogError:
     )
 
 
-def _make_missing(store: Path, files: dict[str, str]) -> list[str]:
+def _make_missing_files(store: Path, files: dict[str, str]) -> list[str]:
     made = []
     if not (store / layout.LOG).is_dir():
         make_path(store / layout.LOG)
         made.append(layout.LOG)
     if log_format.claim(store / layout.LOG):
         made.append(f"{layout.LOG}/{layout.FORMAT}")
-    return made + [name for name, text in files.items() if _made(store / name, text)]
+    return made + [name for name, text in files.items() if _write_new_file(store / name, text)]
 
 
-def _made(path: Path, text: str) -> bool:
-    """Make a file unless it exists. Returns whether it was made."""
+def _write_new_file(path: Path, text: str) -> bool:
+    """Create a file unless it exists; return whether it was created."""
     try:
         file = file_io.open_file(path, disk.WRITE | disk.NEW)
     except FileExistsError:
@@ -108,7 +110,7 @@ def _made(path: Path, text: str) -> bool:
     return True
 
 
-def _lacking(path: Path, text: str) -> list[str]:
+def _missing_lines(path: Path, text: str) -> list[str]:
     """Return the lines of `text`, without comments, that the file lacks."""
     try:
         known = path.read_bytes().splitlines() if path.is_file() else []
@@ -122,7 +124,7 @@ _NOTES = "MEMORY.md"
 
 
 def notes_beside(store: Path) -> Path | None:
-    """Return the folder with a MEMORY.md in which an empty store lies; None without one."""
+    """Return the parent folder of an empty store if it has a MEMORY.md."""
     folder = store.absolute().parent
     is_empty = next((store / LOG).rglob("*.jsonl"), None) is None
     return folder if is_empty and (folder / _NOTES).is_file() else None
@@ -131,7 +133,7 @@ def notes_beside(store: Path) -> Path | None:
 class LogReader:
     """Reads the log of the store at `store`: all of it, one stream, or the streams of one chat.
 
-    Every method but `follow` raises NotFound where the log has segments, and none of this stream or chat.
+    Every method except `follow` raises NotFound if the log has segments but none of this stream or chat.
 
     Raises:
         NotFound: there is no such store.
@@ -145,32 +147,32 @@ class LogReader:
         self._stream, self._chat = stream, chat
 
     def lines(self) -> Iterator[LogEntry]:
-        """Return every line, stream by stream, as it was written."""
-        return in_log_order(self._segments())
+        """Yield every line as it was written, stream by stream."""
+        return in_log_order(self._segments_or_raise())
 
     def events(self, leave_out: Callable[[LogEntry, str], None]) -> Iterator[LogEntry]:
-        """Return every event once, in the order in which they happened.
+        """Yield every event once, in chronological order.
 
-        leave_out: called with each other line, and why it is left out; see `reader.accepted`.
+        leave_out: called with each skipped line and the reason; see `reader.accepted`.
         """
-        return accepted(self._segments(), leave_out)
+        return accepted(self._segments_or_raise(), leave_out)
 
     def last(self, count: int, *, all: bool = False) -> list[LogEntry]:
-        """Return the `count` lines that were appended last, without redacted ones; all: with them."""
-        segments = self._segments()
+        """Return the last `count` lines. all: include redacted ones."""
+        segments = self._segments_or_raise()
         return last_entries(segments, count, redacted=frozenset() if all else redacted_keys(segments))
 
     def follow(
         self, count: int, notify: Callable[[str], None], *, all: bool = False
     ) -> Iterator[Iterator[LogEntry]]:
-        """Yield the last `count` lines, then, at each look at the log, those appended since. Does not end.
+        """Yield the last `count` lines, then at each poll of the log those appended since. Endless.
 
-        notify: called with what a person should know, such as that a segment was cut short.
-        all: with the lines that are redacted by the time of the look.
+        notify: called with notes for people, such as that a segment was truncated.
+        all: include lines that are already redacted when they are read.
         """
-        follower = Follower(self._found, notify)
-        redacted = set() if all else redacted_keys(self._found())
-        last = last_entries(self._found(), count, redacted=redacted)
+        follower = Follower(self._find_segments, notify)
+        redacted = set() if all else redacted_keys(self._find_segments())
+        last = last_entries(self._find_segments(), count, redacted=redacted)
         yield (entry for entry in last if not follower.is_new(entry))
         for _ in watch_changes(self._log):
             if all:
@@ -180,11 +182,11 @@ class LogReader:
             redacted |= redactions_among(new)
             yield (entry for entry in new if not is_redacted(entry, redacted))
 
-    def _found(self) -> list[Segment]:
+    def _find_segments(self) -> list[Segment]:
         return select_segments(self._log, stream=self._stream, chat=self._chat)
 
-    def _segments(self) -> list[Segment]:
-        found = self._found()
+    def _segments_or_raise(self) -> list[Segment]:
+        found = self._find_segments()
         if found or not segments_of(self._log)[0]:
             return found
         if self._chat is not None:
@@ -195,7 +197,7 @@ class LogReader:
 
 
 def fault_of(entry: LogEntry) -> str | None:
-    """Return why a line holds no event; None where it holds one."""
+    """Return why a line holds no event; None if it holds one."""
     return str(entry.event) if isinstance(entry.event, BadLine) else None
 
 

@@ -1,4 +1,4 @@
-"""The embedding model of a store, or why none works; and the vectors of recent questions."""
+"""The embedding model of a store, and a cache of the vectors of recent questions."""
 
 import threading
 from abc import ABC, abstractmethod
@@ -38,7 +38,7 @@ def has_multilingual() -> bool:
 
 
 class EmbeddingModel(ABC):
-    """What a store embeds texts with. Threads may share it."""
+    """The source of a store's embeddings. Thread-safe."""
 
     def embedder(self, patience: "RetryPolicy" = "background") -> Embedder:
         """Return the loaded model.
@@ -46,7 +46,7 @@ class EmbeddingModel(ABC):
         patience: who waits for a provider.
 
         Raises:
-            EmbeddingError: none works here.
+            EmbeddingError: no model works.
         """
         reason = why_no_vectors()
         if reason is not None:
@@ -54,22 +54,21 @@ class EmbeddingModel(ABC):
         return self._embedder(patience)
 
     @abstractmethod
-    def _embedder(self, patience: "RetryPolicy") -> Embedder:
-        """See `embedder`."""
+    def _embedder(self, patience: "RetryPolicy") -> Embedder: ...
 
     def embedder_or_why(
         self, patience: "RetryPolicy" = "background"
     ) -> tuple[Embedder | None, dict[str, str]]:
-        """Return the loaded model; or None, with the reason under `vector`."""
+        """Return the loaded model, or None and the reason under `vector`."""
         try:
             return self.embedder(patience), {}
         except EmbeddingError as error:
             return None, {"vector": error.message}
 
     def for_vectors_of(self, model_id: str) -> Embedder | None:
-        """Return an embedder for questions to vectors of an older model, until those are replaced.
+        """Return an embedder for questions against vectors of an older model that await replacement.
 
-        None where that model is not the bundled one.
+        None unless that model is the bundled one.
         """
         known = bundled_model()
         if known is None or known.id != model_id or why_no_vectors() is not None:
@@ -78,21 +77,21 @@ class EmbeddingModel(ABC):
 
     @property
     def multilingual(self) -> "MultilingualEmbedder | None":
-        """What reads every language beside it; None where it is not installed, or not to be used."""
+        """The multilingual model beside it; None if it is not installed or not wanted."""
         return None
 
     def models_or_why(self, patience: "RetryPolicy" = "background") -> tuple[Models, dict[str, str]]:
-        """Return the model and the multilingual one; the reasons where one does not work."""
+        """Return both models, and the reason if one does not work."""
         first, silent = self.embedder_or_why(patience)
         return Models(first, None if why_no_vectors() is not None else self.multilingual), silent
 
     def all_known(self) -> list[Model]:
-        """Return the known facts about both models without loading one."""
+        """Return the id and dimension of both models, as far as they are known without loading."""
         return [each for each in (self.known(), self.multilingual) if each is not None]
 
     @property
     def providers(self) -> "list[Breaker]":
-        """What is known of the providers that it may ask."""
+        """The circuit breakers of the providers that it may ask."""
         return []
 
     @abstractmethod
@@ -101,7 +100,7 @@ class EmbeddingModel(ABC):
 
 
 class LocalModel(EmbeddingModel, SplitByFork):
-    """The model of a folder, or the one that memlog ships with (None). Threads may share it."""
+    """The model in a folder, or the bundled one (None). Thread-safe."""
 
     def __init__(self, folder: Path | None) -> None:
         super().__init__()
@@ -110,7 +109,7 @@ class LocalModel(EmbeddingModel, SplitByFork):
         self._failure: EmbeddingError | None = None
 
     def after_fork_in_child(self) -> None:
-        """Load it again when it is needed: a child has none of the threads that compute."""
+        """Discard the loaded model: a child lacks its compute threads."""
         global _loading
         _loading = threading.Lock()
         if self._loaded is not None:
@@ -122,7 +121,7 @@ class LocalModel(EmbeddingModel, SplitByFork):
 
     @property
     def multilingual(self) -> "MultilingualEmbedder | None":
-        """See `EmbeddingModel.multilingual`. Whoever names a folder has chosen a model for all texts."""
+        """See `EmbeddingModel.multilingual`. A model folder is meant for all texts."""
         if self._folder is not None or not has_multilingual():
             return None
         # Imported here: most stores have no such model.
@@ -160,7 +159,7 @@ class RemoteModel(EmbeddingModel):
 
     @cached_property
     def breaker(self) -> "Breaker":
-        """What is known of the provider."""
+        """The circuit breaker of the provider."""
         # Imported here: most stores have no provider.
         from memlog.service.engine.http_client import Breaker
 
@@ -176,11 +175,11 @@ class RemoteModel(EmbeddingModel):
         from memlog.service.engine.provider_embedders import RemoteEmbedder
 
         embedder = RemoteEmbedder(self.provider, self.breaker, patience)
-        _ = embedder.id  # asks the provider for the dimension, where that is not known
+        _ = embedder.id  # asks the provider for the dimension if it is unknown
         return embedder
 
     def known(self) -> Model | None:
-        """See `EmbeddingModel.known`. Asks nobody: None where the dimension is not known yet."""
+        """See `EmbeddingModel.known`. Sends no request: None until the dimension is known."""
         is_known = self.provider.dimension or self.breaker.record().dimension
         return self.embedder_or_why()[0] if is_known else None
 
@@ -189,29 +188,27 @@ NO_MODEL = "no model is to be used: embedding.type is none"
 
 
 class NoModel(EmbeddingModel):
-    """No model: words alone are searched, as was chosen."""
+    """No model, as configured: only full-text search."""
 
     def embedder_or_why(
         self,
         patience: "RetryPolicy" = "background",  # noqa: ARG002
     ) -> tuple[Embedder | None, dict[str, str]]:
-        """Return None, and no reason: none is needed."""
+        """Return None without a reason: this is what was configured."""
         return None, {}
 
     def _embedder(self, patience: "RetryPolicy") -> Embedder:  # noqa: ARG002
         raise EmbeddingError(NO_MODEL)
 
-    def for_vectors_of(self, model_id: str) -> Embedder | None:  # noqa: ARG002
-        """None."""
-        return None
+    def for_vectors_of(self, model_id: str) -> None:
+        """Return None."""
 
-    def known(self) -> Model | None:
-        """None."""
-        return None
+    def known(self) -> None:
+        """Return None."""
 
 
 class FirstThatWorks(EmbeddingModel):
-    """The first of several models that works; else none, with the reasons of all."""
+    """The first of several models that works; without one, the reasons of all."""
 
     def __init__(self, *models: EmbeddingModel) -> None:
         self._models = models
@@ -241,7 +238,7 @@ class FirstThatWorks(EmbeddingModel):
 
 
 def model_of(provider: "EmbeddingProvider | None", store: Path) -> EmbeddingModel:
-    """Return the model that a store is to use; None for the one that memlog ships with."""
+    """Return the model for the settings of a store; a provider of None means the bundled model."""
     if provider is None:
         return LocalModel(None)
     if provider.type == "none":
@@ -253,61 +250,58 @@ def model_of(provider: "EmbeddingProvider | None", store: Path) -> EmbeddingMode
 
 
 _loading = threading.Lock()
-"""Held while a model is loaded: threads that ask at the same time get one."""
+"""Held while a model is loaded, so that concurrent threads share one."""
 
 
 @cache
 def _bundled_embedder() -> Embedder:
     """Return the bundled embedder, shared by all stores of a process.
 
-    Each one takes 0.2 s to load and 260 MB.
+    It takes 0.2 s to load, and 260 MB.
     """
     return load_embedder()
 
 
 MOST = 256
-"""Questions: with the bundled model, 400 kB of vectors."""
+"""Cached questions: 400 kB of vectors with the bundled model."""
 
 
 class QuestionVectors:
-    """Remembers the vectors of questions, by model and text. Threads may share it."""
+    """Caches the vectors of questions by model and text. Thread-safe."""
 
     def __init__(self) -> None:
         self.empty()
 
     def empty(self) -> None:
-        """Forget all earlier questions, and those that are being embedded now."""
-        self._embedded = lru_cache(MOST)(_embedded)
+        """Forget all questions, including those being embedded."""
+        self.cached = lru_cache(MOST)(_embed_question)
+        """Returns the vector of a question as a read-only array of one row."""
 
     def of(self, embedder: Embedder) -> Embedder:
-        """Return the embedder, which embeds a question once."""
-        return _Remembering(embedder, self)
-
-    def vector(self, embedder: Embedder, question: str) -> "NDArray[np.float32]":
-        """Return the vector of a question, as the row of an array that cannot be written."""
-        return self._embedded(_ById(embedder), question)
+        """Wrap an embedder so that it embeds each question once."""
+        return _CachingEmbedder(embedder, self)
 
 
-class _ById:
-    """An embedder that equals each other one of the same id."""
+class _ModelKey:
+    """A cache key: embedders with the same id are equal."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ById) and self.embedder.id == other.embedder.id
+        return isinstance(other, _ModelKey) and self.embedder.id == other.embedder.id
 
     def __hash__(self) -> int:
         return hash(self.embedder.id)
 
 
-def _embedded(model: _ById, question: str) -> "NDArray[np.float32]":
+def _embed_question(model: _ModelKey, question: str) -> "NDArray[np.float32]":
     vector = model.embedder.embed([question], "query")
-    vector.flags.writeable = False  # all who ask get the same array
+    vector.flags.writeable = False  # shared by all callers
     return vector
 
 
-class _Remembering:
+class _CachingEmbedder:
     """See `QuestionVectors.of`."""
 
     def __init__(self, embedder: Embedder, known: QuestionVectors) -> None:
@@ -317,5 +311,5 @@ class _Remembering:
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
         """See `Embedder.embed`."""
         if kind == "query" and len(texts) == 1:
-            return self._known.vector(self._embedder, texts[0])
+            return self._known.cached(_ModelKey(self._embedder), texts[0])
         return self._embedder.embed(texts, kind)

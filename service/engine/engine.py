@@ -1,4 +1,4 @@
-"""What the operations of a store work with: its log, its read model, and its settings."""
+"""The resources that a store's operations share: log, read model and settings."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 EventLike = Event | dict[str, Any] | bytes
 
-_LONGEST = 200
-"""Characters of a client's name."""
+_MAX_CLIENT = 200
+"""Characters kept of a client's name."""
 
 _CLIENT: ContextVar[str | None] = ContextVar("client", default=None)
 
@@ -38,15 +38,15 @@ HEADER = "x-memlog-client"
 
 
 def client_header() -> dict[str, str]:
-    """Return the header that tells a server for whom this context acts; empty for nobody."""
+    """Return the header that names the current client to a server; empty without one."""
     client = _CLIENT.get()
     return {} if client is None else {HEADER: quote(client, safe="/ ()")}
 
 
 @contextmanager
 def acting_for(client: str | None) -> Iterator[None]:
-    """Name a client, such as `claude-code/2.1`, in the events that are appended in this context."""
-    before = _CLIENT.set(client and client[:_LONGEST])
+    """Record a client, such as `claude-code/2.1`, in the events appended in this context."""
+    before = _CLIENT.set(client and client[:_MAX_CLIENT])
     try:
         yield
     finally:
@@ -54,17 +54,17 @@ def acting_for(client: str | None) -> Iterator[None]:
 
 
 def acting_for_header(value: str | None) -> AbstractContextManager[None]:
-    """Act, as `acting_for` does, for the client that a header names."""
+    """Apply `acting_for` to the client named in a header."""
     return acting_for(None if value is None else unquote(value))
 
 
-def marked(events: Iterable[EventLike]) -> Iterable[EventLike]:
-    """Add the member `client` to events; those that have one, and lines, stay as they are."""
+def add_client(events: Iterable[EventLike]) -> Iterable[EventLike]:
+    """Add the member `client` to events, except to lines and to events that already have one."""
     client = _CLIENT.get()
-    return events if client is None else (_marked(each, client) for each in events)
+    return events if client is None else (_add_client(each, client) for each in events)
 
 
-def _marked(event: EventLike, client: str) -> EventLike:
+def _add_client(event: EventLike, client: str) -> EventLike:
     if isinstance(event, bytes):
         return event
     members = event if isinstance(event, dict) else msgspec.to_builtins(event)
@@ -72,17 +72,17 @@ def _marked(event: EventLike, client: str) -> EventLike:
 
 
 _READS_WAIT = 0.25
-"""Seconds that a read waits to record what it gave."""
+"""Seconds that a read waits to record its context."""
 
 
 class Engine:
     """The engine of a store, shared by its groups of operations.
 
-    redact: whether what looks like a key is masked in what is appended.
-    document_seconds: of the processor that reading one document may take.
-    language_model: who distils conversations, by the `extraction_rules`; None for nobody.
-    job_rules: when jobs run; None for the hours by default.
-    read: queries the read model, caught up if that takes little time. decide: caught up, or raises Busy.
+    redact: whether to mask what looks like a key in appended events.
+    document_seconds: CPU time that reading one document may take.
+    language_model: distils conversations under `extraction_rules`; None for no distilling.
+    job_rules: when jobs run; None for the default hours.
+    read: queries the read model, caught up if that is quick. decide: always caught up, or raises Busy.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Engine:
     def for_thread(self, read_model: ReadModel, on_wait: Callable[[], None]) -> "Engine":
         """Return a copy of this engine for one thread, with its own read model and reader process.
 
-        on_wait: called while the reader process works; an exception of it ends the request.
+        on_wait: called while the reader process works; raising in it cancels the request.
         """
         engine = copy(self)
         vars(engine).pop("readers", None)
@@ -127,33 +127,33 @@ class Engine:
 
     @cached_property
     def readers(self) -> "Readers":
-        """The process that reads untrusted files; it starts when it is needed."""
+        """The process that reads untrusted files; started on first use."""
         from memlog.service.engine.sandbox import Readers
 
         return Readers(self._document_seconds, on_wait=self._on_wait)
 
     @property
     def exists(self) -> bool:
-        """Whether there is a store, which the first append makes."""
+        """Whether the store exists; the first append creates it."""
         return disk.is_folder(self.log_path)
 
     def append(self, events: Iterable[EventLike]) -> list[Position]:
-        """Append events of a client; see `acting_for`."""
-        return self.log.append(marked(events))
+        """Append events, with the current client in them; see `acting_for`."""
+        return self.log.append(add_client(events))
 
     def draft(self, event: Event) -> "Draft":
-        """Check and encode an event of a client for `append_drafts` of the log."""
-        (given,) = marked([event])
+        """Check and encode an event, with the current client in it, for `Log.append_drafts`."""
+        (given,) = add_client([event])
         return self.log.draft(given)
 
     @cached_property
     def log(self) -> "Log":
-        """The log, to append to."""
+        """The log for appends."""
         return self._log(self.lock_timeout, find_stream=self._find_stream, look_up=self.known_ids)
 
     @cached_property
     def nonblocking_log(self) -> "Log":
-        """The log for reads, which do not wait for writers."""
+        """The log for records of reads, which barely wait for other writers."""
         return self._log(min(self.lock_timeout, _READS_WAIT))
 
     def _log(self, lock_timeout: float, **lookups: Any) -> "Log":  # noqa: ANN401
@@ -173,20 +173,20 @@ class Engine:
 
     @cached_property
     def known_ids(self) -> "KnownIds":
-        """Which ids the log has, for appends."""
+        """The lookup of known ids for appends."""
         # Imported here: most reads append nothing.
         from memlog.service.engine.ids import KnownIds
 
         return KnownIds(self.path)
 
     def record_sizes(self) -> None:
-        """See `Log.record_sizes`."""
+        """Record the sizes of the logs in use; see `Log.record_sizes`."""
         for name in vars(self).keys() & {"log", "nonblocking_log"}:
             getattr(self, name).record_sizes()
 
     def close(self) -> None:
-        """Close what is open. The engine can be used again after it."""
-        # First: who closes a read model last, and may write, folds what SQLite keeps beside it into its file.
+        """Close all resources. The engine can be used again."""
+        # First: the last connection that closes checkpoints SQLite's WAL into the read model's file.
         self.record_sizes()
         if "known_ids" in vars(self):
             self.known_ids.close()
@@ -196,7 +196,7 @@ class Engine:
 
 
 class OperationGroup:
-    """Operations of a store that belong together, such as `store.memories`."""
+    """A group of related operations, such as `store.memories`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -205,7 +205,7 @@ class OperationGroup:
         self._append = engine.append
 
     def _query(self, query: Callable[..., Answer], request: Request) -> Answer:
-        """Call a function of the query layer with the fields of a request, and return its result."""
+        """Call a query function with the fields of a request."""
         return self._read(partial(query, **asdict(request)))
 
     def _append_one(self, event: Event) -> Position:

@@ -1,4 +1,4 @@
-"""Requests to a provider, within a time and a size; and which providers failed."""
+"""Sends requests to providers within limits of time and size, and remembers which providers fail."""
 
 import json
 import re
@@ -29,24 +29,23 @@ from memlog.service.engine.settings import ApiKey, Provider
 
 T = TypeVar("T")
 
-_MOST_BYTES = 64 * 1024 * 1024
-"""Of an answer: 2,048 vectors of 1,536 dimensions as JSON take 40 MB."""
+_MAX_BYTES = 64 * 1024 * 1024
+"""The longest answer: 2,048 vectors of 1,536 dimensions as JSON take 40 MB."""
 
-_TOLD = 200
-"""Characters of a refusal that a terminal shows."""
+_SHOWN_CHARACTERS = 200
+"""Characters shown of a refusal."""
 
-_DIGITS = 16
+_HASH_DIGITS = 16
 
-_LOOKED_AT = 20_000
-"""Bytes of a refusal in which parameters are looked for."""
+_SEARCHED_BYTES = 20_000
+"""Bytes of a refusal that are searched for parameters."""
 
 
 class Endpoint:
     """One address of a provider.
 
-    url: where requests are posted. api_key: see `EmbeddingProvider`. store: whose key hashes what it says.
-    proxy: through which it is reached. key_header: the header that has the key; None for a bearer token.
-    headers: further ones.
+    url: where requests are posted. api_key, proxy: see `EmbeddingProvider`. store: its key hashes errors.
+    key_header: the header for the key; None for a bearer token. headers: additional ones.
     """
 
     def __init__(
@@ -66,52 +65,54 @@ class Endpoint:
         """Send `body` to the provider, and return its answer, within `seconds`.
 
         Raises:
-            ProviderError: it cannot be reached, refuses, is too slow, or answers with something else.
+            ProviderError: it is unreachable, refuses, is too slow, or gives an unexpected answer.
         """
         return self._send(body, seconds, lambda data: msgspec.json.decode(data, type=into))
 
     def ask(self, body: Outgoing, seconds: float) -> Any:  # noqa: ANN401 - JSON
-        """Send a request, and return the JSON answer, even with NaN; an error in it is a refusal.
+        """Send a request, and return the JSON answer, which may contain NaN; an error in it is a refusal.
 
         Raises:
-            ProviderError: as `post` does.
+            ProviderError: see `post`.
         """
         answer = self._send(body, seconds, _decoded)
         error = answer.get("error") if isinstance(answer, dict) else None
         if error:
-            raise self._error_of(answer, error)
+            raise self._error_in_answer(answer, error)
         return answer
 
     def _send(self, body: Outgoing, seconds: float, read: Callable[[bytes], T]) -> T:
         key = self._key()
         try:
-            return read(_within(seconds, lambda: self._posted(body.content, key, seconds)))
+            return read(_run_within(seconds, lambda: self._post(body.content, key, seconds)))
         except (TimeoutError, httpx2.TimeoutException) as error:
             raise late(f"{self.url}: no answer within {seconds:.3g} s") from error
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            # Of what it was sent, it may have crashed.
+            # The request may have crashed the provider.
             is_cut = isinstance(error, httpx2.ReadError | httpx2.RemoteProtocolError)
-            told = self._told("unreachable", _without(key, str(error)))
-            raise _away(*told, is_cut=is_cut) from None
+            told = self._describe("unreachable", _mask_key(key, str(error)))
+            raise _unreachable_error(*told, is_cut=is_cut) from None
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-            message, detail = self._told("the answer is not what was expected", _without(key, str(error)))
-            raise _saying(_of_answer(message), detail) from None
+            message, detail = self._describe(
+                "the answer is not what was expected", _mask_key(key, str(error))
+            )
+            raise _with_detail(_answer_error(message), detail) from None
 
-    def _error_of(self, answer: dict[str, Any], error: Any) -> ProviderError:  # noqa: ANN401 - JSON
-        """Return the refusal in an answer of HTTP 200, with the status that it names."""
+    def _error_in_answer(self, answer: dict[str, Any], error: Any) -> ProviderError:  # noqa: ANN401 - JSON
+        """Return the error in an HTTP 200 answer, with the status that it names."""
         key, words = self._key(), json.dumps(answer, ensure_ascii=False)
         places = [error, answer] if isinstance(error, dict) else [answer]
         codes = (str(place.get(name)) for place in places for name in ("code", "status"))
         status = next((int(code) for code in codes if code.isdecimal() and 400 <= int(code) < 600), None)
         if status is not None:
-            return self._refused(status, words, key, _HINTS.get(status, ""))
-        message, detail = self._told("an error with HTTP 200", _without(key, words))
-        failure = _of_answer(message)
-        failure.words = words[:_LOOKED_AT]
-        return _saying(failure, detail)
+            return self._error_of_status(status, words, key, _HINTS.get(status, ""))
+        message, detail = self._describe("an error with HTTP 200", _mask_key(key, words))
+        failure = _answer_error(message)
+        failure.words = words[:_SEARCHED_BYTES]
+        return _with_detail(failure, detail)
 
-    def _told(self, what: str, words: str) -> tuple[str, str]:
-        """Return the message of an error, with a hash of the provider's words, and those words."""
+    def _describe(self, what: str, words: str) -> tuple[str, str]:
+        """Return an error message with a hash of the provider's words, and those words."""
         detail = " ".join(words.split())
         return f"{self.url}: {what}{hash_of_words(self._store, detail)}", detail
 
@@ -119,12 +120,12 @@ class Endpoint:
         try:
             key = self._api_key() if callable(self._api_key) else self._api_key
         except MemlogError as error:
-            raise _local(error.message, error.hint) from error
+            raise _local_error(error.message, error.hint) from error
         if key is not None and not (key.strip().isascii() and key.strip().isprintable()):
-            raise _local("the key has other characters than a key has", "give one line of ASCII")
+            raise _local_error("the API key has invalid characters", "give one line of printable ASCII")
         return (key or "").strip() or None
 
-    def _posted(self, content: bytes, key: str | None, seconds: float) -> bytes:
+    def _post(self, content: bytes, key: str | None, seconds: float) -> bytes:
         headers = {"content-type": "application/json", "accept-encoding": "identity"}
         headers |= self._headers
         if key is not None and self._key_header is not None:
@@ -132,7 +133,7 @@ class Endpoint:
         elif key is not None:
             headers["authorization"] = f"Bearer {key}"
         until = time.monotonic() + seconds
-        # No proxy but the one that is set, and no redirect may see the key.
+        # Only the configured proxy, and no redirect target, may see the key.
         with (
             httpx2.Client(timeout=seconds, trust_env=False, verify=_tls(), proxy=self._proxy) as client,
             client.stream("POST", self.url, content=content, headers=headers) as answer,
@@ -140,32 +141,32 @@ class Endpoint:
             data = bytearray()
             for part in answer.iter_bytes():
                 data += part
-                if len(data) > _MOST_BYTES:
-                    raise _of_answer(f"{self.url}: the answer is longer than {_MOST_BYTES:,} bytes")
-                if time.monotonic() > until:  # nobody waits for it any more
+                if len(data) > _MAX_BYTES:
+                    raise _answer_error(f"{self.url}: the answer is longer than {_MAX_BYTES:,} bytes")
+                if time.monotonic() > until:  # the caller has given up
                     raise late(f"{self.url}: no answer within {seconds:.3g} s")
             if answer.is_success:
                 return bytes(data)
-            raise self._refusal(answer, bytes(data), key)
+            raise self._error_of_response(answer, bytes(data), key)
 
-    def _refusal(self, answer: httpx2.Response, data: bytes, key: str | None) -> ProviderError:
+    def _error_of_response(self, answer: httpx2.Response, data: bytes, key: str | None) -> ProviderError:
         words, status = data.decode(errors="replace"), answer.status_code
         hint = self._why_not_found(words) if status == 404 else _HINTS.get(status, "")
         if answer.is_redirect:
             words = f"it redirects to {answer.headers.get('location', 'nowhere')}"
-            hint = "it redirects, which memlog does not follow: name the address itself"
-        failure = self._refused(status, words, key, hint)
-        failure.retry_after = _seconds_of(answer.headers.get("retry-after", ""))
+            hint = "memlog follows no redirects: give the final address"
+        failure = self._error_of_status(status, words, key, hint)
+        failure.retry_after = _parse_retry_after(answer.headers.get("retry-after", ""))
         return failure
 
-    def _refused(self, status: int, words: str, key: str | None, hint: str) -> ProviderError:
-        message, detail = self._told(f"HTTP {status}", _without(key, words))
+    def _error_of_status(self, status: int, words: str, key: str | None, hint: str) -> ProviderError:
+        message, detail = self._describe(f"HTTP {status}", _mask_key(key, words))
         failure = ProviderError(message, hint=hint, retryable=status in (408, 429) or status >= 500)
-        failure.status, failure.words = status, words[:_LOOKED_AT]
-        return _saying(failure, detail)
+        failure.status, failure.words = status, words[:_SEARCHED_BYTES]
+        return _with_detail(failure, detail)
 
     def _why_not_found(self, words: str) -> str:
-        """Return a hint for a status of 404; Ollama has three causes for it."""
+        """Return a hint for HTTP 404, which has three causes in Ollama."""
         is_ollama = f":{_OLLAMA_PORT}/" in f"{self.url}/"
         if "try pulling" in words or (is_ollama and "model" in words):
             return "pull the model: ollama pull MODEL"
@@ -181,11 +182,11 @@ def _decoded(data: bytes) -> Any:  # noqa: ANN401 - JSON
     try:
         return msgspec.json.decode(data)
     except msgspec.MsgspecError:
-        return json.loads(data)  # which reads NaN
+        return json.loads(data)  # accepts NaN
 
 
-def _seconds_of(retry_after: str) -> float | None:
-    """Parse a `Retry-After` header: seconds, or a date; None without one."""
+def _parse_retry_after(retry_after: str) -> float | None:
+    """Parse a `Retry-After` header, which holds seconds or a date; None without one."""
     if retry_after.isdecimal() and len(retry_after) < 10:
         return float(retry_after)
     with suppress(ValueError, TypeError, OverflowError):
@@ -193,41 +194,41 @@ def _seconds_of(retry_after: str) -> float | None:
     return None
 
 
-def _without(key: str | None, text: str) -> str:
-    """Mask the key in a message of a provider or a library, even if partly escaped."""
+def _mask_key(key: str | None, text: str) -> str:
+    """Mask the key in a message of a provider or library, even if partly escaped."""
     shown = text if key is None else text.replace(key, "[key]").replace(key.replace("/", "\\/"), "[key]")
     return masked(shown)
 
 
-def _local(message: str, hint: str) -> ProviderError:
+def _local_error(message: str, hint: str) -> ProviderError:
     failure = ProviderError(message, hint=hint)
     failure.is_local = True
     return failure
 
 
-def _saying(failure: ProviderError, detail: str) -> ProviderError:
-    failure.said = detail if len(detail) <= _TOLD else detail[:_TOLD] + "…"
+def _with_detail(failure: ProviderError, detail: str) -> ProviderError:
+    failure.said = detail if len(detail) <= _SHOWN_CHARACTERS else detail[:_SHOWN_CHARACTERS] + "…"
     return failure
 
 
 def hash_of_words(store: Path, words: str) -> str:
-    """Return `: words 1f0c…` to recognise equal errors; "" without words, or without a key."""
-    # What a provider says may quote what it was sent, and this outlives what is forgotten.
+    """Return `: words 1f0c…`, which identifies equal errors; "" without words or a key."""
+    # A provider may quote the request, and this message outlives events that are forgotten.
     with suppress(MemlogError):
-        return f": words {keyed_hash(key_of(store), words)[:_DIGITS]}" if words else ""
+        return f": words {keyed_hash(key_of(store), words)[:_HASH_DIGITS]}" if words else ""
     return ""
 
 
-def _of_answer(message: str) -> ProviderError:
+def _answer_error(message: str) -> ProviderError:
     failure = ProviderError(message)
     failure.is_of_answer = True
     return failure
 
 
-def _away(message: str, detail: str, *, is_cut: bool) -> ProviderError:
+def _unreachable_error(message: str, detail: str, *, is_cut: bool) -> ProviderError:
     failure = ProviderError(message, hint="start the provider there, or name its address", retryable=True)
     failure.is_away, failure.is_cut = True, is_cut
-    return _saying(failure, detail)
+    return _with_detail(failure, detail)
 
 
 def late(message: str) -> ProviderError:
@@ -238,7 +239,7 @@ def late(message: str) -> ProviderError:
 
 
 _NO_PATH = "404 page not found"
-"""What servers in Go say, such as Ollama."""
+"""The answer of Go servers, such as Ollama."""
 
 _OLLAMA_PORT = 11434
 
@@ -251,16 +252,14 @@ _HINTS = {
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """Return the TLS context, made once: it takes 20 ms."""
+    """Return the TLS context; creating it takes 20 ms."""
     return httpx2.create_ssl_context()
 
 
-def _within(seconds: float, call: Callable[[], T]) -> T:
-    """Return the result of `call` if it comes in time; else it may go on in a thread that nobody waits for.
+def _run_within(seconds: float, call: Callable[[], T]) -> T:
+    """Return the result of `call` in time, or raise TimeoutError and abandon its thread.
 
     A socket timeout alone would restart with each byte, and would not cover name lookups.
-
-    Raises TimeoutError.
     """
     outcome: Future[Any] = Future()
 
@@ -275,24 +274,22 @@ def _within(seconds: float, call: Callable[[], T]) -> T:
     return result
 
 
-# `cache/providers.json` has it for all processes of a store: a new command does not wait
-# again.
+# All processes of a store share `cache/providers.json`, so that a new command does not wait again.
 
 _FIRST_REST = 30.0
 _LONGEST_REST = 600.0
 
 _unwritten: "dict[tuple[Path, str], ProviderRecord]" = {}
-"""Records by store and provider that could not be written."""
+"""Records that could not be written, by store and provider."""
 
 
 class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What is known of a provider.
 
-    dimension: of its vectors. failures: in a row; errors: all. failure, failed_at: of the last one, without
-    the provider's words. error: written by older versions, with those words in it: it is dropped.
-    rests_until: seconds since 1970; nobody asks it before.
-    spent: tokens of questions and answers on the day spent_on, in UTC.
-    forms: of parameters, where it refused another one: `max_tokens`: `max_completion_tokens`.
+    dimension: of its vectors. failures: in a row; errors: all. failure, failed_at: the last failure, without
+    the provider's words. error: from older versions, with those words; dropped when read.
+    rests_until: seconds since 1970; no request is sent before. spent: tokens on the UTC day spent_on.
+    forms: replacements for refused parameters, such as `max_tokens`: `max_completion_tokens`.
     """
 
     dimension: int | None = None
@@ -308,16 +305,16 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def rests(self) -> bool:
-        """Whether nobody asks it now. A clock that was set back does not make it rest permanently."""
+        """Whether the provider is resting. A clock that was set back cannot make it rest forever."""
         return 0 < self.rests_until - time.time() <= _LONGEST_REST
 
 
 class ProviderState(msgspec.Struct, kw_only=True):
-    """A provider that a store is to ask, and how it does.
+    """The state of a configured provider.
 
-    role: `embedding` or `rerank`. base_url: where texts are sent; None for the address by default.
-    failures: in a row. error, failed_at: of the last one; the provider's words only as a hash.
-    rests_until: nobody asks it before.
+    role: `embedding` or `rerank`. base_url: where texts are sent; None for the default address.
+    failures: in a row. error, failed_at: the last one, with the provider's words only as a hash.
+    rests_until: no request is sent before.
     """
 
     role: str
@@ -331,8 +328,8 @@ class ProviderState(msgspec.Struct, kw_only=True):
 
 
 class Breaker:
-    """A circuit breaker: after a failure a provider rests, 30 s at first, twice as long each time, 10 minutes
-    at most. https://martinfowler.com/bliki/CircuitBreaker.html
+    """A circuit breaker with exponential backoff: a failed provider rests 30 s, and up to 10 minutes after
+    repeated failures. https://martinfowler.com/bliki/CircuitBreaker.html
 
     role: `embedding` or `rerank`.
     """
@@ -353,7 +350,7 @@ class Breaker:
         return own or _records(self._store).get(self._name) or ProviderRecord()
 
     def state(self) -> ProviderState:
-        """Return the state of the provider for people and programs."""
+        """Return the state of the provider for display."""
         record, provider = self.record(), self._provider
         return ProviderState(
             role=self._role,
@@ -377,7 +374,7 @@ class Breaker:
             raise error
 
     def failed(self, error: ProviderError, *, rests: bool = True) -> None:
-        """Note a failure; not one of this machine, such as a key that is missing.
+        """Record a failure, unless its cause is local, such as a missing key.
 
         rests: whether the provider rests.
         """
@@ -400,28 +397,28 @@ class Breaker:
         )
 
     def missed(self, count: int) -> None:
-        """Count failures of requests that were not sent."""
+        """Count requests that failed without being sent."""
         if count:
             known = self.record()
             self._write(replace(known, errors=known.errors + count))
 
     def spent_today(self) -> int:
-        """Return the tokens that were spent today, as far as the cache knows."""
+        """Return the tokens spent today, according to the cache."""
         record = self.record()
         return record.spent if record.spent_on == timestamps.today() else 0
 
     def spend(self, tokens: int) -> None:
-        """Note that a question and its answer took tokens."""
+        """Record the tokens of a question and its answer."""
         spent = self.spent_today() + tokens
         self._write(replace(self.record(), spent_on=timestamps.today(), spent=spent))
 
     def learn(self, forms: dict[str, str]) -> None:
-        """Note in which forms the provider takes parameters."""
+        """Record the forms in which the provider accepts parameters."""
         known = self.record()
         self._write(replace(known, forms=known.forms | forms))
 
     def worked(self, dimension: int | None = None) -> None:
-        """Note that the provider answered, and the dimension of its vectors."""
+        """Record that the provider answered, and the dimension of its vectors."""
         known = self.record()
         dimension = dimension or known.dimension
         rested = {"failures": 0, "failure": None, "failed_at": None, "rests_until": 0.0}
@@ -436,30 +433,30 @@ class Breaker:
             return
         with suppress(OSError):
             make_path((self._store / PROVIDERS).parent)
-            _put(self._store, _records(self._store) | {self._name: record})
+            _write_records(self._store, _records(self._store) | {self._name: record})
             del _unwritten[self._store, self._name]
 
 
 def count_errors(store: Path, role: str) -> int:
-    """Return the number of failures of the providers of a role, as far as the cache knows."""
+    """Return the number of failures of the providers of a role, according to the cache."""
     return sum(record.errors for name, record in _records(store).items() if name.split()[0] == role)
 
 
 def forget_words(store: Path) -> None:
-    """Drop what older versions kept of the words of providers, which may quote what is forgotten.
+    """Drop the providers' words that older versions kept, which may quote forgotten events.
 
-    A file that cannot be read goes, too: it is a cache.
+    An unreadable file is deleted: it is only a cache.
     """
-    if _known(store) is None:
+    if _read_records(store) is None:
         (store / PROVIDERS).unlink(missing_ok=True)
 
 
 def _records(store: Path) -> dict[str, ProviderRecord]:
-    return _known(store) or {}
+    return _read_records(store) or {}
 
 
-def _known(store: Path) -> dict[str, ProviderRecord] | None:
-    """Return the records; None for a file that cannot be read."""
+def _read_records(store: Path) -> dict[str, ProviderRecord] | None:
+    """Return the records; None if the file is unreadable."""
     try:
         data = core_file.read(store / PROVIDERS)
         records = {} if data is None else msgspec.json.decode(data, type=dict[str, ProviderRecord])
@@ -468,16 +465,16 @@ def _known(store: Path) -> dict[str, ProviderRecord] | None:
     if any(record.error is not None for record in records.values()):
         records = {name: replace(record, error=None) for name, record in records.items()}
         with suppress(OSError):
-            _put(store, records)
+            _write_records(store, records)
     return records
 
 
-def _put(store: Path, records: dict[str, ProviderRecord]) -> None:
+def _write_records(store: Path, records: dict[str, ProviderRecord]) -> None:
     core_file.replace(store / PROVIDERS, msgspec.json.encode(records) + b"\n")
 
 
-# Servers of one protocol know different parameters, and refuse others by a status of 400 that names them.
-# What was refused is replaced or left out, sent again, and remembered of the provider and the model.
+# Servers of one protocol accept different parameters, and refuse others with HTTP 400 and their names.
+# A refused parameter is replaced or omitted, and the working form is remembered per provider and model.
 
 Body = dict[str, Any]
 
@@ -485,18 +482,18 @@ LEFT_OUT = "none"
 """The form of a parameter that is not sent."""
 
 _REFUSES_A_PARAMETER = (None, 400, 404, 422, 500, 501)
-"""Statuses; None of an error in an answer of HTTP 200. llama.cpp and Ollama say so with 500, too; with 404
-OpenRouter, which then has no server that knows the parameter."""
+"""Statuses; None stands for an error in an HTTP 200 answer. llama.cpp and Ollama also use 500; OpenRouter
+uses 404 when none of its servers knows the parameter."""
 
-_QUOTED = 24
-"""Letters and digits of a text that a refusal repeats if it quotes the request."""
+_QUOTED_LETTERS = 24
+"""Letters and digits that a refusal must share with a text to count as quoting the request."""
 
 
 class _Parameter(NamedTuple):
     """A parameter.
 
-    named: how a refusal names it. forms: what is sent, the next one where one is refused. put: gives it in
-    another form to a body that has the first one. unless: words of a refusal that is not of the parameter.
+    named: how refusals name it. forms: in the order in which they are tried. put: changes a body from the
+    first form to another. unless: words of refusals for another reason.
     """
 
     named: str
@@ -505,20 +502,20 @@ class _Parameter(NamedTuple):
     unless: str = r"\Z.\A"
 
 
-def _rename(body: Body, form: str) -> None:
+def _rename_max_tokens(body: Body, form: str) -> None:
     most = body.pop("max_tokens")
     if form != LEFT_OUT:
         body[form] = most
 
 
-def _ask_for(body: Body, form: str) -> None:
+def _set_response_format(body: Body, form: str) -> None:
     if form == LEFT_OUT:
         del body["response_format"]
     elif form != "json_schema":
         body["response_format"] = {"type": form}
 
 
-def _put_system(body: Body, form: str) -> None:
+def _set_system_role(body: Body, form: str) -> None:
     system, user = body["messages"]
     if form == "user":
         body["messages"] = [user | {"content": f"{system['content']}\n\n{user['content']}"}]
@@ -538,7 +535,7 @@ _PARAMETERS = {
     "max_tokens": _Parameter(
         r"max_(?:completion_|output_|new_)?tokens",
         ("max_tokens", "max_completion_tokens", LEFT_OUT),
-        _rename,
+        _rename_max_tokens,
         # The messages are too long for the model.
         unless=r"^(?!.*max_\w*tokens\W.{0,60}(?:too large|not support|unsupported|unknown|unrecogni))"
         r".*(?:context|at least|input tokens|prompt)",
@@ -548,7 +545,7 @@ _PARAMETERS = {
         r"response.?(?:format|schema|mime)|json.?(?:schema|object|mode)|structured.?output|grammar"
         r"|guided.?(?:decoding|json)|schema produces",
         ("json_schema", "json_object", LEFT_OUT),
-        _ask_for,
+        _set_response_format,
     ),
     "output_config": _Parameter(
         r"output.?(?:config|format)|json.?schema|structured.?output",
@@ -561,7 +558,7 @@ _PARAMETERS = {
         r"|variant \W?(?:system|developer)"
         r"|only user.{1,8}(?:assistant|model) roles|roles must alternate",
         ("developer", "system", "user"),
-        _put_system,
+        _set_system_role,
     ),
     "encoding_format": _Parameter(r"encoding.?format", ("float", LEFT_OUT), _leave_out("encoding_format")),
 }
@@ -570,22 +567,24 @@ _PARAMETERS = {
 def send_in_known_forms(
     breaker: Breaker, body: Body, chosen: Mapping[str, str], send: Callable[[Body], T]
 ) -> T:
-    """Send a body with its parameters in the forms that the provider takes, and return the answer.
+    """Send a body with its parameters in the forms that the provider accepts, and return the answer.
 
-    body: has each parameter in its first form. chosen: the parameters that it may have, and the forms to
-    begin with; what the provider refused before is not tried again.
+    body: has each parameter in its first form. chosen: the optional parameters, and the forms to begin with;
+    forms that the provider has refused are not retried.
 
     Raises:
-        ProviderError: as `send` does, for another reason than a parameter.
+        ProviderError: `send` fails for another reason than a parameter.
     """
     known = breaker.record().forms
-    forms = {name: _later(name, form, known.get(name, form)) for name, form in chosen.items()}
+    forms = {name: _later_form(name, form, known.get(name, form)) for name, form in chosen.items()}
     begun = dict(forms)
     while True:
         try:
-            answer = send(_shaped(body, forms))
+            answer = send(_apply_forms(body, forms))
         except ProviderError as error:
-            following = {name: _next(name, forms[name]) for name in _refused(error, body, chosen)}
+            following = {
+                name: _next_form(name, forms[name]) for name in _refused_parameters(error, body, chosen)
+            }
             changed = {name: form for name, form in following.items() if form is not None}
             if not changed:
                 raise
@@ -596,31 +595,33 @@ def send_in_known_forms(
             return answer
 
 
-def _shaped(body: Body, forms: Mapping[str, str]) -> Body:
+def _apply_forms(body: Body, forms: Mapping[str, str]) -> Body:
     shaped = dict(body)
     for name, form in forms.items():
         _PARAMETERS[name].put(shaped, form)
     return shaped
 
 
-def _later(name: str, chosen: str, known: str) -> str:
+def _later_form(name: str, chosen: str, known: str) -> str:
     forms = _PARAMETERS[name].forms
     return max(chosen, known, key=lambda form: forms.index(form) if form in forms else -1)
 
 
-def _next(name: str, form: str) -> str | None:
+def _next_form(name: str, form: str) -> str | None:
     forms = _PARAMETERS[name].forms
     return next(iter(forms[forms.index(form) + 1 :]), None)
 
 
-def _refused(error: ProviderError, body: Body, names: Iterable[str]) -> set[str]:
+def _refused_parameters(error: ProviderError, body: Body, names: Iterable[str]) -> set[str]:
     if error.status not in _REFUSES_A_PARAMETER or not error.words:
         return set()
-    named = _matching(_told(error.words), error.words, names)
-    return named or (set() if _quotes(error.words, body) else _matching(error.words, error.words, names))
+    named = _match_parameters(_named_parameters(error.words), error.words, names)
+    return named or (
+        set() if _quotes_request(error.words, body) else _match_parameters(error.words, error.words, names)
+    )
 
 
-def _matching(told: str, words: str, names: Iterable[str]) -> set[str]:
+def _match_parameters(told: str, words: str, names: Iterable[str]) -> set[str]:
     parameters = {name: _PARAMETERS[name] for name in names}
     return {
         name
@@ -630,8 +631,8 @@ def _matching(told: str, words: str, names: Iterable[str]) -> set[str]:
     }
 
 
-def _told(words: str) -> str:
-    """Return the members of a refusal that name a parameter: `param` of OpenAI, `loc` of FastAPI."""
+def _named_parameters(words: str) -> str:
+    """Return the parameters that a refusal names: `param` of OpenAI, `loc` of FastAPI."""
     told: list[str] = []
     with suppress(ValueError, RecursionError):
         answer = json.loads(words)
@@ -639,7 +640,7 @@ def _told(words: str) -> str:
         if isinstance(error, dict) and isinstance(error.get("param"), str):
             told.append(error["param"])
         waiting = [answer]
-        while waiting:  # at any depth: Mistral has them in a message
+        while waiting:  # at any depth: Mistral nests them in a message
             value = waiting.pop()
             if isinstance(value, dict) and isinstance(value.get("loc"), list):
                 told.append(".".join(map(str, value["loc"])))
@@ -648,13 +649,14 @@ def _told(words: str) -> str:
     return " ".join(told)
 
 
-def _quotes(words: str, body: Body) -> bool:
-    """Whether a refusal repeats the request, and so names all that is in it."""
+def _quotes_request(words: str, body: Body) -> bool:
+    """Whether a refusal quotes the request, and so names every parameter."""
     texts = [each["content"] for each in body.get("messages", ())]
     texts += body.get("input", ()) or ()
     letters = _letters(words)
     return any(
-        len(text) >= _QUOTED and text in letters for text in (_letters(each)[:_QUOTED] for each in texts)
+        len(text) >= _QUOTED_LETTERS and text in letters
+        for text in (_letters(each)[:_QUOTED_LETTERS] for each in texts)
     )
 
 

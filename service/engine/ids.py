@@ -1,4 +1,4 @@
-"""Looks up whether the ids that callers give to new events are known, as far as the read model has come."""
+"""Looks up caller-supplied event ids in the read model, which may lag behind the log."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,8 +20,9 @@ from memlog.query.provenance import forgotten_ids, id_holders
 
 
 class KnownIds(SplitByFork):
-    """The ids in the read model of the store at `store`, which is read as it is: it is not built, does not
-    catch up, and no lock of memlog's is taken. May be used from several threads.
+    """Known ids of the store at `store`. Thread-safe.
+
+    Reads the current read model without building it, catching it up, or taking a memlog lock.
     """
 
     def __init__(self, store: Path) -> None:
@@ -32,9 +33,9 @@ class KnownIds(SplitByFork):
         self._live: tuple[Path, Connection] | None = None
 
     def __call__(self, stream: str, ids: Sequence[str]) -> dict[str, KnownId]:
-        """Find which of `ids` are known in `stream`; none if no read model can be read.
+        """Return those of `ids` that are known in `stream`; none if no read model can be read.
 
-        The events are durable when this is called, so no error of the read model may take their place.
+        The events are already durable here, so an error of the read model must not hide them.
         """
         with self._in_use.lock, suppress(MemlogError, OSError), wrapped("the read model"):
             db = self._connection()
@@ -49,21 +50,21 @@ class KnownIds(SplitByFork):
         return {}
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the connection."""
         with self._in_use.lock:
             self._close()
 
     def before_fork(self, until: float) -> None:
-        """Close the connection, unless a thread goes on using it."""
+        """Close the connection, unless a thread is still using it."""
         if self._in_use.take(until):
             self._close()
 
     def after_fork_in_parent(self) -> None:
-        """Let other threads use it again."""
+        """Let other threads use the connection again."""
         self._in_use.give_back()
 
     def after_fork_in_child(self) -> None:
-        """Leave a connection that was in use to the parent."""
+        """Leave an open connection to the parent."""
         self._in_use.renew()
         self._live = None
 
@@ -81,16 +82,16 @@ class KnownIds(SplitByFork):
         return None if self._live is None else self._live[1]
 
     def _content(self, event_id: str, holder: IdHolder, length: int) -> bytes | None:
-        """Return the content hash of the line in the log; None if it no longer holds the event with that id.
+        """Return the content hash of the log line; None if it no longer holds the event with that id.
 
-        Not the hash that the read model has: another version of memlog may have made it.
+        The hash in the read model is not used: another version of memlog may have computed it.
         """
         event = event_with(self._log, event_id, holder, length)
         return None if event is None else content_hash_of_one(event)
 
 
 def event_with(log: Path, event_id: str, holder: IdHolder, length: int) -> Event | None:
-    """Read the event with an id from its line in the log; None if the line no longer holds it."""
+    """Read an event from its log line; None if the line no longer holds the event with that id."""
     segment = SegmentName.parse(holder.segment)
     if segment is None:
         return None

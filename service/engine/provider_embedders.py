@@ -1,4 +1,4 @@
-"""Vectors from a provider: Ollama, or what speaks OpenAI's `/v1/embeddings`."""
+"""Embeddings from a provider: Ollama, or a server with OpenAI's `/v1/embeddings`."""
 
 import base64
 import json
@@ -27,75 +27,77 @@ _INSTRUCTION = "Instruct: Given a question, retrieve passages that answer it\nQu
 
 
 class Prefixes(NamedTuple):
-    """The two texts."""
+    """The prefixes of questions and passages."""
 
     query: str
     passage: str
 
 
-_KNOWN = (
+_KNOWN_PREFIXES = (
     (("nomic", "embed", "text"), Prefixes("search_query: ", "search_document: ")),
     (("e5", "instruct"), Prefixes(_INSTRUCTION, "")),
     (("e5",), Prefixes("query: ", "passage: ")),
 )
-"""By words of the name: https://huggingface.co/nomic-ai/nomic-embed-text-v1.5,
+"""By words of the model's name: https://huggingface.co/nomic-ai/nomic-embed-text-v1.5,
 https://huggingface.co/intfloat/multilingual-e5-large-instruct, https://huggingface.co/intfloat/e5-small-v2."""
 
-_OF_BEFORE = (_KNOWN[0][1], _KNOWN[2][1])
-"""Those that memlog always put there: their vectors keep their name."""
+_UNNAMED_PREFIXES = (_KNOWN_PREFIXES[0][1], _KNOWN_PREFIXES[2][1])
+"""The prefixes of the first version: their vectors keep their name."""
 
 
 def prefixes_of(provider: EmbeddingProvider, model: str) -> Prefixes:
-    """Return the prefixes of a model, where the provider has no others."""
+    """Return the prefixes from the settings, else those known for the model."""
     words = re.split(r"[^a-z0-9]+", model.lower())
-    known = next((both for name, both in _KNOWN if {*name} <= {*words}), Prefixes("", ""))
+    known = next((both for name, both in _KNOWN_PREFIXES if {*name} <= {*words}), Prefixes("", ""))
     given = (provider.query_prefix, provider.passage_prefix)
     return Prefixes(*(own if own is not None else usual for own, usual in zip(given, known, strict=True)))
 
 
 def mark_of(prefixes: Prefixes) -> str:
-    """Return the part of a vector name that marks its prefixes: only vectors of one name are compared."""
+    """Return the part of a vector's name that marks its prefixes: only vectors of the same name compare."""
     if not any(prefixes):
         return ""
-    if prefixes in _OF_BEFORE:
+    if prefixes in _UNNAMED_PREFIXES:
         return "/prefixed"
     return f"/prefixed-{sha256(repr(tuple(prefixes)).encode()).hexdigest()[:8]}"
 
 
 Vector = list[float]
 
-_MOST = 1e30
-"""The length of a vector that float32 holds, with a margin."""
+_MAX_LENGTH = 1e30
+"""The longest vector that fits float32, with a margin."""
 
 
 def read_vectors(answer: Any, count: int) -> list[Vector | None] | None:  # noqa: ANN401 - JSON
     """Return the vectors of `count` texts, None for one without a direction; None if they cannot be matched.
 
-    They stand in the order of the texts, or are numbered, from 0 or from 1 on.
+    They come in the order of the texts, or are numbered from 0 or 1.
     """
     entries = _entries(answer)
     if entries is None or not 0 < len(entries) <= count:
         return None
-    places = _places([each.get("index") if isinstance(each, dict) else None for each in entries], count)
+    places = _match_indexes(
+        [each.get("index") if isinstance(each, dict) else None for each in entries], count
+    )
     if places is None:
         return None
     found: list[Vector | None] = [None] * count
     for place, entry in zip(places, entries, strict=True):
-        found[place] = _vector(entry.get("embedding") if isinstance(entry, dict) else entry)
+        found[place] = _read_vector(entry.get("embedding") if isinstance(entry, dict) else entry)
     return found
 
 
 def _entries(answer: Any) -> list[Any] | None:  # noqa: ANN401 - JSON
-    """Return the list in an answer of an API (`data`), Ollama (`embeddings`) or text-embeddings-inference."""
+    """Return the list of vectors from OpenAI (`data`), Ollama (`embeddings`) or text-embeddings-inference."""
     if isinstance(answer, dict):
-        if isinstance(alone := answer.get("embedding"), list | str):  # of Ollama before 0.3.4
+        if isinstance(alone := answer.get("embedding"), list | str):  # Ollama before 0.3.4
             return [alone]
         answer = answer.get("data", answer.get("embeddings"))
     return answer if isinstance(answer, list) else None
 
 
-def _places(numbers: Sequence[Any], count: int) -> Sequence[int] | None:
-    """Return the index of the text of each entry; None where nothing tells."""
+def _match_indexes(numbers: Sequence[Any], count: int) -> Sequence[int] | None:
+    """Return the index of the text of each entry; None if it is ambiguous."""
     read = []
     for number in numbers:
         with suppress(TypeError, ValueError, OverflowError):
@@ -108,22 +110,22 @@ def _places(numbers: Sequence[Any], count: int) -> Sequence[int] | None:
     return range(count) if len(numbers) == count else None
 
 
-def _vector(given: Any) -> Vector | None:  # noqa: ANN401 - JSON
-    """Return the numbers of a vector; None where it has no direction, or overflows float32."""
+def _read_vector(given: Any) -> Vector | None:  # noqa: ANN401 - JSON
+    """Return the numbers of a vector; None if it has no direction or overflows float32."""
     if isinstance(given, str):
-        given = _in_text(given)
+        given = _decode_vector_text(given)
     if isinstance(given, list) and len(given) == 1 and isinstance(given[0], list):
-        given = given[0]  # as llama.cpp has it, which pools nothing
+        given = given[0]  # llama.cpp without pooling
     if not isinstance(given, list) or not given:
         return None
     try:
         numbers = [float(each) for each in given]
     except (TypeError, ValueError, OverflowError):
         return None
-    return numbers if 0 < math.hypot(*numbers) < _MOST else None
+    return numbers if 0 < math.hypot(*numbers) < _MAX_LENGTH else None
 
 
-def _in_text(text: str) -> list[Any] | None:
+def _decode_vector_text(text: str) -> list[Any] | None:
     """Decode a JSON list, or base64 of float32."""
     with suppress(ValueError, RecursionError):
         if text.lstrip().startswith("["):
@@ -137,58 +139,58 @@ def _in_text(text: str) -> list[Any] | None:
 
 
 CONTROL = "dimension"
-"""What a provider embeds if it works: another text that fails is at fault itself."""
+"""A text that any working provider embeds: if it succeeds, a failing text is itself at fault."""
 
 _REFUSES_A_TEXT = (400, 413, 422)
-_OF_PROVIDER = (401, 429)
-"""Statuses that are of no text. Any other may be, where the provider embeds others: a filter has its own."""
+_PROVIDER_STATUSES = (401, 429)
+"""Statuses that never depend on the text. Any other may, as a content filter can use any status."""
 
 _TOO_LONG = re.compile(
     r"too (?:large|long|many)|context|exceed|maximum|less than|longer than|token limit", re.IGNORECASE
 )
-"""How providers say that a text is too long."""
+"""How providers report that a text is too long."""
 
 _SHORTEST_PART = 200
-"""Characters of a text that is not split further where a provider refuses it."""
+"""Characters below which a refused text is not split further."""
 
 
-class Answered(Protocol):
-    """Asks a provider for the vectors of texts. A text may have an error in the place of its vector."""
+class AskVectors(Protocol):
+    """Asks a provider for the vectors of texts. A text may get an error instead of a vector."""
 
     def __call__(self, texts: list[str], *, is_part: bool) -> "Sequence[Vector | ProviderError]":
-        """See the class.
+        """Return a vector or an error for each text.
 
-        is_part: whether they were already sent as part of a larger request.
+        is_part: whether they were already sent in a larger request.
         """
 
 
 class EmbeddingRun:
     """Embeds texts by a provider.
 
-    found: the vectors. refused: the texts without one, and why. most: texts that it embeds in time.
-    is_brief: whether somebody waits, who does not want what takes too long to be tried again in parts.
+    found: the vectors. refused: the error of each failed text. most: texts that it embeds in time.
+    is_brief: whether somebody waits, so that a timeout is not retried in parts.
     """
 
-    def __init__(self, answered: Answered, *, most: int, is_brief: bool) -> None:
+    def __init__(self, ask: AskVectors, *, most: int, is_brief: bool) -> None:
         self.found: dict[str, NDArray[np.float32]] = {}
         self.refused: dict[str, ProviderError] = {}
         self.most = most
-        self._answered, self._is_brief = answered, is_brief
+        self._ask, self._is_brief = ask, is_brief
         self._is_working = False
 
     def take(self, texts: Sequence[str], *, is_part: bool = False) -> None:
-        """Embed texts, each of them or half of them alone where they fail together.
+        """Embed texts; bisect a batch that fails as a whole, and retry single texts that fail.
 
         Raises:
             ProviderError: the provider embeds nothing.
         """
-        found, errors = self._tried(texts, is_part=is_part)
+        found, errors = self._try_texts(texts, is_part=is_part)
         self.found |= found
         if not errors:
             return
         error = next(iter(errors.values()))
         if len(texts) == 1:
-            self._take_alone(texts[0], error)
+            self._take_one(texts[0], error)
         elif found:
             self._is_working = True
             for text in errors:
@@ -201,11 +203,11 @@ class EmbeddingRun:
             if error.is_late and self.refused.keys().isdisjoint(texts):
                 self.most = min(self.most, middle)
 
-    def _take_alone(self, text: str, error: ProviderError) -> None:
+    def _take_one(self, text: str, error: ProviderError) -> None:
         if text == CONTROL:
-            raise _of_provider(error)
+            raise _mark_provider_error(error)
         if _is_too_long(error, text):
-            found = self._of_halves(text)
+            found = self._embed_halves(text)
             if not isinstance(found, ProviderError):
                 self.found[text] = found
                 return
@@ -213,33 +215,33 @@ class EmbeddingRun:
         self._check_provider(error, is_first=True)
         self.refused[text] = error
 
-    def _of_halves(self, text: str) -> "NDArray[np.float32] | ProviderError":
-        """Return the mean of the vectors of both halves, or the error if there is none."""
+    def _embed_halves(self, text: str) -> "NDArray[np.float32] | ProviderError":
+        """Return the mean of the vectors of both halves, or an error."""
         import numpy as np
 
         middle = len(text) // 2
         halves = []
         for half in (text[:middle], text[middle:]):
-            found, errors = self._tried([half], is_part=True)
+            found, errors = self._try_texts([half], is_part=True)
             if errors and not _is_too_long(errors[half], half):
                 return errors[half]
-            vector = self._of_halves(half) if errors else found[half]
+            vector = self._embed_halves(half) if errors else found[half]
             if isinstance(vector, ProviderError):
                 return vector
             halves.append(vector)
         mean: NDArray[np.float32] = np.mean(halves, axis=0)
         return mean
 
-    def _tried(
+    def _try_texts(
         self, texts: Sequence[str], *, is_part: bool
     ) -> "tuple[dict[str, NDArray[np.float32]], dict[str, ProviderError]]":
-        """Return the vectors of texts, and the errors of those that have none."""
+        """Return the vectors of texts, and the errors of those that failed."""
         import numpy as np
 
         try:
-            answers = self._answered(list(texts), is_part=is_part)
+            answers = self._ask(list(texts), is_part=is_part)
         except ProviderError as error:
-            if not self._may_be_of_texts(error):
+            if not self._may_be_fault_of_texts(error):
                 raise
             return {}, dict.fromkeys(texts, error)
         found, errors = {}, {}
@@ -250,27 +252,27 @@ class EmbeddingRun:
                 found[text] = np.array(answer, dtype=np.float32)
         return found, errors
 
-    def _may_be_of_texts(self, error: ProviderError) -> bool:
+    def _may_be_fault_of_texts(self, error: ProviderError) -> bool:
         if error.is_of_answer or error.status in _REFUSES_A_TEXT or _says_too_long(error):
             return True
-        has_status = error.status is not None and error.status not in _OF_PROVIDER
+        has_status = error.status is not None and error.status not in _PROVIDER_STATUSES
         return not self._is_brief and (error.is_late or error.is_away or has_status)
 
     def _check_provider(self, error: ProviderError, *, is_first: bool) -> None:
-        """Have the control embedded, unless it was.
+        """Check that the provider embeds the control text, unless it has.
 
-        is_first: whether the provider may be down since then.
+        is_first: whether to check again, as the provider may have gone down since.
         """
         is_refusal = error.is_of_answer or error.status in _REFUSES_A_TEXT
         if self._is_working and (is_refusal or not is_first):
             return
-        _, errors = self._tried([CONTROL], is_part=True)
+        _, errors = self._try_texts([CONTROL], is_part=True)
         if errors:
-            raise _of_provider(errors[CONTROL])
+            raise _mark_provider_error(errors[CONTROL])
         self._is_working = True
 
 
-def _of_provider(error: ProviderError) -> ProviderError:
+def _mark_provider_error(error: ProviderError) -> ProviderError:
     """Mark an error as one that does not depend on the text."""
     error.is_of_answer = False
     return error
@@ -287,11 +289,11 @@ def _is_too_long(error: ProviderError, text: str) -> bool:
 
 
 RetryPolicy = Literal["question", "background", "once", "command"]
-"""Who waits: a question, the time of the provider at most; a background job, which comes again; an
-examination, which asks once, though the provider rests; a command of a person, which tries again."""
+"""Who waits: a question, up to the provider's timeout; a background job, which comes back later; an
+examination, which asks once even if the provider rests; a command of a person, which retries."""
 
 _WAITS = (1.0, 4.0, 15.0)
-"""Seconds before a command tries again."""
+"""Seconds before each retry of a command."""
 
 _LONGEST_WAIT = 60.0
 
@@ -300,7 +302,7 @@ class RemoteEmbedder:
     """Embeds by a provider. https://github.com/ollama/ollama/blob/main/docs/api.md#generate-embeddings,
     https://platform.openai.com/docs/api-reference/embeddings
 
-    The requests of a question share one timeout; the first of them may learn the dimension.
+    All requests for one question share a timeout; the first may learn the dimension.
     """
 
     is_remote = True
@@ -320,7 +322,7 @@ class RemoteEmbedder:
 
     @property
     def dimension(self) -> int:
-        """The dimension of its vectors, requested from the provider once.
+        """The dimension of its vectors; requested from the provider if unknown.
 
         Raises:
             EmbeddingError: it does not answer.
@@ -339,7 +341,7 @@ class RemoteEmbedder:
         """See `Embedder.embed`."""
         prefix = self._prefixes.passage if kind == "passage" else self._prefixes.query
         is_brief = self._patience in ("question", "once")
-        run = EmbeddingRun(partial(self._answered, prefix=prefix), most=self._batch, is_brief=is_brief)
+        run = EmbeddingRun(partial(self._ask, prefix=prefix), most=self._batch, is_brief=is_brief)
         wanted = list(dict.fromkeys(texts))
         try:
             while wanted:
@@ -348,12 +350,14 @@ class RemoteEmbedder:
                 self._batch = run.most
         except ProviderError as error:
             self._breaker.failed(error)
-            raise self._failure(error, run, is_of_texts=False) from error
+            raise self._embedding_error(error, run, is_of_texts=False) from error
         if run.refused:
-            raise self._failure(next(iter(run.refused.values())), run, is_of_texts=True)
+            raise self._embedding_error(next(iter(run.refused.values())), run, is_of_texts=True)
         return normalised([run.found[text] for text in texts])
 
-    def _failure(self, error: ProviderError, run: EmbeddingRun, *, is_of_texts: bool) -> EmbeddingError:
+    def _embedding_error(
+        self, error: ProviderError, run: EmbeddingRun, *, is_of_texts: bool
+    ) -> EmbeddingError:
         failure = EmbeddingError(error.message, hint=error.hint, retryable=error.retryable)
         failure.said = error.said
         failure.refused, failure.is_of_texts = frozenset(run.refused), is_of_texts
@@ -362,13 +366,13 @@ class RemoteEmbedder:
             failure.embedded = {text: row.tobytes() for text, row in zip(run.found, rows, strict=True)}
         return failure
 
-    def _answered(self, texts: list[str], *, is_part: bool, prefix: str) -> Sequence[Vector | ProviderError]:
+    def _ask(self, texts: list[str], *, is_part: bool, prefix: str) -> Sequence[Vector | ProviderError]:
         if self._patience in ("question", "background"):
             self._breaker.check()
         waits = iter(_WAITS if self._patience == "command" else ())
         while True:
             try:
-                answers = self._send([prefix + text for text in texts], self._seconds())
+                answers = self._send([prefix + text for text in texts], self._seconds_left())
             except ProviderError as error:
                 wait, requested = next(waits, None), error.retry_after or 0.0
                 is_worth_it = (error.is_away and not is_part) or error.status in (429, 503)
@@ -376,12 +380,12 @@ class RemoteEmbedder:
                     raise
                 time.sleep(max(wait, requested))
             else:
-                checked = [self._checked(vector) for vector in answers]
+                checked = [self._check_vector(vector) for vector in answers]
                 if any(not isinstance(each, ProviderError) for each in checked):
                     self._breaker.worked(self._dimension)
                 return checked
 
-    def _seconds(self) -> float:
+    def _seconds_left(self) -> float:
         if self._until is None:
             return self._provider.timeout
         left = self._until - time.monotonic()
@@ -389,18 +393,18 @@ class RemoteEmbedder:
             raise late(f"{self._url}: no answer within {self._provider.timeout:.3g} s")
         return left
 
-    def _checked(self, vector: Vector | None) -> Vector | ProviderError:
+    def _check_vector(self, vector: Vector | None) -> Vector | ProviderError:
         if vector is None:
-            return self._unusable("a vector is missing, not finite, or of length 0")
+            return self._unusable_answer("a vector is missing, not finite, or of length 0")
         self._dimension = self._dimension or len(vector)
         if len(vector) != self._dimension:
-            return self._unusable(
+            return self._unusable_answer(
                 f"a vector of dimension {len(vector)} instead of {self._dimension}",
-                hint="set embedding.dimension to what the model has",
+                hint="set embedding.dimension to the dimension of the model",
             )
         return vector
 
-    def _unusable(self, why: str, hint: str = "") -> ProviderError:
+    def _unusable_answer(self, why: str, hint: str = "") -> ProviderError:
         error = ProviderError(f"{self._url}: {why}", hint=hint)
         error.is_of_answer = True
         return error
@@ -415,17 +419,17 @@ class RemoteEmbedder:
             self._breaker.endpoint(self._url + path).ask(outgoing(body), seconds), len(texts)
         )
         if vectors is None:
-            raise self._unusable(f"the answer has no {len(texts)} vectors")
+            raise self._unusable_answer(f"the answer does not have {len(texts)} vectors")
         return vectors
 
     def _ollama(self, texts: list[str], seconds: float) -> list[Vector | None]:
-        # Cut short, a text would not be found by its end; it is embedded in halves instead.
+        # A truncated text would not be found by its end; it is embedded in halves instead.
         body = {"model": self._name, "input": texts, "truncate": False}
         started = time.monotonic()
         try:
             return self._post("/api/embed", body, seconds)
         except ProviderError as error:
-            # Before 0.3.4 there was only the other path, which takes one text.
+            # Ollama before 0.3.4 has only the other path, which takes one text.
             if error.status != 404 or "not found, try" in error.said:
                 raise
             vectors = []

@@ -38,10 +38,10 @@ Done = TypeVar("Done")
 
 
 class SharedCatchUp(SplitByFork, Generic[State, Done]):
-    """Lets threads share catch-ups. Each read sees what was appended before it.
+    """Coalesces concurrent catch-ups. Each read sees everything appended before it.
 
-    state: returns what a catch-up depends on: while it stays the same, there is nothing to read. None is
-        never the same. Called for each read.
+    state: returns what a catch-up depends on, for each read: no catch-up is needed while it is unchanged.
+        None always counts as changed.
     """
 
     def __init__(self, state: Callable[[], State | None]) -> None:
@@ -54,41 +54,41 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
         self._busy_at = 0.0
 
     def after_fork_in_child(self) -> None:
-        """No thread of the parent catches up here."""
+        """Reset: no thread of the parent catches up here."""
         self._read_state: State | None = None
         self._turn = threading.RLock()
 
     def share(
         self, catch_up: Callable[[float, State | None, State | None], tuple[Done, bool]], timeout: float
     ) -> Done | None:
-        """Catch up, unless another catch-up covers this call, or nothing has changed since one.
+        """Catch up, unless nothing has changed, or another catch-up covers this call.
 
-        One covers it if its state was taken after this call began. Other threads are waited for.
+        A catch-up covers it if its state was taken after this call began. Waits for other threads.
 
-        catch_up: is given seconds to wait for other processes, a state up to which everything was read (None
-            if there is none), and the present state. Returns what it did, and whether everything up to the
-            latter is read now.
-        timeout: the seconds; none are left where another thread has waited in vain since this call began.
+        catch_up: takes the seconds to wait for other processes, the last state that was read completely (None
+            without one), and the current state. Returns its result, and whether everything up to the current
+            state has been read.
+        timeout: the seconds; 0 instead if another thread has timed out since this call began.
 
         Returns:
-            What `catch_up` did; None if it was not needed.
+            The result of `catch_up`; None if it was not needed.
 
         Raises:
-            Busy: this very thread makes a catch-up.
+            Busy: this thread is already catching up.
         """
         self.check_entry()
         began = time.monotonic()
-        number, state = self._look()
+        number, state = self._take_state()
         if self._is_read(state):
             return None
         turns = self._turns
-        # By `with`: nothing comes between the lock and its release, even if a signal handler raises.
+        # `with` releases the lock even if a signal handler raises right after it is taken.
         with self._turn:
             if self._done > number:
                 return None
             if self._turns != turns:
-                # A fresh look serves those who wait, too: they may have appended after the first one.
-                number, state = self._look()
+                # A fresh state also covers the threads that wait: they may have appended after the first.
+                number, state = self._take_state()
             if self._is_read(state):
                 return None
             before, self._read_state = self._read_state, None
@@ -104,15 +104,15 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
             return done
 
     def check_entry(self) -> None:
-        """Raise Busy if this thread makes a catch-up: a callback or a signal handler of it reads."""
-        if self._turn._is_owned():  # type: ignore[attr-defined] # threading.Condition asks so, too
+        """Raise Busy if this thread is catching up: a callback or a signal handler reads."""
+        if self._turn._is_owned():  # type: ignore[attr-defined] # as threading.Condition does
             raise Busy(
                 "this thread is bringing the read model up to date",
-                hint="read again when it has: not in a callback or a signal handler",
+                hint="read later, not in a callback or a signal handler",
             )
 
-    def _look(self) -> tuple[int, State | None]:
-        """Return the state, and a number that is greater than that of each earlier call."""
+    def _take_state(self) -> tuple[int, State | None]:
+        """Return an increasing number, and the state."""
         return next(self._numbers), self._state()
 
     def _is_read(self, state: State | None) -> bool:
@@ -120,8 +120,8 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
 
 
 def notes_of(done: Projection, projector: Projector, people: People) -> Iterator[str]:
-    """Yield the notes of a projection, in the order in which they are shown."""
-    # The first command of a store has built nothing that anybody would miss.
+    """Yield the notes of a projection in display order."""
+    # The first build of a new store is no news.
     if done.rebuilt and done.read.events:
         yield f"{done.rebuilt}: built one from the log ({done.read.events} events)"
     yield from done.read.notes
@@ -133,10 +133,10 @@ def notes_of(done: Projection, projector: Projector, people: People) -> Iterator
 
 
 def narrowed_scope(done: Projection, projector: Projector, people: People) -> list[str]:
-    """Tell, once, that contexts keep chats apart which shared a scope before memlog knew messengers."""
+    """Report, once, that contexts now separate chats that an older memlog, without messengers, joined."""
     if done.replaced is None:
         return []
-    # A read model that cannot be read is rebuilt, and reported elsewhere.
+    # An unreadable read model is rebuilt and reported elsewhere.
     with suppress(DatabaseError), wrapped("the read model"):
         with closing(connect(done.replaced, "immutable")) as before:
             is_known = knows_messengers(before)
@@ -149,15 +149,15 @@ def narrowed_scope(done: Projection, projector: Projector, people: People) -> li
 _QUERY_LOCK_TIMEOUT = 0.25
 _QUERY_EMBEDDINGS = 16
 _FEW_STREAMS = 8
-"""Changed streams up to which a catch-up looks at them alone: it reads the list of seals once for each."""
+"""Up to so many changed streams, a catch-up reads only those: each costs one read of the list of seals."""
 
 _UNREADABLE = (msgspec.DecodeError, JSONDecodeError, UnicodeDecodeError)
-"""Errors of decoding a column of the read model that does not hold the JSON or UTF-8 that memlog wrote there.
-Input of a caller is decoded elsewhere."""
+"""Errors of decoding a column of the read model that no longer holds the JSON or UTF-8 that memlog wrote.
+Callers' input is decoded elsewhere."""
 
 Answer = TypeVar("Answer")
 Ask = Callable[[Connection], Answer]
-"""What reads the read model by a connection; it may be called twice."""
+"""A query on a connection to the read model; it may be called twice."""
 
 
 class Deciding(Protocol):
@@ -168,7 +168,7 @@ class Deciding(Protocol):
 
 
 class _State(NamedTuple):
-    """What a catch-up depends on: the live generation, the file that shows core memory, and the log."""
+    """What a catch-up depends on: the live generation, the core memory file, and the log."""
 
     live: Path
     core_view: list[tuple[int, ...]]
@@ -176,11 +176,10 @@ class _State(NamedTuple):
 
 
 class ReadModel(SplitByFork):
-    """The read model of the store at `path`, for one thread at a time: others wait at `mutex`.
+    """The read model of the store at `path`, for one thread at a time: `mutex` guards it.
 
-    model: what passages are embedded with. rerank: what reranks hits.
-    is_off: whether searches and contexts give nothing. people: whose chats are whose.
-    notify: called with what a person should know.
+    model: embeds passages. rerank: reranks hits. people: whose chats are whose.
+    is_off: whether searches and contexts return nothing. notify: called with notes for people.
     """
 
     def __init__(
@@ -214,14 +213,12 @@ class ReadModel(SplitByFork):
     def another(self, *, notify: Callable[[str], None], lock_timeout: float = math.inf) -> "ReadModel":
         """Return the same read model for another thread, with its own connection, so that neither waits.
 
-        lock_timeout: seconds that it waits for another projector, where this one does not wait shorter.
+        lock_timeout: seconds to wait for another projector, capped by the timeout of this read model.
         """
-        timeout = min(lock_timeout, self._lock_timeout)
-        sizes = self.projector.sizes
         read_model = ReadModel(
             self.path,
-            sizes,
-            lock_timeout=timeout,
+            self.projector.sizes,
+            lock_timeout=min(lock_timeout, self._lock_timeout),
             model=self.model,
             rerank=self.rerank,
             is_off=self.is_off,
@@ -230,33 +227,33 @@ class ReadModel(SplitByFork):
         )
         for shared in ("_shared_catch_up", "_embedding", "_told_behind", "questions"):
             setattr(read_model, shared, getattr(self, shared))
-        # A change by hand is reported once.
+        # Shared, so that a manual edit is reported once.
         read_model.projector.core_view = self.projector.core_view
         return read_model
 
     @property
     def mutex(self) -> threading.RLock:
-        """Held by the thread that uses it."""
+        """The lock that a thread holds while it uses this read model."""
         return self._in_use.lock
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the connections, and drop the caches."""
         with self.mutex:
             self.projector.close()
             self.questions.empty()
             self.held_vectors, self.sample = HeldVectors(), StoreSample()
 
     def before_fork(self, until: float) -> None:
-        """Close the connection, unless a thread goes on using it."""
+        """Close the connection, unless a thread is still using it."""
         if self._in_use.take(until):
             self.close()
 
     def after_fork_in_parent(self) -> None:
-        """Let other threads use it again."""
+        """Let other threads use the connection again."""
         self._in_use.give_back()
 
     def after_fork_in_child(self) -> None:
-        """Leave a connection that was in use to the parent."""
+        """Leave an open connection to the parent."""
         self.projector.close(is_inherited=True)
         self._in_use.renew()
         self._embedding.renew()
@@ -265,8 +262,8 @@ class ReadModel(SplitByFork):
     def read(self, ask: Ask[Answer]) -> Answer:
         """Return the result of `ask` on a connection that is caught up with the log.
 
-        Another process that has the read model locked is waited for 250 ms; then `notify` is told that
-        something may be missing.
+        Waits at most 250 ms for another process that has locked the read model; then notifies that something
+        may be missing.
 
         Raises:
             DatabaseError: the read model can neither be read nor rebuilt.
@@ -274,12 +271,12 @@ class ReadModel(SplitByFork):
         return self.healed(lambda: ask(self.latest()[0]))
 
     def decide(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
-        """Return the result of `ask` for a decision: a writer waits until the log is read completely.
+        """Return the result of `ask` for a decision, on a read model that has caught up completely.
 
-        creates: whether something new is to be stored, so that a missing store is made.
+        creates: whether to create a missing store, since something new will be stored.
 
         Raises:
-            NotFound: there is no store, and none is made.
+            NotFound: there is no store, and none is created.
             Busy: another projector held the lock for too long.
             DatabaseError: the read model cannot be written.
         """
@@ -293,7 +290,7 @@ class ReadModel(SplitByFork):
         return self.healed(read)
 
     def _up_to_date(self) -> Connection:
-        """Return the live generation, with everything that was acknowledged before this call."""
+        """Return a connection that sees every event acknowledged before this call."""
         shared = min(_QUERY_LOCK_TIMEOUT, self._lock_timeout)
         with suppress(Busy):
             done = self._shared_catch_up.share(self._catch_up, shared)
@@ -302,19 +299,19 @@ class ReadModel(SplitByFork):
             db = self.projector.live()
             if self.projector.frozen is None:  # else it may lack what another connection has written
                 return db
-        # Alone: a writer waits longer for another projector than reads, which would wait for it meanwhile.
+        # Not shared: reads would have to wait for the other projector as long as a writer does.
         self.noted(self.projector.catch_up(lock_timeout=self._lock_timeout - shared))
         return self.projector.live()
 
     def healed(self, work: Callable[[], Answer]) -> Answer:
-        """Do `work` on the read model; if that is corrupt, rebuild it and retry once.
+        """Run `work` on the read model; if it is corrupt, rebuild it and retry once.
 
         Raises:
-            DatabaseError: it is damaged still, or it cannot be written.
+            DatabaseError: it is still damaged, or cannot be written.
         """
         with self.mutex:
             try:
-                with wrapped("the read model"), _wrapping_decode_errors():
+                with wrapped("the read model"), _decode_errors_wrapped():
                     return as_store_owner(self.path, work, self.notify)
             except DatabaseError as error:
                 if error.code != DAMAGED or self.is_read_only:
@@ -326,16 +323,16 @@ class ReadModel(SplitByFork):
     def latest(
         self, *, sync: bool = True, models: Models = NO_MODELS, silent: dict[str, str] | None = None
     ) -> tuple[Connection, bool]:
-        """Return the live generation, and whether it has caught up with the log.
+        """Return a connection to the live generation, and whether it has caught up with the log.
 
-        A new one is built where none can be read.
+        Builds a generation if none is readable.
 
         Raises:
             NotFound: there is no store.
         """
         check_store(self.path)
         if self.is_read_only:
-            return self._unwritable(), False
+            return self._open_read_only(), False
         self._shared_catch_up.check_entry()
         if not sync and self.projector.why_unusable() is None:
             return self.projector.live(), False
@@ -345,9 +342,9 @@ class ReadModel(SplitByFork):
                 self.noted(done)
             self._told_behind.clear()
             for embedder in models.loaded:
-                self._embed_some(embedder, {} if silent is None else silent)
+                self._embed_pending(embedder, {} if silent is None else silent)
         except DatabaseError as error:
-            # Without one that can be read, what was to be built is what there is no room for.
+            # Without a readable generation there is nothing to fall back on.
             if error.code != NO_ROOM or self.projector.why_unusable() is not None:
                 raise
             self.notify(f"{error.message}: the read model stays as it is")
@@ -355,14 +352,16 @@ class ReadModel(SplitByFork):
         except Busy as error:
             if self.projector.why_unusable() is not None:
                 raise
-            self._warn_stale_once(error.message)
+            if not self._told_behind:  # once, until a read has caught up again
+                self._told_behind.add(error.message)
+                self.notify(f"{error.message}: what was appended last may be missing")
             return self.projector.live(), False
         return self.projector.live(), True
 
-    def _embed_some(self, embedder: Embedder, silent: dict[str, str]) -> None:
-        """Embed what a query may wait for. One thread at a time: two would compute the same vectors."""
+    def _embed_pending(self, embedder: Embedder, silent: dict[str, str]) -> None:
+        """Embed a few pending passages. One thread at a time: two would compute the same vectors."""
         lock = self._embedding.lock
-        # A query asks a provider for its own vector alone: whatever else waits takes `embed`, or a watch.
+        # A query asks a provider only for its own vector; `embed` or a watch does the rest.
         if embedder.is_remote or not lock.acquire(timeout=_QUERY_LOCK_TIMEOUT):
             return
         try:
@@ -375,15 +374,9 @@ class ReadModel(SplitByFork):
                 raise
             self.notify(f"{shown(error.filename)}: {error.strerror}: what was appended last has no vector")
         finally:
-            # Also what a signal handler that raised right behind an earlier `acquire` has left.
+            # A signal handler that raised right after an earlier `acquire` may have left the lock held.
             while lock._is_owned():  # type: ignore[attr-defined]
                 lock.release()
-
-    def _warn_stale_once(self, why: str) -> None:
-        """Tell it once, until a read has caught up again."""
-        if not self._told_behind:
-            self._told_behind.add(why)
-            self.notify(f"{why}: what was appended last may be missing")
 
     def _catch_up(
         self, lock_timeout: float, before: "_State | None", state: "_State | None"
@@ -395,7 +388,7 @@ class ReadModel(SplitByFork):
             streams = changed if changed is not None and len(changed) <= _FEW_STREAMS else None
         done = self.projector.catch_up(lock_timeout=lock_timeout, streams=streams)
         is_whole = done.read.is_whole and done.rebuilt is None
-        # A note may say that the view of core memory could not be written: the next read tries again.
+        # A note may say that the view of core memory could not be written: the next read retries.
         if is_whole and done.read.notes:
             is_whole = self.projector.core_view.is_current(self.projector.live())
         return done, is_whole
@@ -407,16 +400,16 @@ class ReadModel(SplitByFork):
         return _State(live, self.projector.core_view.state(), state_of(self.projector.log))
 
     def noted(self, done: Projection) -> Projection:
-        """Return a projection, after `notify` was called with its notes."""
+        """Pass the notes of a projection to `notify`, and return the projection."""
         for note in notes_of(done, self.projector, self.people):
             self.notify(note)
         return done
 
-    def _unwritable(self) -> Connection:
-        """Return the live generation of a store that cannot be written, which stays as it is."""
+    def _open_read_only(self) -> Connection:
+        """Return a read-only connection to the live generation of a store that cannot be written."""
         where = shown(unwritable_folder(self.path) or self.path)
         if self.projector.generations.current() is not None:
-            self.projector.live(read_only=True)  # which the next look uses
+            self.projector.live(read_only=True)  # why_unusable() reads by this connection
         if why := self.projector.why_unusable():
             raise DatabaseError(
                 f"{why}, and {where} cannot be written to make one",
@@ -427,10 +420,10 @@ class ReadModel(SplitByFork):
         return self.projector.live(read_only=True)
 
     def make_store(self) -> None:
-        """Make the store, where it is missing.
+        """Create the store if it is missing.
 
         Raises:
-            LogError: it cannot be made, or cannot be written.
+            LogError: it cannot be created or written.
         """
         try:
             make_path(self.path / LOG)
@@ -439,55 +432,52 @@ class ReadModel(SplitByFork):
         self.check_writable()
 
     def check_writable(self) -> None:
-        """Raise NotFound where there is no store, LogError where a folder of it cannot be written."""
+        """Raise NotFound if there is no store, LogError if one of its folders cannot be written."""
         check_store(self.path)
         if (folder := unwritable_folder(self.path)) is not None:
             raise cannot_create(folder, "the folder cannot be written")
 
     @property
     def is_read_only(self) -> bool:
-        """Whether the folder of the store, or of its read models, cannot be written."""
+        """Whether the folder of the store or of its read models cannot be written."""
         return unwritable_folder(self.path) is not None
 
     @property
     def is_only_read(self) -> bool:
-        """Whether databases of the store can only be read: a folder cannot be written, or has no room."""
+        """Whether the store's databases are read-only: a folder cannot be written, or the disk is full."""
         return self.is_read_only or self.projector.frozen is not None
 
 
 def name_pending(db: Connection, silent: dict[str, str]) -> None:
-    """Note in `silent` how many passages have no vector yet, if any."""
+    """Add the number of passages without a vector, if any, to `silent`."""
     if pending := index.count_all_pending(db):
         why = silent.get("pending", "project the log")
         silent["pending"] = f"{pending} passages have no vector yet: {why}"
 
 
 @contextmanager
-def _wrapping_decode_errors() -> Iterator[None]:
+def _decode_errors_wrapped() -> Iterator[None]:
     """Report a column that cannot be decoded as damage, and a lone surrogate as bad input.
 
-    Every other exception passes: whether the file is damaged is for SQLite to say, at any step that reads it.
+    Every other exception passes: SQLite itself reports a damaged file.
     """
     try:
         yield
     except UnicodeEncodeError as error:
-        # The caller's text: none in a log has one.
+        # From the caller: no text in a log has one.
         raise BadInput(f"not text, since it has a lone surrogate: {error.object!r}") from error
     except _UNREADABLE as error:
         raise DatabaseError(f"the read model: {error}", hint=DISPOSABLE, code=DAMAGED) from error
 
 
 READERS = 4
-"""How many threads read at the same time. The interpreter's lock lets about one of them compute (two threads
-do 1.13 times the searches of one), so two searches keep it busy; the others are for short reads beside them.
-More would cost memory: a connection by which many searches are made holds up to 64 MiB of vectors a shelf."""
+"""How many threads read at the same time. The GIL lets about one of them compute (two threads do 1.13 times
+the searches of one), so two searches keep it busy; the others serve short reads. More would cost memory: a
+connection used for many searches caches up to 64 MiB of vectors per shelf."""
 
 
 class _Claim:
-    """A read or a decision under way.
-
-    read_model: the one that it was given.
-    """
+    """A read or a decision of a thread that waits or runs."""
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
@@ -495,14 +485,13 @@ class _Claim:
 
 
 class ReadPool(SplitByFork):
-    """`READERS` read models of one store; each opens its connection when it is first needed.
+    """A pool of `READERS` read models of one store; each opens its connection on first use.
 
-    A signal handler may raise at any step in the main thread. So locks are taken by `with` alone, which
-    nothing interrupts, and a claim that ends is left even if leaving it is interrupted: no other thread waits
-    without end.
+    A signal handler may raise at any step in the main thread. So locks are only taken by `with`, which cannot
+    be interrupted, and a claim is released even if its release is interrupted: no other thread waits forever.
 
-    first: the one that writers decide by. A single thread reads by it, too, and so has one connection.
-    maintenance: one more, for what takes long, so that nothing else waits for it.
+    first: used for decisions. A single thread also reads by it, and so needs one connection.
+    maintenance: an extra one for long operations, so that nothing else waits for them.
     """
 
     def __init__(self, first: ReadModel) -> None:
@@ -510,22 +499,19 @@ class ReadPool(SplitByFork):
         self.first = first
         self._read_models = [first, *(first.another(notify=first.notify) for _ in range(READERS - 1))]
         self.maintenance = first.another(notify=first.notify)
-        self._forget_claims()
+        self.after_fork_in_child()
 
-    def _forget_claims(self) -> None:
+    def after_fork_in_child(self) -> None:
+        """Forget the claims of the parent's threads."""
         self._lock = threading.RLock()
         self._returned = threading.Condition(self._lock)
         self._waiting: list[_Claim] = []
         self._reading: list[_Claim] = []
         self._deciding: list[_Claim] = []
 
-    def after_fork_in_child(self) -> None:
-        """Forget what threads of the parent were reading."""
-        self._forget_claims()
-
     def read(self, ask: Ask[Answer]) -> Answer:
         """See `ReadModel.read`."""
-        with self._one() as read_model:
+        with self._claimed() as read_model:
             return read_model.read(ask)
 
     def decide(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
@@ -535,19 +521,19 @@ class ReadPool(SplitByFork):
             self._deciding.append(claim)
             return self.first.decide(ask, creates=creates)
         finally:
-            self._leave(claim)
+            self._release(claim)
 
     def healed(self, work: Callable[[ReadModel], Answer]) -> Answer:
-        """See `ReadModel.healed`; `work` is given the read model to work on."""
-        with self._one() as read_model:
+        """See `ReadModel.healed`; `work` takes the read model."""
+        with self._claimed() as read_model:
             return read_model.healed(lambda: work(read_model))
 
     @contextmanager
     def all_closed(self) -> Iterator[None]:
-        """Close every connection, and let no other thread read until the end of the context."""
+        """Close every connection, and block other threads until the end of the context."""
         with ExitStack() as held:
-            # Maintenance before all others, which are in use meanwhile. The first one last: a writer that
-            # holds it may read by another one.
+            # Maintenance goes first, as the others are still in use while it is waited for; the first one
+            # goes last, as a writer that holds it may read by another one.
             for read_model in (self.maintenance, *reversed(self._read_models)):
                 held.enter_context(read_model.mutex)
                 read_model.close()
@@ -559,26 +545,25 @@ class ReadPool(SplitByFork):
             read_model.read(lambda _: None)
 
     def close(self) -> None:
-        """Close every connection, each as soon as it is not in use."""
+        """Close each connection as soon as it is free."""
         for read_model in (*self._read_models, self.maintenance):
             read_model.close()
 
     @contextmanager
-    def _one(self) -> Iterator[ReadModel]:
-        """Yield a read model that no other thread uses; a thread that already uses one may get the same."""
+    def _claimed(self) -> Iterator[ReadModel]:
+        """Yield a read model that no other thread uses; a nested read may share its thread's read model."""
         claim = _Claim()
         try:
-            read_model = self._given(claim)
+            read_model = self._wait_for_read_model(claim)
             with read_model.mutex:
                 yield read_model
         finally:
-            self._leave(claim)
+            self._release(claim)
 
-    def _given(self, claim: _Claim) -> ReadModel:
-        """Hand a read model to a thread.
+    def _wait_for_read_model(self, claim: _Claim) -> ReadModel:
+        """Wait for a read model, and claim it.
 
-        Threads are served in the order in which they came, but a read within another one of its thread is
-        served as soon as a read model is free.
+        Threads are served in order of arrival; a nested read is served as soon as a read model is free.
         """
         with self._lock:
             self._waiting.append(claim)
@@ -586,7 +571,7 @@ class ReadPool(SplitByFork):
                 under_way = (*self._waiting, *self._reading, *self._deciding)
                 is_within = any(each.thread == claim.thread and each is not claim for each in under_way)
                 if claim is self._waiting[0] or is_within:
-                    claim.read_model = self._free_for(claim.thread)
+                    claim.read_model = self._pick_free(claim.thread)
                     if claim.read_model is not None:
                         self._reading.append(claim)
                         self._waiting.remove(claim)
@@ -594,28 +579,31 @@ class ReadPool(SplitByFork):
                         return claim.read_model
                 self._returned.wait()
 
-    def _free_for(self, thread: int) -> ReadModel | None:
-        """While others read, the first one comes last, and not at all where another thread is to decide."""
+    def _pick_free(self, thread: int) -> ReadModel | None:
+        """Return a free read model, if any.
+
+        While others read, the first one is the last choice, and no choice if another thread decides.
+        """
         taken = {id(each.read_model) for each in self._reading if each.thread != thread}
         own = [each.read_model for each in self._reading if each.thread == thread]
         keeps_off = any(each.thread != thread for each in self._deciding)
         others = self._read_models[1:]
         order = [*others, self.first] if self._reading else [self.first, *others]
         if self.first.rerank is not None:
-            order = others  # a context asks a provider while it reads: no writer waits for that
+            order = others  # a context asks a provider while it reads: no writer should wait for that
         free = (each for each in order if id(each) not in taken and not (keeps_off and each is self.first))
-        # A read within another one disturbs it least by a connection of its own.
+        # A nested read prefers a connection of its own.
         return min(free, key=own.__contains__, default=None)
 
-    def _leave(self, claim: _Claim) -> None:
-        """End a claim; if a signal handler raises meanwhile, its exception comes when it is ended."""
+    def _release(self, claim: _Claim) -> None:
+        """Remove a claim, even if a signal handler raises meanwhile."""
         try:
-            self._end(claim)
+            self._remove_claim(claim)
         except BaseException:
-            self._end(claim)
+            self._remove_claim(claim)
             raise
 
-    def _end(self, claim: _Claim) -> None:
+    def _remove_claim(self, claim: _Claim) -> None:
         with self._lock:
             for claims in (self._waiting, self._reading, self._deciding):
                 if claim in claims:

@@ -1,4 +1,4 @@
-"""Which files of its machine a server reads, or writes, for those who ask: those below one folder."""
+"""Restricts the files that a server reads or writes for its clients to one folder."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,12 +15,12 @@ EVERYTHING = Path("/")
 
 _ROOT: ContextVar[Path | None] = ContextVar("root", default=EVERYTHING)
 _SOURCE = b'{"type":"source_registered"'
-"""The beginning of the line of an event that makes a folder a source, which is read from then on."""
+"""How the line of an event that registers a folder as a source begins."""
 
 
 @contextmanager
 def reading_below(root: Path | None) -> Iterator[None]:
-    """Let operations read only files below `root` in this context; None: no files at all."""
+    """Restrict operations in this context to files below `root`; None: no files at all."""
     before = _ROOT.set(root)
     try:
         yield
@@ -29,15 +29,15 @@ def reading_below(root: Path | None) -> Iterator[None]:
 
 
 def is_bounded() -> bool:
-    """Whether it is a server that reads and writes files, for those who ask it."""
+    """Whether access to files is restricted, as on a server."""
     return _ROOT.get() != EVERYTHING
 
 
 def readable(path: Path) -> Path:
-    """Return a path that may be read; a relative one counts from the root.
+    """Resolve a path against the root, and check that it is below it.
 
     Raises:
-        BadInput: it may not.
+        BadInput: it is not, or no files may be used at all.
     """
     root = _ROOT.get()
     if root is None:
@@ -52,15 +52,15 @@ def readable(path: Path) -> Path:
     except (OSError, RuntimeError, ValueError):  # a loop of links; a NUL
         is_below = False
     if not is_below:
-        raise BadInput("the path is outside of the folder that the server may use", hint="name one in it")
+        raise BadInput("the path is outside the folder that the server may use", hint="name one inside it")
     return root / path
 
 
 def check_source(event: Draft) -> None:
-    """Refuse an event by which the server would read what it may not.
+    """Refuse to register a source outside the allowed folder.
 
     Raises:
-        BadInput: as `readable`; or the root is relative, and would count from somewhere else.
+        BadInput: the root of the source is not `readable`, or is relative.
     """
     if _ROOT.get() == EVERYTHING or not event.head.startswith(_SOURCE):
         return

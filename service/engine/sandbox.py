@@ -1,4 +1,8 @@
-"""Starts a bounded process, and sends requests to it in frames; see `sandbox_program`."""
+"""Runs untrusted work in a bounded process, by framed requests; see `sandbox_program`.
+
+A regular expression or a parser in C holds the GIL, and no exception stops it, but a process can be killed.
+One process serves many requests: it takes as long to start as thousands of short ones.
+"""
 
 import errno
 import os
@@ -17,23 +21,23 @@ from memlog.eventlog.files.forks import SplitByFork
 from memlog.query.foreign_tables import TablePage
 
 MEMORY = 1024 * 1024 * 1024
-"""Bytes that the process may take. Measured: 10 MiB of HTML take 490 MB."""
+"""Bytes of memory that the process may take. Measured: 10 MiB of HTML take 490 MB."""
 
 CLOCK_SHARE = 4
-"""Seconds by the clock for one of the processor: the machine may have other work."""
+"""Wall-clock seconds per second of CPU time: the machine may be busy."""
 
 LENGTH_BYTES = 4
 MAX_TEXT_BYTES = 16 * 1024 * 1024
-"""An event has at most 16 MiB: a longer text is no document."""
+"""The limit of an event: a longer text cannot be a document."""
 
 MAX_REPLY = 2 * MAX_TEXT_BYTES + 1024 * 1024
-"""A reply is a text, a verdict on each path of a batch, or a page of rows."""
+"""The longest reply: a text, the verdicts on a batch of paths, or a page of rows."""
 
 Why = Literal["damaged", "no_reader", "limit"]
 
 
 class Extract(msgspec.Struct, frozen=True, tag=True):
-    """Asks for the text of a file; `seconds` of the processor at most."""
+    """Asks for the text of a file, within `seconds` of CPU time."""
 
     data: bytes
     filetype: str
@@ -41,7 +45,7 @@ class Extract(msgspec.Struct, frozen=True, tag=True):
 
 
 class Match(msgspec.Struct, frozen=True, tag=True):
-    """Asks which paths the text of a .gitignore excludes; `seconds` of the processor at most."""
+    """Asks which paths a .gitignore excludes, within `seconds` of CPU time."""
 
     rules: bytes
     paths: list[bytes]
@@ -49,7 +53,7 @@ class Match(msgspec.Struct, frozen=True, tag=True):
 
 
 class SearchTexts(msgspec.Struct, frozen=True, tag=True):
-    """Asks whether a regular expression matches in one of some texts; `seconds` of the processor at most."""
+    """Asks whether a regular expression matches any of the texts, within `seconds` of CPU time."""
 
     pattern: str
     texts: list[str]
@@ -57,9 +61,9 @@ class SearchTexts(msgspec.Struct, frozen=True, tag=True):
 
 
 class ReadTable(msgspec.Struct, frozen=True, tag=True):
-    """Asks for the first rows of a table of an SQLite file; `seconds` of the processor at most.
+    """Asks for the first rows of a table of an SQLite file, within `seconds` of CPU time.
 
-    known: the columns that are wanted.
+    known: the columns to read.
     """
 
     path: str
@@ -69,13 +73,13 @@ class ReadTable(msgspec.Struct, frozen=True, tag=True):
 
 
 class MoreRows(msgspec.Struct, frozen=True, tag=True):
-    """Asks for the next rows of that table; `seconds` of the processor at most."""
+    """Asks for the next rows of that table, within `seconds` of CPU time."""
 
     seconds: int
 
 
 class EmbedTexts(msgspec.Struct, frozen=True, tag=True):
-    """Asks for the multilingual model's vectors of texts; `seconds` of the processor at most."""
+    """Asks for vectors of the multilingual model, within `seconds` of CPU time."""
 
     texts: list[str]
     is_query: bool
@@ -83,7 +87,7 @@ class EmbedTexts(msgspec.Struct, frozen=True, tag=True):
 
 
 class VectorsReply(msgspec.Struct, frozen=True, tag=True):
-    """Vectors as float32, little endian, one behind the other."""
+    """Concatenated vectors as little-endian float32."""
 
     vectors: bytes
 
@@ -97,16 +101,16 @@ class TextReply(msgspec.Struct, frozen=True, tag=True):
 class Verdicts(msgspec.Struct, frozen=True, tag=True):
     """For each path: excluded (True), included (False), or not mentioned by the rules (None).
 
-    For texts one verdict: whether the pattern matches one of them.
+    For texts one verdict: whether the pattern matches any of them.
     """
 
     verdicts: list[bool | None]
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
-    """No answer, and why.
+    """A failure, and its reason.
 
-    detail: the message of the library. is_final: whether a new process would fail, too.
+    detail: the message of the library. is_final: whether a new process would fail as well.
     """
 
     why: Why
@@ -130,7 +134,7 @@ class ReaderFailed(Exception):
 
 
 def framed(message: Request | Reply) -> bytearray:
-    """Return a message as it goes through a pipe. It may be large, and is copied once."""
+    """Return a message with its length in front. A large message is copied only once."""
     frame = bytearray(LENGTH_BYTES)
     _ENCODER.encode_into(message, frame, LENGTH_BYTES)
     frame[:LENGTH_BYTES] = (len(frame) - LENGTH_BYTES).to_bytes(LENGTH_BYTES, "big")
@@ -147,16 +151,16 @@ _BLOCK = 64 * 1024
 _PRINTED_BYTES = 4096
 _LINE_LENGTH = 200
 _TICK = 0.1
-"""Seconds between two calls of `on_wait`: a caller that has to stop does so within a second."""
+"""Seconds between calls of `on_wait`, so that a caller can stop within a second."""
 
 Answer = TypeVar("Answer", TextReply, Verdicts, TablePage, VectorsReply)
 
 
 class BoundedProcess:
-    """A process with limits that answers one request after the other; it starts with the first one.
+    """A process with resource limits that answers requests in turn; it starts with the first one.
 
-    on_wait: called every 0.1 s or sooner during a request; an exception of it ends the process.
-    file_bytes: that a file may have to which it writes; it is given none to write to.
+    on_wait: called at least every 0.1 s during a request; raising in it kills the process.
+    file_bytes: the size limit of files that it writes.
     """
 
     def __init__(self, on_wait: Callable[[], None], *, file_bytes: int = 0) -> None:
@@ -165,23 +169,23 @@ class BoundedProcess:
         self._has_answered = False
 
     def ask(self, request: Request, kind: type[Answer]) -> tuple[Answer, str]:
-        """Return the answer to a request, and the line that the library printed meanwhile, or an empty one.
+        """Return the answer to a request, and the first line that the library printed, or "".
 
         Raises:
-            ReaderFailed: it takes too much, or the library is missing, fails or crashes.
-            OSError: the process cannot be started, or has ended itself.
+            ReaderFailed: it exceeds a limit, or the library is missing, fails or crashes.
+            OSError: the process cannot be started, or has exited.
         """
         is_used = self._has_answered and self._is_alive()
         try:
-            return self._tried(request, kind)
+            return self._send_request(request, kind)
         except (ReaderFailed, OSError) as error:
-            # A used process may lack memory: a new one tries again.
+            # A used process may lack memory: retry in a new one.
             if not is_used or (isinstance(error, ReaderFailed) and error.is_final):
                 raise
-        return self._tried(request, kind)
+        return self._send_request(request, kind)
 
     def close(self) -> None:
-        """End the process. It starts again with the next request."""
+        """Kill the process. The next request starts a new one."""
         if self._child is not None:
             self._child.kill()
             self._child.wait()
@@ -189,8 +193,8 @@ class BoundedProcess:
                 pipe.close()
         self._child, self._has_answered = None, False
 
-    def _tried(self, request: Request, kind: type[Answer]) -> tuple[Answer, str]:
-        exchange = _Exchange(self._living_child(), request)
+    def _send_request(self, request: Request, kind: type[Answer]) -> tuple[Answer, str]:
+        exchange = _Exchange(self._start_child(), request)
         try:
             data = exchange.run(self._on_wait)
             reply: Answer | Failed = msgspec.msgpack.decode(data, type=kind | Failed)
@@ -202,15 +206,15 @@ class BoundedProcess:
             raise
         self._has_answered = True
         if not isinstance(reply, Failed):
-            return reply, _one_line(exchange.printed)
+            return reply, _first_line(exchange.printed)
         if not reply.is_final:
             self.close()
         raise ReaderFailed(reply.why, reply.detail, is_final=reply.is_final)
 
-    def _living_child(self) -> "subprocess.Popen[bytes]":
+    def _start_child(self) -> "subprocess.Popen[bytes]":
         if self._child is None or not self._is_alive():
             self.close()
-            # -P: of the current folder, which may be a stranger's, no module is imported.
+            # -P: import nothing from the current folder, which may be untrusted.
             self._child = subprocess.Popen(  # noqa: S603 - no argument comes from outside
                 [sys.executable, "-P", "-m", _PROGRAM, str(MEMORY), str(self._file_bytes)],
                 stdin=subprocess.PIPE,
@@ -227,7 +231,7 @@ class BoundedProcess:
 
 
 class _Exchange:
-    """One request and its reply; its pipes are waited for together.
+    """One request and its reply, with all pipes served at once.
 
     printed: the first bytes of stderr.
     """
@@ -248,7 +252,7 @@ class _Exchange:
 
         Raises:
             ReaderFailed: there is no reply in time, or the process crashes.
-            OSError: the process has ended itself, or its reply is too long.
+            OSError: the process has exited, or its reply is too long.
         """
         deadline = time.monotonic() + self._seconds * CLOCK_SHARE
         with self._selector as selector:
@@ -257,8 +261,8 @@ class _Exchange:
             selector.register(self._err, selectors.EVENT_READ, self._keep_printed)
             while not self._is_done:
                 if time.monotonic() > deadline:
-                    raise _too_slow(self._seconds)
-                # Text that was printed before a reply is read before the reply.
+                    raise _timeout_error(self._seconds)
+                # stderr first: it was printed before the reply.
                 for key, _ in sorted(selector.select(_TICK), key=lambda each: each[0].fd != self._err):
                     key.data()
                 on_wait()
@@ -267,24 +271,24 @@ class _Exchange:
         return self._reply
 
     def _fail(self) -> NoReturn:
-        """Raise the error for a process that has closed its stdout."""
+        """Raise the error of a process that has closed its stdout."""
         try:
             status = self._child.wait(_TICK)
         except subprocess.TimeoutExpired:
             status = 0
         if status == -signal.SIGXCPU:
-            raise _too_slow(self._seconds)
+            raise _timeout_error(self._seconds)
         if status < 0:
             name = signal.Signals(-status).name
             raise ReaderFailed("damaged", f"its reader was ended by {name}", is_final=False)
         last_line = self.printed.rstrip().rpartition(b"\n")[2]
-        raise OSError(errno.ECHILD, f"its reader ended: {_one_line(last_line)}")
+        raise OSError(errno.ECHILD, f"its reader ended: {_first_line(last_line)}")
 
     def _send(self) -> None:
         try:
             self._rest = self._rest[os.write(self._in, self._rest) :]
         except BrokenPipeError:
-            # The process has ended; `_receive` sees that.
+            # The process has exited; `_receive` notices.
             self._rest = self._rest[:0]
         if not self._rest:
             self._selector.unregister(self._in)
@@ -310,20 +314,17 @@ def _pipes(child: "subprocess.Popen[bytes]") -> tuple[IO[bytes], IO[bytes], IO[b
     return child.stdin, child.stdout, child.stderr
 
 
-def _too_slow(seconds: int) -> ReaderFailed:
+def _timeout_error(seconds: int) -> ReaderFailed:
     return ReaderFailed("limit", f"it takes more than {seconds} seconds")
 
 
-def _one_line(printed: bytes) -> str:
-    """Return the first line that a library printed, cut, with control characters escaped."""
+def _first_line(printed: bytes) -> str:
+    """Return the first line that a library printed, truncated, with control characters escaped."""
     lines = [" ".join(line.split()) for line in printed.decode(errors="replace").split("\n")]
     first, *more = [line for line in lines if line] or [""]
     shown = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in first[:_LINE_LENGTH])
     return f"{shown} (and {len(more)} more)" if more else shown
 
-
-# A regular expression, or a parser in C, holds the interpreter's lock, and no exception ends it: a process
-# can be killed. It serves many files, since it starts in the time that thousands of short ones take.
 
 _RULES_SECONDS = 2
 """Measured: a batch of paths takes 0.1 s with 1,000 rules."""
@@ -332,17 +333,17 @@ _BATCH = 500
 
 
 class Extracted(NamedTuple):
-    """The text of a file, and the line that the library printed about it, or an empty one."""
+    """The text of a file, and the first line that the library printed about it, or ""."""
 
     text: str
     warning: str
 
 
 class Readers(SplitByFork):
-    """The reader process of a store, started when it is first needed. May be used from several threads.
+    """The reader process of a store, started on first use. Thread-safe.
 
-    seconds: of the processor that one file may take.
-    on_wait: called every 0.1 s or sooner during a request; an exception of it ends the request.
+    seconds: CPU time that one file may take.
+    on_wait: called at least every 0.1 s during a request; raising in it cancels the request.
     """
 
     def __init__(self, seconds: int, *, on_wait: Callable[[], None]) -> None:
@@ -355,24 +356,24 @@ class Readers(SplitByFork):
     def after_fork_in_child(self) -> None:
         """Leave the process to the parent, whose requests it answers."""
         self._lock = threading.Lock()
-        self._made: BoundedProcess | None = None
+        self._process = BoundedProcess(self._on_wait)
 
     def text_of(self, data: bytes, filetype: str) -> Extracted:
         """Return the text of the bytes of a file; HTML is UTF-8.
 
         Raises:
-            ReaderFailed: the library is not installed, cannot read it or crashes; or it takes too much.
+            ReaderFailed: the library is missing, cannot read it or crashes; or it exceeds a limit.
             OSError: the process cannot be started.
         """
         with self._lock:
-            reply, warning = self._process().ask(Extract(data, filetype, self.seconds), TextReply)
+            reply, warning = self._process.ask(Extract(data, filetype, self.seconds), TextReply)
         return Extracted(reply.text, warning)
 
     def verdicts(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
         """Return for each path whether a .gitignore excludes it; None if no rule matches.
 
         Raises:
-            ReaderFailed: matching takes too long, or the rules are invalid. They are not tried again.
+            ReaderFailed: matching takes too long, or the rules are invalid. Such rules are not retried.
             OSError: the process cannot be started.
         """
         with self._lock:
@@ -380,26 +381,18 @@ class Readers(SplitByFork):
                 raise ReaderFailed("limit", self._refused[rules])
             try:
                 batches = [paths[at : at + _BATCH] for at in range(0, len(paths), _BATCH)]
-                return [verdict for batch in batches for verdict in self._matched(rules, batch)]
+                return [verdict for batch in batches for verdict in self._match(rules, batch)]
             except ReaderFailed as failed:
                 self._refused[rules] = str(failed)
                 raise
 
     def close(self) -> None:
-        """End the process. It is started again when it is needed."""
+        """Kill the process. The next request starts a new one."""
         with self._lock:
-            if self._made is not None:
-                self._made.close()
+            self._process.close()
 
-    def _matched(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
-        reply, _ = self._process().ask(Match(rules, list(paths), _RULES_SECONDS), Verdicts)
+    def _match(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
+        reply, _ = self._process.ask(Match(rules, list(paths), _RULES_SECONDS), Verdicts)
         if len(reply.verdicts) != len(paths):
             raise ReaderFailed("damaged", "its reader gave too few verdicts")
         return reply.verdicts
-
-    def _process(self) -> "BoundedProcess":
-        if self._made is None:
-            # Imported here: most folders need none, and `subprocess` takes time to import.
-
-            self._made = BoundedProcess(self._on_wait)
-        return self._made

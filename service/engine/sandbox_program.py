@@ -1,7 +1,7 @@
-"""The program of the bounded process: libraries read files, and patterns search texts, of strangers.
+"""The program of the bounded process: parses untrusted files, and searches with untrusted patterns.
 
-It opens no file of them and no connection: requests come through stdin, replies go to stdout, and what
-libraries print goes to stderr, which memlog keeps. Limits of the kernel end it, even if hostile code runs.
+Requests come through stdin, replies go to stdout, and what libraries print goes to stderr, which memlog
+keeps. It opens no connection. Kernel limits kill it even if hostile code runs.
 """
 
 import math
@@ -45,18 +45,18 @@ _READERS = {"html": "memlog.service.documents.html_text", "pdf": "memlog.service
 _PR_SET_PDEATHSIG = 1
 _FORBIDDEN = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.system", "os.spawn")
 _DETAIL = 300
-"""Characters of a library's message that are kept."""
+"""Characters kept of a library's message."""
 
 
 def main() -> None:
-    """Answer requests until stdin ends. The arguments: bytes of memory that it may take, and of a file."""
+    """Answer requests until stdin ends. The arguments are the limits of memory and of files, in bytes."""
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as replies:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         _confine(int(sys.argv[1]), int(sys.argv[2]))
         decoder = msgspec.msgpack.Decoder(Request)
-        while (message := _next(sys.stdin.buffer)) is not None:
+        while (message := _read_message(sys.stdin.buffer)) is not None:
             request = decoder.decode(message)
-            _give_seconds(request.seconds)
+            _limit_seconds(request.seconds)
             reply = _answer(request)
             sys.stderr.flush()
             replies.write(framed(reply))
@@ -64,51 +64,44 @@ def main() -> None:
 
 
 def _confine(memory: int, file_bytes: int) -> None:
-    """Limit what this process can do, even when hostile code runs in it."""
-    # Ctrl-C is for the parent, which ends this process.
+    """Limit what this process can do, even if hostile code runs in it."""
+    # Ctrl-C is for the parent, which kills this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _die_with_parent()
-    _lower(resource.RLIMIT_AS, memory)
-    _lower(resource.RLIMIT_FSIZE, file_bytes)
-    _lower(resource.RLIMIT_CORE, 0)
-    sys.addaudithook(_refuse)
+    # Elsewhere the end of stdin ends an orphan, or its time limit while it is busy.
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    _set_limit(resource.RLIMIT_AS, memory)
+    _set_limit(resource.RLIMIT_FSIZE, file_bytes)
+    _set_limit(resource.RLIMIT_CORE, 0)
+    sys.addaudithook(_forbid)
 
 
-def _lower(limit: int, most: int, *, for_good: bool = True) -> None:
+def _set_limit(limit: int, most: int, *, for_good: bool = True) -> None:
     _, hard = resource.getrlimit(limit)
     bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
     try:
         resource.setrlimit(limit, (bound, bound if for_good else hard))
     except (OSError, ValueError):
-        # macOS bounds no address space.
+        # macOS cannot limit the address space.
         if sys.platform != "darwin":
             raise
 
 
-def _die_with_parent() -> None:
-    """End this process when its parent dies, on Linux only.
-
-    Elsewhere the end of stdin ends the process, or its time limit while it is busy.
-    """
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-
-
-def _refuse(event: str, _: tuple[Any, ...]) -> None:
+def _forbid(event: str, _: tuple[Any, ...]) -> None:
     if event.startswith(_FORBIDDEN):
         raise PermissionError(f"a reader of documents may not: {event}")
 
 
-def _give_seconds(seconds: int) -> None:
-    """Limit the processor time from now on; the kernel ends the process that exceeds it."""
+def _limit_seconds(seconds: int) -> None:
+    """Limit the CPU time from now on; the kernel kills the process that exceeds it."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     most = math.ceil(used.ru_utime + used.ru_stime) + seconds
-    _lower(resource.RLIMIT_CPU, most, for_good=False)
+    _set_limit(resource.RLIMIT_CPU, most, for_good=False)
 
 
-def _next(requests: BinaryIO) -> bytes | None:
+def _read_message(requests: BinaryIO) -> bytes | None:
     head = requests.read(LENGTH_BYTES)
     return requests.read(length_of(head)) if len(head) == LENGTH_BYTES else None
 
@@ -119,54 +112,54 @@ def _answer(request: Request) -> Reply:
             case Extract(data, filetype):
                 return extracted(data, filetype)
             case Match(rules, paths):
-                spec = _spec(rules)
+                spec = _parse_rules(rules)
                 names = (path.decode("utf-8", "surrogateescape") for path in paths)
                 return Verdicts([spec.check_file(name).include for name in names])
             case ReadTable(path, table, known):
-                return _first_rows(path, table, known)
+                return _read_first_page(path, table, known)
             case MoreRows():
                 return next(_PAGES[0])
             case EmbedTexts(texts, is_query):
-                return _embedded(texts, is_query=is_query)
+                return _embed(texts, is_query=is_query)
             case SearchTexts(pattern, texts):
                 return Verdicts([any(map(re.compile(pattern).search, texts))])
     except MemoryError:
         most = int(sys.argv[1]) // 1024**2
         return Failed("limit", f"it takes more than {most} MiB of memory", is_final=False)
     except (ValueError, RecursionError, OverflowError, OSError, re.error) as error:
-        return Failed("damaged", _cut(str(error)))
+        return Failed("damaged", _shorten(str(error)))
 
 
-def _embedded(texts: list[str], *, is_query: bool) -> VectorsReply | Failed:
-    # Imported here: readers of documents need no numpy.
+def _embed(texts: list[str], *, is_query: bool) -> VectorsReply | Failed:
+    # Imported here: reading documents needs no numpy.
     from memlog.service.engine.multilingual import load, why_unfit
 
     if (why := why_unfit()) is not None:
-        return Failed("no_reader", _cut(why))
+        return Failed("no_reader", _shorten(why))
     vectors: bytes = load().encode(texts, is_query=is_query).tobytes()
     return VectorsReply(vectors)
 
 
 _PAGES: "list[Iterator[TablePage]]" = []
-"""What is left of the table that is read."""
+"""The remaining pages of the table being read."""
 
 
-def _first_rows(path: str, table: str, known: list[str]) -> TablePage | Failed:
-    # Imported here: most readers read no table.
+def _read_first_page(path: str, table: str, known: list[str]) -> TablePage | Failed:
+    # Imported here: most requests read no table.
     from memlog.projector.sqlite import error_types
 
     _PAGES[:] = [pages(path, table, known)]
     try:
         return next(_PAGES[0])
     except error_types() as error:
-        return Failed("damaged", _cut(str(error)))
+        return Failed("damaged", _shorten(str(error)))
 
 
 def extracted(data: bytes, filetype: str) -> TextReply | Failed:
-    """Return the text of the bytes of an HTML (UTF-8) or PDF file.
+    """Extract the text of an HTML (UTF-8) or PDF file.
 
     Raises:
-        MemoryError: the process has not enough.
+        MemoryError: the process has too little memory.
     """
     try:
         reader = import_module(_READERS[filetype])
@@ -178,19 +171,16 @@ def extracted(data: bytes, filetype: str) -> TextReply | Failed:
         raise
     except RecursionError:
         return Failed("damaged", "it is nested too deeply")
-    except Exception as error:  # noqa: BLE001 - a damaged file leads the libraries into errors of any kind
-        return Failed("damaged", _cut(f"{type(error).__name__}: {error}"))
+    except Exception as error:  # noqa: BLE001 - a damaged file can cause any error in a library
+        return Failed("damaged", _shorten(f"{type(error).__name__}: {error}"))
     if len(text.encode()) > MAX_TEXT_BYTES:
         return Failed("limit", "its text is too long for an event")
     return TextReply(text)
 
 
 @cache
-def _spec(rules: bytes) -> "GitIgnoreSpec":
-    """Parse the rules of a .gitignore.
-
-    As git does, it takes names as bytes and ignores invalid lines.
-    """
+def _parse_rules(rules: bytes) -> "GitIgnoreSpec":
+    """Parse the rules of a .gitignore: like git, treat names as bytes, and ignore invalid lines."""
     from pathspec import GitIgnoreSpec
 
     lines = rules.decode("utf-8-sig", "surrogateescape").splitlines()
@@ -210,7 +200,7 @@ def _is_rule(line: str) -> bool:
     return True
 
 
-def _cut(message: str) -> str:
+def _shorten(message: str) -> str:
     return message[:_DETAIL].encode(errors="backslashreplace").decode()
 
 

@@ -1,4 +1,4 @@
-"""Which providers a store asks: what `memlog.toml` and `memlog.open` choose."""
+"""Settings of providers, extraction and jobs, from `memlog.toml` or `memlog.open`."""
 
 import re
 from collections.abc import Callable
@@ -39,11 +39,11 @@ from memlog.eventlog.limits import (
 from memlog.eventlog.secrets.detection import masked
 
 ApiKey = str | Callable[[], str]
-"""A key, or what gives it when a request is made."""
+"""A key, or a function that returns it for each request."""
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True):
-    """What providers have in common; see those that follow."""
+    """The settings that all providers share."""
 
     type: str = "none"
     base_url: str | None = None
@@ -80,25 +80,25 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EmbeddingProvider(Provider, frozen=True, kw_only=True):
-    """Who embeds texts.
+    """The provider that embeds texts.
 
-    type: `onnx`: a model on this machine; `ollama`; `api`: OpenAI's `/v1/embeddings`, which many serve;
-        `none`: nobody, so that words alone are searched; `auto`: onnx, else Ollama where it answers, else
+    type: `onnx`: a model on this machine; `ollama`; `api`: OpenAI's `/v1/embeddings`, which many servers
+        offer; `none`: no embeddings, full-text search only; `auto`: onnx, else Ollama if it answers, else
         none.
-    base_url: of Ollama http://127.0.0.1:11434 by default; of an API with its version: https://…/v1.
-    model: its name at the provider; of Ollama all-minilm:l6-v2 by default. Of onnx a folder with `model.onnx`
-        and `tokenizer.json`; None for the model that memlog ships with.
-    dimension: of its vectors; None to learn it from the first one.
-    timeout: seconds that a question waits for it at most.
-    batch: texts in a request.
-    api_key: sent as a bearer token; a text, or a function that returns it. It is never shown.
-    proxy: used to reach the provider: http://127.0.0.1:3128; None for none.
-    query_prefix, passage_prefix: what stands before a question and a passage; None for what the model was
-        trained with, of those that memlog knows.
-    encoding_format: `none` to leave the parameter out, which some providers refuse.
+    base_url: for Ollama http://127.0.0.1:11434 by default; for an API include the version: https://…/v1.
+    model: the provider's name for it; for Ollama all-minilm:l6-v2 by default. For onnx a folder with
+        `model.onnx` and `tokenizer.json`; None for the bundled model.
+    dimension: of the vectors; None to learn it from the first one.
+    timeout: how many seconds a question waits at most.
+    batch: texts per request.
+    api_key: sent as a bearer token; a text, or a function that returns it. Never shown.
+    proxy: such as http://127.0.0.1:3128; None for no proxy.
+    query_prefix, passage_prefix: prepended to questions and passages; None for the prefixes that the model
+        was trained with, if memlog knows them.
+    encoding_format: `none` to omit the parameter, which some providers refuse.
 
     Raises:
-        BadInput: a value is not of its type or out of bounds, or one is missing.
+        BadInput: a value has the wrong type, is out of bounds, or is missing.
     """
 
     type: EmbeddingType = "onnx"
@@ -117,19 +117,19 @@ class EmbeddingProvider(Provider, frozen=True, kw_only=True):
         if self.type == "api" and self.model is None:
             raise BadInput("type api needs model", hint="the name that the provider has for it")
         if self.type == "onnx" and self.base_url is not None:
-            raise BadInput("type onnx asks nobody, and base_url is given", hint="set type to ollama or api")
+            raise BadInput("type onnx takes no base_url", hint="set type to ollama or api")
 
 
 class RerankProvider(Provider, frozen=True, kw_only=True):
-    """A provider that reranks what a search found.
+    """The provider that reranks search results.
 
-    type: `api`: `/v1/rerank` as Cohere, Jina, vLLM and llama.cpp have it; `tei`: `/rerank` of Hugging Face's
+    type: `api`: `/v1/rerank` of Cohere, Jina, vLLM and llama.cpp; `tei`: `/rerank` of Hugging Face's
         text-embeddings-inference.
     top_n: how many of the best hits it ranks.
-    base_url, model, timeout, api_key, proxy: as of `EmbeddingProvider`.
+    base_url, model, timeout, api_key, proxy: see `EmbeddingProvider`.
 
     Raises:
-        BadInput: a value is not of its type or out of bounds, or one is missing.
+        BadInput: a value has the wrong type, is out of bounds, or is missing.
     """
 
     type: RerankType = "api"
@@ -140,19 +140,19 @@ class RerankProvider(Provider, frozen=True, kw_only=True):
 
 
 class LanguageModelProvider(Provider, frozen=True, kw_only=True):
-    """Who distils conversations into memories.
+    """The language model that distils conversations into memories.
 
     type: `api`: OpenAI's `/v1/chat/completions` with a JSON schema, as OpenAI, Ollama, llama.cpp, vLLM and LM
         Studio serve it; `anthropic`: Anthropic's `/v1/messages`.
     max_tokens: of an answer.
-    max_tokens_parameter, temperature, response_format, system_role: in which forms these are sent at first;
-        `none`: not at all. A form that the provider refuses is replaced, and that is remembered.
-        temperature: None for 0 of an API, and none of Anthropic's. response_format: what holds the answer to
-        JSON; of Anthropic's API anything but `json_schema` is `none`.
-    base_url, model, timeout, api_key, proxy: as of `EmbeddingProvider`; nobody waits for this one.
+    max_tokens_parameter, temperature, response_format, system_role: the forms tried first; `none`: omitted.
+        A form that the provider refuses is replaced, and the replacement is remembered.
+        temperature: None means 0 for `api`, omitted for `anthropic`. response_format: how JSON is enforced;
+        for `anthropic` anything but `json_schema` means `none`.
+    base_url, model, timeout, api_key, proxy: see `EmbeddingProvider`; nobody waits for this one.
 
     Raises:
-        BadInput: a value is not of its type or out of bounds, or one is missing.
+        BadInput: a value has the wrong type, is out of bounds, or is missing.
     """
 
     type: LanguageModelType = "api"
@@ -178,12 +178,12 @@ class LanguageModelProvider(Provider, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The name of the model; that of the dialect where the server has one model alone."""
+        """The name of the model; the type of the API where none is set."""
         return self.model or self.type
 
     @property
     def is_of_this_machine(self) -> bool:
-        """Whether nothing that it is sent leaves this machine."""
+        """Whether what is sent to it stays on this machine."""
         host = urlsplit(self.base_url or "").hostname or ""
         if host == "localhost":
             return True
@@ -193,19 +193,19 @@ class LanguageModelProvider(Provider, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """The address by which the log names the provider."""
+        """How the log names the provider."""
         return self.base_url or self.type
 
 
 class ExtractionRules(msgspec.Struct, frozen=True, kw_only=True):
-    """When messages are distilled, and what of an answer is kept.
+    """When messages are distilled, and which memories are kept.
 
-    enabled: False to ask no language model, neither for conversations nor in jobs.
-    quiet_minutes: without a message, after which a chat is distilled. tokens: of its buffer, from which on it
-        is distilled at once; also of the messages of one request.
-    max_tokens_per_day: of questions and answers on a day in UTC, of extraction and jobs together, at most.
-    channels: channels or formats whose imported data a provider of another machine is sent, too.
-    threshold: the least importance of a memory. max_per_session: memories of a session at most.
+    enabled: False to use no language model, neither for conversations nor in jobs.
+    quiet_minutes: distil a chat after so many minutes without a message. tokens: distil it at once when its
+        buffer has so many; also the limit of one request.
+    max_tokens_per_day: of requests and answers in a UTC day, for extraction and jobs together.
+    channels: channels or formats whose imported data may be sent to a provider on another machine.
+    threshold: the least importance of a memory. max_per_session: the most memories of a session.
 
     Raises:
         BadInput: a number is out of bounds.
@@ -257,7 +257,7 @@ _TIME = re.compile(r"(?a)([01]?\d|2[0-3]):([0-5]\d)")
 class Slot(NamedTuple):
     """A time at which a job is due.
 
-    period: its local day. ts: the time in UTC.
+    period: the local day. ts: the time in UTC.
     """
 
     period: str
@@ -267,7 +267,7 @@ class Slot(NamedTuple):
 class Schedule(NamedTuple):
     """The time of day at which a job is due.
 
-    weekday: from 0 for Monday; None for each day.
+    weekday: 0 is Monday; None means every day.
     """
 
     weekday: int | None
@@ -276,7 +276,7 @@ class Schedule(NamedTuple):
 
     @property
     def words(self) -> str:
-        """It for people: `daily at 03:00 Europe/Helsinki`."""
+        """The schedule in words: `daily at 03:00 Europe/Helsinki`."""
         now = datetime.now().astimezone(self.zone)
         zone = getattr(self.zone, "key", None) or timestamps.zone_name(now)
         day = "daily" if self.weekday is None else f"on {_DAYS[self.weekday].capitalize()}"
@@ -284,20 +284,20 @@ class Schedule(NamedTuple):
 
     def latest(self, now: str) -> Slot:
         """Return the last slot up to `now`."""
-        return max(slot for slot in self._around(now) if slot.ts <= now)
+        return max(slot for slot in self._slots_around(now) if slot.ts <= now)
 
     def next(self, now: str) -> Slot:
         """Return the first slot after `now`."""
-        return min(slot for slot in self._around(now) if slot.ts > now)
+        return min(slot for slot in self._slots_around(now) if slot.ts > now)
 
-    def _around(self, now: str) -> list[Slot]:
+    def _slots_around(self, now: str) -> list[Slot]:
         today = timestamps.in_zone(now, self.zone).date()
         days = (today + timedelta(days=shift) for shift in range(-8, 9))
         return [self._slot(day) for day in days if self.weekday in (None, day.weekday())]
 
     def _slot(self, day: date) -> Slot:
         local = datetime.combine(day, self.at)
-        # An hour that a zone skips is taken as the one behind it, of one that comes twice the first.
+        # A skipped hour counts as the one after it; of a repeated hour the first counts.
         moment = local.astimezone(UTC) if self.zone is None else local.replace(tzinfo=self.zone)
         return Slot(str(day), timestamps.normalised(moment.isoformat(), naive_is_utc=False))
 
@@ -305,11 +305,11 @@ class Schedule(NamedTuple):
 class JobRules(msgspec.Struct, frozen=True, kw_only=True):
     """When jobs run.
 
-    daily: a time, such as 03:00. weekly: a weekday and a time, such as monday 04:00. `off`: never by itself.
+    daily: a time, such as 03:00. weekly: a weekday and a time, such as monday 04:00. `off`: only on request.
     timezone: of these times, and of contexts that name none, such as Europe/Helsinki; None for the system's.
 
     Raises:
-        BadInput: a time or a zone is none.
+        BadInput: a time or a time zone is invalid.
     """
 
     daily: str = DAILY
@@ -329,10 +329,10 @@ class JobRules(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def schedule_of(text: str, zone: tzinfo | None = None, *, has_day: bool) -> Schedule | None:
-    """Return the schedule that a setting says; None if it is off.
+    """Parse the schedule in a setting; None if it is off.
 
     Raises:
-        BadInput: it is none.
+        BadInput: it is invalid.
     """
     hint = "such as monday 04:00, or off" if has_day else "such as 03:00, or off"
     if not isinstance(text, str):
@@ -348,10 +348,10 @@ def schedule_of(text: str, zone: tzinfo | None = None, *, has_day: bool) -> Sche
 
 
 def zone_of(name: str | None) -> tzinfo | None:
-    """Return the zone of a name; None is the system's.
+    """Return a time zone by name; None for the system's.
 
     Raises:
-        BadInput: there is none of this name.
+        BadInput: no time zone has this name.
     """
     if name is None:
         return None

@@ -1,4 +1,4 @@
-"""Moving in and out as programs do it: `store.exchange`."""
+"""The operations of `store.exchange`: import and export."""
 
 import os
 import tempfile
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class DataExchange(OperationGroup):
-    """Imports of what other programs keep, and exports for them: `store.exchange`."""
+    """Imports data of other programs, and exports data for them."""
 
     @operation(ImportData, effect="append", reads_paths=True)
     def import_from(self, request: ImportData) -> "ImportReport":
@@ -40,16 +40,16 @@ class DataExchange(OperationGroup):
         _check_project(request.project, projects_of(request), request.format)
         report = ImportReport(format=request.format, dry_run=request.dry_run, project=request.project)
         if not request.dry_run:
-            make_path(self._engine.path)  # the first import makes the store, and waits for none beside it
+            make_path(self._engine.path)  # for the lock file
         lock = locked(self._engine.path / IMPORT_LOCK, "the import", self._engine.lock_timeout)
-        with Tables(lambda: None) as tables, nullcontext() if request.dry_run else lock:
+        with Tables() as tables, nullcontext() if request.dry_run else lock:
             importing = Importing(
                 report,
                 self._engine.draft,
                 self._engine.log.append_drafts,
                 self._decide,
                 self._engine.log_path,
-                cache(partial(_key, self._engine.path, makes=not request.dry_run)),
+                cache(partial(_store_key, self._engine.path, makes=not request.dry_run)),
                 request.progress,
                 tables,
                 redacts=self._engine.redact,
@@ -59,7 +59,7 @@ class DataExchange(OperationGroup):
                     importing.take(read, source)
         if not report.found:
             raise BadInput(
-                f"nothing of the format {request.format} is in {', '.join(map(shown, paths))}",
+                f"no data in the format {request.format} in {', '.join(map(shown, paths))}",
                 hint="docs/importing.md says which files each format has",
             )
         return report
@@ -73,7 +73,7 @@ class DataExchange(OperationGroup):
 
 
 def projects_of(request: ImportData) -> list[str]:
-    """Return the names of the projects in what is to be imported.
+    """Return the names of the projects in the data to import.
 
     Raises:
         BadInput: a path does not exist.
@@ -88,17 +88,17 @@ def projects_of(request: ImportData) -> list[str]:
 
 
 def _check_project(chosen: str | None, projects: list[str], name: str) -> None:
-    """Refuse a project that there is not, and several where one store is to have them."""
+    """Refuse an unknown project, and several projects for one store."""
     named = ", ".join(map(shown, projects))
     if chosen is not None and chosen not in projects:
         hint = f"the projects are {named}" if projects else f"leave it out: {name} has no projects"
         raise BadInput(f"there is no project {shown(chosen)!r}", hint=hint)
     if chosen is None and len(projects) > 1:
-        raise BadInput(f"a store is for one project, and here are {named}", hint="choose one: project=NAME")
+        raise BadInput(f"a store holds one project, but found {named}", hint="choose one: project=NAME")
 
 
-def _key(store: Path, *, makes: bool) -> bytes:
-    """Return the key of the store, which an import makes before its first event, unless it is only tried."""
+def _store_key(store: Path, *, makes: bool) -> bytes:
+    """Return the key of the store. makes: create it if missing; else return b"" for a missing one."""
     from memlog.eventlog.secrets.outgoing import key_of
 
     if makes:
@@ -110,11 +110,11 @@ _TYPES = {
     **dict.fromkeys(("rank", "access_count", "raw_tokens"), int),
     **dict.fromkeys(("importance", "salience"), float),
 }
-"""Of columns that hold no text."""
+"""The types of columns that do not hold text."""
 
 
 class ExportReport(msgspec.Struct, kw_only=True):
-    """What an export wrote. tables: the number of rows of each."""
+    """The result of an export. tables: the number of rows of each."""
 
     path: str
     tables: dict[str, int]
@@ -122,22 +122,21 @@ class ExportReport(msgspec.Struct, kw_only=True):
 
 
 def write_tables(db: Connection, path: Path, *, replace: bool) -> ExportReport:
-    """See `ExportDatabase`. The file appears as a whole, or not at all."""
+    """Write the plain tables to a new file atomically; see `ExportDatabase`."""
     from sqlite_utils import Database
 
     if os.path.lexists(path) and not replace:
         raise BadInput(f"{shown(path)} exists", hint="name another file, or replace it: replace=True")
     if path.name.endswith(("-wal", "-shm", "-journal")):
-        raise BadInput(
-            f"{shown(path)} is a name that SQLite gives to files of its own", hint="name a .db file"
-        )
+        raise BadInput(f"{shown(path)}: SQLite uses such names for its own files", hint="name a .db file")
     try:
         is_in_use = path.with_name(f"{path.name}-wal").exists()
         handle, name = tempfile.mkstemp(prefix=".export.", dir=path.parent)
     except OSError as error:
-        raise _unwritable(path, error) from error
+        raise _cannot_write(path, error) from error
     os.close(handle)
     unfinished = Path(name)
+    failures: tuple[type[Exception], ...] = (OSError, *error_types())
     try:
         if is_in_use:
             raise BadInput(f"{shown(path)} is in use by another program", hint="end that program")
@@ -154,16 +153,14 @@ def write_tables(db: Connection, path: Path, *, replace: bool) -> ExportReport:
         if replace:
             unfinished.replace(path)
         else:
-            os.link(unfinished, path)  # refuses a file that has come meanwhile
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    except error_types() as error:
-        raise _unwritable(path, error) from error
+            os.link(unfinished, path)  # fails if the file exists by now
+    except failures as error:
+        raise _cannot_write(path, error) from error
     finally:
         with suppress(OSError):
             unfinished.unlink()
     return ExportReport(path=str(path), tables=counts, bytes=size)
 
 
-def _unwritable(path: Path, error: Exception) -> BadInput:
-    return BadInput(f"{shown(path)} cannot be written: {error}", hint="name a file in a folder of yours")
+def _cannot_write(path: Path, error: Exception) -> BadInput:
+    return BadInput(f"{shown(path)} cannot be written: {error}", hint="name a file in a writable folder")

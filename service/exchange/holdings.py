@@ -1,4 +1,4 @@
-"""What the log holds of the records of a source: their events, and what changed them since."""
+"""What the log holds of the records of a source: their events, and later changes."""
 
 import os
 from collections import Counter
@@ -18,13 +18,13 @@ from memlog.service.engine.ids import event_with
 from memlog.service.exchange.formats import Record, Used
 
 _STREAMS = ("memory", "core")
-"""Those of events that change a record."""
+"""The streams of events that change a record."""
 
 _ASPECTS = {"restored": "archived"}
-"""What an event changes, where its id does not end in this."""
+"""The aspect that an event changes, where its id does not name it."""
 
 DATED = ("updated", "archived", "salience")
-"""The aspects whose changes have the time at which the source changed the record."""
+"""The aspects whose changes are dated by the source."""
 
 _TEXTS = ("content", "value", "summary")
 
@@ -32,7 +32,7 @@ _TEXTS = ("content", "value", "summary")
 class StoredChange(NamedTuple):
     """An event of the log, the aspect of its record that it changes, and when.
 
-    claimed: the time that its source says. wins: its precedence, which its place in the log decides if equal.
+    claimed: the time that its source claims. wins: its precedence; ties are broken by the place in the log.
     """
 
     event: Event
@@ -43,7 +43,7 @@ class StoredChange(NamedTuple):
 
 
 class Forgotten(NamedTuple):
-    """A change that was forgotten: nothing of its aspect up to `until` comes back."""
+    """A forgotten change: no change of its aspect up to `until` comes back."""
 
     aspect: str
     until: str
@@ -52,7 +52,7 @@ class Forgotten(NamedTuple):
 class Holding:
     """What the log holds under the id of a record.
 
-    base: None where it was forgotten or can no longer be read.
+    base: the record's own event; None if it was forgotten or is unreadable.
     """
 
     def __init__(self, base: StoredChange | None = None, changes: Iterable[StoredChange] = ()) -> None:
@@ -62,34 +62,34 @@ class Holding:
 
     @property
     def is_archived(self) -> bool:
-        """Whether its source has archived it, and not restored it."""
+        """Whether its source has archived it without restoring it."""
         archivings = self.of("archived")
         return bool(archivings) and isinstance(archivings[-1].event, MemoryArchived)
 
     @property
     def described_at(self) -> str:
-        """Return the time of its source's last change, as far as the log knows."""
+        """The time of its source's last change that the log has; "" without one."""
         base = [] if self.base is None else [self.base]
         return max((each.claimed for each in (*base, *self.changes) if each.aspect in DATED), default="")
 
     def add(self, gained: "Holding") -> None:
-        """Hold what another holds, too."""
+        """Merge another holding into this one."""
         self.base = self.base or gained.base
         self.changes += gained.changes
 
     def of(self, aspect: str) -> list[StoredChange]:
-        """Return the changes of an aspect by precedence; those of a record's text begin with its base."""
+        """Return the changes of an aspect in order of precedence; those of the text begin with the base."""
         base = [] if self.base is None else [self.base]
         found: list[StoredChange] = []
         for change in sorted([*base, *self.changes], key=lambda change: (change.wins, change.place)):
-            # A record is restored with the text that the store has: its source's, or a person's.
+            # A restored record repeats the text that the store had: the source's or a person's.
             repeats = aspect == "updated" and found and text_of(change.event) == text_of(found[-1].event)
             if change.aspect == aspect or repeats:
                 found.append(change)
         return found
 
     def has_told(self, text: str) -> bool:
-        """Whether the record's text is or was `text`, which may be masked in the log."""
+        """Whether the record has or had this text, which may be masked in the log."""
         return not {text, masked(text)}.isdisjoint(text_of(each.event) for each in self.of("updated"))
 
 
@@ -104,13 +104,13 @@ def text_of(event: Event) -> str | None:
 
 
 def aspect_of(event_id: str, base_id: str) -> tuple[str, str]:
-    """Return the aspect and the time that the id of a change names; no time in ids of older versions."""
+    """Return the aspect and the time in the id of a change; ids of older versions have no time."""
     kind, _, ending = event_id.removeprefix(f"{base_id}/").partition("/")
     return _ASPECTS.get(kind, kind), ending.rpartition("-")[0]
 
 
 def holdings(db: Connection, log: Path, ids: Sequence[str], changed: Iterable[str]) -> dict[str, Holding]:
-    """Find what the log holds under those of `ids` that are known or forgotten.
+    """Return what the log holds under those of `ids` that are known or forgotten.
 
     changed: those of `ids` that may have changes.
     """
@@ -119,34 +119,34 @@ def holdings(db: Connection, log: Path, ids: Sequence[str], changed: Iterable[st
     for name in forgotten:
         found[name].is_forgotten = True
     for each in known:
-        if (event := _event(log, each)) is not None and not found[each.id].is_forgotten:
-            found[each.id].base = _stored(event, each, "updated", event.ts or "")
+        if (event := _read_event(log, each)) is not None and not found[each.id].is_forgotten:
+            found[each.id].base = _stored_change(event, each, "updated", event.ts or "")
     names = [name for name in dict.fromkeys(changed) if name in found]
     below, gone = ids_below(db, _STREAMS, names)
     for each in below:
-        base = _base(each.id, found)
+        base = _find_base(each.id, found)
         aspect, claimed = aspect_of(each.id, base)
-        if (event := _event(log, each)) is not None:
-            found[base].changes.append(_stored(event, each, aspect, claimed or event.ts or ""))
+        if (event := _read_event(log, each)) is not None:
+            found[base].changes.append(_stored_change(event, each, aspect, claimed or event.ts or ""))
     for name, ts in gone:
-        aspect, claimed = aspect_of(name, base := _base(name, found))
+        aspect, claimed = aspect_of(name, base := _find_base(name, found))
         found[base].forgotten.append(Forgotten(aspect, claimed or ts))
     return found
 
 
-def _base(name: str, known: dict[str, Holding]) -> str:
+def _find_base(name: str, known: dict[str, Holding]) -> str:
     """Return the known id that `name` extends."""
     while name not in known:
         name = name.rpartition("/")[0]
     return name
 
 
-def _event(log: Path, holder: IdInUse) -> Event | None:
+def _read_event(log: Path, holder: IdInUse) -> Event | None:
     name, stream, segment, offset, length = holder
     return event_with(log, name, IdHolder(stream, segment, offset), length)
 
 
-def _stored(event: Event, holder: IdInUse, aspect: str, claimed: str) -> StoredChange:
+def _stored_change(event: Event, holder: IdInUse, aspect: str, claimed: str) -> StoredChange:
     segment = SegmentName.parse(holder.segment)
     assert segment is not None  # its line was read
     place = (segment.day, segment.number, segment.writer, holder.offset)
@@ -154,22 +154,22 @@ def _stored(event: Event, holder: IdInUse, aspect: str, claimed: str) -> StoredC
 
 
 SUFFIX_LENGTH = 8
-"""Hex digits behind `~`."""
+"""Hex digits after `~`."""
 
 _BATCH = 500
 
 Verdict = Literal["same", "updated", "edited", "other_time", "other_text"]
-"""Whether a record is the one that the log holds under its id: it has the same text, and no other time of
-creation; it has the same time of creation and another text, and was updated since, there or here; it has them
-and was not; or it is another.
+"""How a record compares with the one in the log under its id. same: the same text, and no other time of
+creation. updated, edited: created at the same time, with another text, and with or without a dated update.
+other_time, other_text: another record.
 """
 
 Find = Callable[[Sequence[str], Collection[str]], dict[str, Holding]]
-"""Finds what the log holds under ids, and the changes of some."""
+"""Finds what the log holds under ids; the second argument has those that may have changes."""
 
 
 def verdict(record: Used, event: Event, holding: Holding) -> Verdict | None:
-    """Judge whether an event of a record is the one in the log; None if nothing tells."""
+    """Compare an event of a record with the one in the log; None if that is missing."""
     base = holding.base
     if base is None:
         return None
@@ -200,20 +200,20 @@ def described_at(record: Used) -> str:
 
 
 def recognised(records: Iterable[Record], prefix: str, suffixes: Iterable[str], find: Find) -> str:
-    """Return the suffix of the ids of a source; "" for the first one, or if it shares no id with another.
+    """Return the id suffix of a source; "" for the first source, or if it shares no id with another.
 
-    records: as they are without a suffix. prefix: of their ids. suffixes: those in use, "" first.
+    records: with ids without a suffix. prefix: of their ids. suffixes: those in use, "" first.
     """
     tallies: dict[str, Counter[Verdict]] = {suffix: Counter() for suffix in suffixes}
     has_forgotten: set[str] = set()
     marks: list[str] = []
     used = (record for record in records if isinstance(record, Used) and record.is_telling)
     for batch in in_batches(used, lambda _: 1, _BATCH):
-        marks = sorted([*marks, *_marks(batch)])[:1]
+        marks = sorted([*marks, *_source_marks(batch)])[:1]
         events = [(record, event) for record in batch for event in record.events]
-        ids = {suffix: [_with(suffix, event, prefix) for _, event in events] for suffix in tallies}
+        ids = {suffix: [_id_with_suffix(suffix, event, prefix) for _, event in events] for suffix in tallies}
         changed = {
-            _with(suffix, record.events[0], prefix)
+            _id_with_suffix(suffix, record.events[0], prefix)
             for record in batch
             if may_change(record)
             for suffix in tallies
@@ -227,22 +227,22 @@ def recognised(records: Iterable[Record], prefix: str, suffixes: Iterable[str], 
                     has_forgotten.add(suffix)
                 if (reason := verdict(record, event, holding)) is not None:
                     tallies[suffix][reason] += 1
-    same = {suffix: _same(tally, suffix in has_forgotten) for suffix, tally in tallies.items()}
+    same = {suffix: _count_same(tally, suffix in has_forgotten) for suffix, tally in tallies.items()}
     best = max(same, key=lambda suffix: same[suffix])
     if same[best]:
         return best
     for suffix, tally in tallies.items():
-        # All that it shares with that source was forgotten: it does not come back under another name.
+        # Everything shared with that source was forgotten: it must not come back under another suffix.
         if suffix in has_forgotten and not tally:
             return suffix
     return "" if not tallies[""] else _new_suffix(marks, tallies)
 
 
-def _same(tally: Counter[Verdict], has_forgotten: bool) -> int:
-    """Return the number of records that are the same; 0 if they are less than half.
+def _count_same(tally: Counter[Verdict], has_forgotten: bool) -> int:
+    """Return the number of matching records; 0 if they are less than half.
 
-    A time of creation proves nothing where others share it that say something else. Where a record was
-    forgotten, it decides alone: what was forgotten does not come back because another text was edited.
+    Equal creation times prove nothing if records with other texts share them. If a record was forgotten, they
+    suffice: forgotten records must not come back because another text was edited.
     """
     others = tally["edited"] + tally["other_text"]
     same = tally["same"]
@@ -253,24 +253,24 @@ def _same(tally: Counter[Verdict], has_forgotten: bool) -> int:
     return same if 2 * same >= tally.total() else 0
 
 
-def _with(suffix: str, event: Event, prefix: str) -> str:
+def _id_with_suffix(suffix: str, event: Event, prefix: str) -> str:
     return f"{prefix}{suffix}{str(event.id).removeprefix(prefix)}"
 
 
-def _marks(batch: Iterable[Used]) -> Iterator[str]:
-    """Yield marks that tell a source from others: hashes of ids and times of creation, never texts."""
+def _source_marks(batch: Iterable[Used]) -> Iterator[str]:
+    """Yield marks that distinguish a source: hashes of ids and creation times, never of texts."""
     for record in batch:
         if record.created is not None:
-            yield _short(f"{record.events[0].id} {record.created}")
+            yield _short_hash(f"{record.events[0].id} {record.created}")
 
 
 def _new_suffix(marks: list[str], used: Collection[str]) -> str:
-    """Return an unused suffix, the same on each copy of a store if records have times of creation."""
+    """Return an unused suffix; it is the same on every copy of a store if records have creation times."""
     mark = marks[0] if marks else os.urandom(SUFFIX_LENGTH // 2).hex()
     while f"~{mark}" in used:
-        mark = _short(mark)
+        mark = _short_hash(mark)
     return f"~{mark}"
 
 
-def _short(text: str) -> str:
+def _short_hash(text: str) -> str:
     return short_sha256(text.encode(errors="surrogatepass")).hexdigest()[:SUFFIX_LENGTH]

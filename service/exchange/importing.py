@@ -1,4 +1,4 @@
-"""Imports: makes the events of a source durable, each once, and gives an account of every record."""
+"""Imports the records of a source as events, each once, and accounts for every record."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -50,34 +50,34 @@ from memlog.service.exchange.holdings import (
 from memlog.service.exchange.source import ForeignFiles, Tables
 from memlog.service.memory.placeholders import is_denial, is_placeholder
 
-_FIRST = "1970-01-01T00:00:00.000Z"
+_EPOCH = "1970-01-01T00:00:00.000Z"
 _HASH_LENGTH = 12
 
 State = Literal["new", "known", "forgotten"]
 
 
-def dated(event: Event, now: str, *, is_changed: bool) -> Event:
-    """Return a record's own event with a precedence: a time in the future, or none, overrules nothing.
+def with_precedence(event: Event, now: str, *, is_changed: bool) -> Event:
+    """Return a record's own event with a precedence: one without a time, or a future one, overrules nothing.
 
-    is_changed: whether changes follow, which need a time before theirs.
+    is_changed: whether changes follow, which need an earlier time before them.
     """
     if not isinstance(event, Change):
         return event
     is_trusted = event.ts is not None and event.ts <= now
     if isinstance(event, CoreMemoryUpdated | FactStored) and not is_trusted:
-        return replace(event, ts=event.ts or now, wins=_FIRST)  # a person may have set it
+        return replace(event, ts=event.ts or now, wins=_EPOCH)  # a person may have set it
     if event.ts is None:
         return replace(event, ts=now) if is_changed else event
     return event if is_trusted else replace(event, wins=now)
 
 
-def stored(event: Event, aspect: str, now: str) -> StoredChange:
-    """Return a new event as the log will hold it."""
+def as_stored(event: Event, aspect: str, now: str) -> StoredChange:
+    """Return a new event in the form of a stored one."""
     return StoredChange(event, aspect, event.ts or now, getattr(event, "wins", None) or event.ts or now)
 
 
 def state_of(change: Event, base_id: str, holding: Holding, now: str) -> State:
-    """Return the outcome of a change: `known` also if a later one is known, or if it says nothing new."""
+    """Return the outcome of a change; `known` includes outdated and redundant ones."""
     aspect, _ = aspect_of(str(change.id), base_id)
     claimed = change.ts or ""
     if any(each.aspect == aspect and claimed <= each.until for each in holding.forgotten):
@@ -103,10 +103,9 @@ def state_of(change: Event, base_id: str, holding: Holding, now: str) -> State:
 
 
 def _is_before(claimed: str, known: StoredChange, now: str) -> bool:
-    """Whether a time of the source is before a known change: it is an older copy that says so.
+    """Whether a claimed time is before a known change, so that it comes from an older copy of the source.
 
-    A change that claimed a time in the future is one of the time when it was imported, except to another
-    that claims one.
+    A known change with a future time counts as of its import, unless `claimed` is in the future, too.
     """
     if not claimed:
         return False
@@ -114,7 +113,7 @@ def _is_before(claimed: str, known: StoredChange, now: str) -> bool:
 
 
 def _is_same(change: Event, other: Event) -> bool:
-    """Whether two changes of one aspect say the same; what is stored may be masked."""
+    """Whether two changes of one aspect are equal; the stored one may be masked."""
     text = text_of(change)
     if text is not None:
         return text_of(other) in (text, masked(text))
@@ -125,16 +124,16 @@ def _accesses(changes: Iterable[StoredChange]) -> int:
     return sum(each.event.times for each in changes if isinstance(each.event, MemoryAccessed))
 
 
-def named(change: Event, base_id: str, holding: Holding, now: str, key: bytes) -> Change:
-    """Return a new change with an id of its own, and a precedence after what it changes.
+def with_own_id(change: Event, base_id: str, holding: Holding, now: str, key: bytes) -> Change:
+    """Return a new change with its own id, and a precedence after what it changes.
 
-    A change with a future time, or none, decides nothing: it directly follows its source's last change,
-    and so overrules nobody else. A restored record is right behind its archiving, for the same reason.
+    A change without a time, or with a future one, directly follows its source's last change, so that it
+    overrules nothing else. For the same reason a restored record directly follows its archiving.
     """
     assert isinstance(change, Change)
     aspect, _ = aspect_of(str(change.id), base_id)
     earlier = holding.of(aspect)
-    if isinstance(change, MemoryAccessed):  # its source says how many there are in all
+    if isinstance(change, MemoryAccessed):  # its source counts the total
         change = replace(change, times=max(1, change.times - _accesses(earlier)))
     after = max(each.wins for each in (holding.base, *earlier) if each is not None)
     claimed = change.ts or ""
@@ -151,10 +150,10 @@ def named(change: Event, base_id: str, holding: Holding, now: str, key: bytes) -
     return replace(change, id=f"{change.id}/{ending}", ts=ts, wins=None if wins == ts else wins)
 
 
-def restored(change: Event, memory: Memory | None) -> Event | None:
-    """Return the event that makes an archived memory active as it is in the store; None for an active one.
+def restoring_event(change: Event, memory: Memory | None) -> Event | None:
+    """Return the event that restores an archived memory with its current content; None for an active one.
 
-    What people have changed of it stays: its source says only that it is active.
+    People's changes stay: the source only says that it is active.
     """
     if memory is None or memory.archived_at is None:
         return None
@@ -175,32 +174,32 @@ def restored(change: Event, memory: Memory | None) -> Event | None:
 
 
 _BATCH = 500
-"""Events of one append, at least. A process that is killed has stored whole batches."""
+"""The fewest events of one append. A killed process has stored whole batches."""
 
-_EXAMPLES = 10
+_MAX_EXAMPLES = 10
 
 _Fate = Literal["new", "known", "changed", "forgotten", "refused"]
 
 
 class ImportProblem(msgspec.Struct, frozen=True):
-    """A record, or an event of one, that is not stored. where: names it."""
+    """A record or event that was not stored. where: its name."""
 
     where: str
     why: str
 
 
 class ImportReport(msgspec.Struct, kw_only=True):
-    """What became of the records of a source, and of the events that they gave.
+    """The outcome for the records of a source, and for their events.
 
     found = used + the sum of skipped + unreadable. events = appended + known + forgotten + refused.
 
-    project: of the source, where only its records were looked at.
-    skipped: by reason. unreadable: records and files. known: stored before; they are not written again, also
-        not those that are `changed` in the source since.
-    forgotten: events that were forgotten; they do not come back. refused: events that the log does not take,
-        and notes of a file whose notes have moved, or were forgotten: they may be old ones.
+    project: the only one that was read, if any.
+    skipped: by reason. unreadable: records and files. known: stored before, and not written again, even if
+        `changed` in the source since.
+    forgotten: events that were forgotten, and do not come back. refused: events that the log rejects, and
+        notes of a file whose notes have moved or were forgotten, as they may be old ones.
     problems: the first ten of unreadable, refused and changed. warnings: the first ten of appended events.
-    unknown_columns: how many rows have a value that memlog has no place for, by `table.column`.
+    unknown_columns: how many rows have a value in a column that is not imported, by `table.column`.
     """
 
     format: str
@@ -224,10 +223,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
 
 
 class _New(NamedTuple):
-    """An event that the log lacks.
-
-    drafted: as it was encoded to check it; None for a change.
-    """
+    """An event that the log lacks. drafted: its encoded form; None for a change."""
 
     event: Event
     drafted: Draft | None = None
@@ -237,8 +233,8 @@ class Importing:
     """One import.
 
     draft: checks and encodes an event. append: makes encoded events durable. decide: reads the read model
-        of the log as it is now. log: the folder of the log, which may be missing. key: makes the hashes in
-        the ids of changes. tables: reads databases. redacts: whether keys are masked.
+        after it has caught up. log: the folder of the log, which may be missing. key: keys the hashes in the
+        ids of changes. tables: reads databases. redacts: whether keys are masked.
     """
 
     def __init__(
@@ -260,44 +256,45 @@ class Importing:
         self._key, self._progress, self._redacts = key, progress, redacts
         self._skipped: Counter[str] = Counter()
         self._tried: dict[str, Holding] = {}
-        """What the log would hold, where an import is only tried."""
+        """What the log would hold after a dry run."""
         self._suffixes = {""}
-        """Of the ids of all sources of the format."""
+        """The id suffixes of all sources of the format."""
 
     def take(self, read: Read, path: Path) -> None:
-        """Import a source, a batch of events at a time. It is read twice: first to recognise it.
+        """Import a source in batches. It is read twice: first to recognise it.
 
         Raises:
-            Busy, LogError: as `Store.append`; what was appended before stays, and is known the next time.
+            Busy, LogError: as `Store.append`; earlier batches stay, and are known the next time.
         """
         prefix, project = self._report.format, self._report.project
-        in_use = self._read(lambda db: suffixes(db, f"{prefix}~", SUFFIX_LENGTH))
+        in_use = self._query_if_exists(lambda db: suffixes(db, f"{prefix}~", SUFFIX_LENGTH))
         self._suffixes.update(f"~{suffix}" for suffix in in_use or [])
         self._suffix = recognised(
             read(ForeignFiles(path, self._tables, project=project)),
             prefix,
             sorted(self._suffixes),
-            self._found,
+            self._find_holdings,
         )
         if self._suffix:
             self._suffixes.add(self._suffix)
             self._report.prefixes = sorted({*self._report.prefixes, prefix + self._suffix})
         self._seen: dict[str, bytes] = {}
-        """What the records of this source say, by id."""
+        """Content hashes of the events of this source, by id."""
         self._moved: set[str | None] = set()
         """Groups of records whose places have changed."""
         self._doubtful: set[str | None] = set()
-        """Groups whose last known record was forgotten: what follows may be that one at another place."""
+        """Groups whose last known record was forgotten: the next one may be that record, moved."""
         source = ForeignFiles(path, self._tables, self._suffix, project)
         what = "records imported" if project is None else f"records of {project} imported"
-        for batch in in_batches(self._used(read(source)), _length, _BATCH):
-            self._store(batch)
+        used = self._count_records(read(source))
+        for batch in in_batches(used, lambda each: len(each.events) + len(each.changes), _BATCH):
+            self._import_batch(batch)
             if self._progress is not None:
                 self._progress(what, self._report.found, self._report.found)
         self._report.skipped = dict(sorted(self._skipped.items()))
         self._report.unknown_columns = dict(Counter(self._report.unknown_columns) + source.unknown)
 
-    def _used(self, records: Iterator[Record]) -> Iterator[Used]:
+    def _count_records(self, records: Iterator[Record]) -> Iterator[Used]:
         for record in records:
             self._report.found += 1
             if isinstance(record, Skipped):
@@ -309,67 +306,72 @@ class Importing:
                 self._report.used += 1
                 yield record
 
-    def _read(self, ask: Ask[Answer]) -> Answer | None:
-        """Return the answer of the read model; None where there is no store yet."""
+    def _query_if_exists(self, ask: Ask[Answer]) -> Answer | None:
+        """Return the answer of the read model; None if there is no store yet."""
         return self._decide(ask) if disk.is_folder(self._log) else None
 
-    def _found(self, ids: Sequence[str], changed: Collection[str]) -> dict[str, Holding]:
-        """Return the holdings of the log under ids, and the changes of some."""
-        found = self._read(lambda db: holdings(db, self._log, ids, changed)) or {}
+    def _find_holdings(self, ids: Sequence[str], changed: Collection[str]) -> dict[str, Holding]:
+        """Return what the log holds under ids. changed: those that may have changes."""
+        found = self._query_if_exists(lambda db: holdings(db, self._log, ids, changed)) or {}
         for name in self._tried.keys() & ids:
             found.setdefault(name, Holding()).add(self._tried[name])
         return found
 
-    def _store(self, batch: list[Used]) -> None:
+    def _import_batch(self, batch: list[Used]) -> None:
         now = timestamps.now()
         changed = [str(record.events[0].id) for record in batch if may_change(record)]
         ids = [str(event.id) for record in batch for event in record.events]
-        found = self._found([*ids, *(name for record in batch for name in self._elsewhere(record))], changed)
+        found = self._find_holdings(
+            [*ids, *(name for record in batch for name in self._ids_in_other_sources(record))], changed
+        )
         archived = [name for name in changed if name in found and found[name].is_archived]
-        memories = self._read(lambda db: {name: memory(db, name) for name in archived}) if archived else None
-        new = [each for record in batch for each in self._new(record, found, memories or {}, now)]
+        memories = (
+            self._query_if_exists(lambda db: {name: memory(db, name) for name in archived})
+            if archived
+            else None
+        )
+        new = [each for record in batch for each in self._new_events(record, found, memories or {}, now)]
         if not self._report.dry_run:
-            new = self._appended(new)
+            new = self._append_accepted(new)
         self._report.appended += len(new)
         kinds = Counter(str(each.event.__struct_config__.tag) for each in new)
         self._report.types = dict(Counter(self._report.types) + kinds)
 
-    def _new(
+    def _new_events(
         self, record: Used, found: dict[str, Holding], memories: Mapping[str, Memory | None], now: str
     ) -> Iterator[_New]:
-        """Yield the events of a record that the log lacks; what becomes of each is counted."""
+        """Yield the events of a record that the log lacks, and count the fate of each."""
         first = str(record.events[0].id)
         fates: list[_Fate] = []
         for event in record.events:
-            made = dated(event, now, is_changed=bool(record.changes))
-            drafted, why = self._drafted(made)
-            fates.append(self._counted(self._fate(record, event, why, found, now)))
+            made = with_precedence(event, now, is_changed=bool(record.changes))
+            drafted, why = self._try_draft(made)
+            fates.append(self._count(self._fate(record, event, why, found, now)))
             if fates[-1] == "new":
-                self._hold(found, str(event.id), Holding(base=stored(made, "updated", now)))
+                self._hold(found, str(event.id), Holding(base=as_stored(made, "updated", now)))
                 yield _New(made, drafted)
         own = fates[0]
         if own == "refused" or (own == "changed" and record.created is None):
-            return  # the changes may be another record's
+            return  # the changes may belong to another record
         for change in record.changes:
             is_open = own in ("known", "changed")
             fate = state_of(change, first, found[first], now) if is_open else own
-            if self._counted(fate) == "new":
-                yield _New(self._named(change, first, found, now))
+            if self._count(fate) == "new":
+                yield _New(self._name_change(change, first, found, now))
         if own in ("known", "changed"):
             for reset in record.resets:
                 is_due = found[first].of(aspect_of(str(reset.id), first)[0])
-                renewed = restored(reset, memories.get(first)) if isinstance(reset, MemorySaved) else reset
+                renewed = (
+                    restoring_event(reset, memories.get(first)) if isinstance(reset, MemorySaved) else reset
+                )
                 if is_due and renewed is not None and state_of(reset, first, found[first], now) == "new":
-                    self._counted("new")
-                    yield _New(self._named(renewed, first, found, now))
+                    self._count("new")
+                    yield _New(self._name_change(renewed, first, found, now))
 
     def _fate(
         self, record: Used, event: Event, why: str | None, found: dict[str, Holding], now: str
     ) -> _Fate:
-        """Return the outcome of a record's own event.
-
-        why: the log does not take it.
-        """
+        """Return the fate of a record's own event. why: the reason why the log rejects it, if any."""
         name, group, content = str(event.id), record.group, content_hash_of_one(event)
         holding = found.get(name)
         if holding is not None and holding.is_forgotten:
@@ -377,44 +379,42 @@ class Importing:
             return "forgotten"
         if name in self._seen:
             is_same = self._seen[name] == content and holding is not None
-            self._note(name, f"the source has this id twice{'' if is_same else ', with other words'}")
+            self._note(name, f"the source has this id twice{'' if is_same else ', with other content'}")
             return "known" if is_same else "refused"
         self._seen[name] = content
         if why is None and holding is not None:
-            return self._known(record, event, holding, now)
+            return self._compare_with_known(record, event, holding, now)
         if why is None and _is_unfilled(event):
-            why = "it is a placeholder, which says nothing"
+            why = "it is a placeholder without content"
         if why is None and group is not None and group in self._moved | self._doubtful:
-            why = f"notes of {group} have changed or moved, or were forgotten: it may be an old one"
-        elsewhere = (found[each] for each in self._elsewhere(record) if each in found)
+            why = f"notes of {group} have changed, moved or been forgotten: it may be an old one"
+        elsewhere = (found[each] for each in self._ids_in_other_sources(record) if each in found)
         if why is None and any(each.is_forgotten for each in elsewhere):
-            why = (
-                "another source's record with this id was forgotten, and no time tells whether it is this one"
-            )
+            why = "another source's record with this id was forgotten, and without a time it may be the same"
         if why is not None:
             self._note(name, why)
             return "refused"
         return "new"
 
-    def _known(self, record: Used, event: Event, holding: Holding, now: str) -> _Fate:
+    def _compare_with_known(self, record: Used, event: Event, holding: Holding, now: str) -> _Fate:
         name, group = str(event.id), record.group
         self._doubtful.discard(group)
         if holding.base is None:
-            self._note(name, "its line in the log cannot be read: store.maintenance.verify() says why")
+            self._note(name, "its line in the log is unreadable: store.maintenance.verify() says why")
             return "refused"
         if verdict(record, event, holding) == "other_time":
-            self._note(name, "another record had this id: it was created at another time")
+            self._note(name, "another record, created at another time, already has this id")
             return "refused"
         is_older = record.created is not None and described_at(record) < holding.described_at
-        if is_older or not self._says_else(record, event, holding, now):
+        if is_older or not self._has_new_content(record, event, holding, now):
             return "known"
-        self._note(name, "it says something else than what was imported under this id")
+        self._note(name, "its content differs from what was imported under this id")
         if group is not None:
             self._moved.add(group)
         return "changed"
 
-    def _says_else(self, record: Used, event: Event, holding: Holding, now: str) -> bool:
-        """Whether a known event says what neither it nor a change says."""
+    def _has_new_content(self, record: Used, event: Event, holding: Holding, now: str) -> bool:
+        """Whether a known event has content that neither the log nor a new change has."""
         assert holding.base is not None
         base, field = holding.base.event, text_field(event)
         if type(base) is not type(event):
@@ -424,14 +424,14 @@ class Importing:
             and state_of(change, str(event.id), holding, now) == "new"
             for change in record.changes
         )
-        if not is_told or self._redacts:  # what is stored is not what the source says
+        if not is_told or self._redacts:  # stored events are masked, and so do not compare
             return not is_told
         return content_hash_of_one(replace(event, **{field: getattr(base, field)})) != content_hash_of_one(
             base
         )
 
-    def _elsewhere(self, record: Used) -> list[str]:
-        """Return the ids that the events of a record without a time would have in other sources."""
+    def _ids_in_other_sources(self, record: Used) -> list[str]:
+        """Return the ids that an undated record's events would have in other sources; [] for a dated one."""
         if record.created is not None:
             return []
         own = f"{self._report.format}{self._suffix}"
@@ -439,19 +439,19 @@ class Importing:
         others = self._suffixes - {self._suffix}
         return [f"{self._report.format}{suffix}{rest}" for suffix in others for rest in rests]
 
-    def _named(self, change: Event, name: str, found: dict[str, Holding], now: str) -> Event:
-        made = named(change, name, found[name], now, self._key())
+    def _name_change(self, change: Event, name: str, found: dict[str, Holding], now: str) -> Event:
+        made = with_own_id(change, name, found[name], now, self._key())
         aspect, claimed = aspect_of(str(made.id), name)
-        self._hold(found, name, Holding(changes=[stored(made, aspect, claimed or now)]))
+        self._hold(found, name, Holding(changes=[as_stored(made, aspect, claimed or now)]))
         return made
 
     def _hold(self, found: dict[str, Holding], name: str, gained: Holding) -> None:
-        """Count an event as held from now on."""
+        """Add to what the log holds; remember it in a dry run."""
         found.setdefault(name, Holding()).add(gained)
         if self._report.dry_run:
             self._tried.setdefault(name, Holding()).add(gained)
 
-    def _counted(self, fate: _Fate) -> _Fate:
+    def _count(self, fate: _Fate) -> _Fate:
         report = self._report
         report.events += 1
         report.known += fate in ("known", "changed")
@@ -460,38 +460,34 @@ class Importing:
         report.refused += fate == "refused"
         return fate
 
-    def _drafted(self, event: Event) -> tuple[Draft | None, str | None]:
-        """Return an encoded event, or why the log does not take it."""
+    def _try_draft(self, event: Event) -> tuple[Draft | None, str | None]:
+        """Return an encoded event, or why the log rejects it."""
         try:
             return self._draft(event), None
         except BadInput as error:
             return None, error.message
 
     def _note(self, where: str, why: str) -> None:
-        if len(self._report.problems) < _EXAMPLES:
+        if len(self._report.problems) < _MAX_EXAMPLES:
             self._report.problems.append(ImportProblem(shown(where), shown(why)))
 
-    def _appended(self, new: list[_New]) -> list[_New]:
-        """Append events, without those that the log does not take; return them."""
+    def _append_accepted(self, new: list[_New]) -> list[_New]:
+        """Append the events that the log accepts, and return them."""
         taken = []
         for event, known in new:
-            drafted, why = (known, None) if known is not None else self._drafted(event)
+            drafted, why = (known, None) if known is not None else self._try_draft(event)
             if drafted is not None:
                 taken.append(_New(event, drafted))
             else:
                 self._report.refused += 1
                 self._note(str(event.id), str(why))
         told = warnings_of(self._append([each.drafted for each in taken if each.drafted is not None]))
-        self._report.warnings += told[: _EXAMPLES - len(self._report.warnings)]
+        self._report.warnings += told[: _MAX_EXAMPLES - len(self._report.warnings)]
         return taken
 
 
-def _length(record: Used) -> int:
-    return len(record.events) + len(record.changes)
-
-
 def _is_unfilled(event: Event) -> bool:
-    """Whether an event is a memory, or a value of the core memory, that nobody has filled in."""
+    """Whether an event is a memory or a core memory value with a placeholder as content."""
     if isinstance(event, MemorySaved):
         return is_placeholder(event.content)
     if isinstance(event, CoreMemoryUpdated):

@@ -1,9 +1,9 @@
-"""The files and tables of another program, as an importer reads them: nothing of them is changed."""
+"""Read-only access to the files and tables of another program, for importers."""
 
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,28 +14,25 @@ from memlog.service.engine.sandbox import BoundedProcess, MoreRows, ReaderFailed
 from memlog.service.exchange.formats import Importer, Unreadable
 from memlog.service.memory.core_markdown import Headings, is_fact_of_project, without_front_matter
 
-_LONGEST = 64 * 2**20
-"""Bytes of a text file."""
+_MAX_BYTES = 64 * 2**20
+"""The largest text file, in bytes."""
 
 _SECONDS = 60
-"""Of the processor for some thousand rows."""
+"""CPU time for a page of some thousand rows."""
 
 _INDEX_BYTES = 64 * 2**20
-"""Of the -shm file of SQLite, for a log of 32 GB."""
+"""The largest -shm file of SQLite, enough for a WAL of 32 GB."""
 
 _MILLISECONDS = 1e11
-"""A number above this counts milliseconds since 1970, one below seconds: it is the year 5138 in seconds."""
+"""A greater number counts milliseconds since 1970, a smaller one seconds: as seconds it is the year 5138."""
 
 
 class Tables:
-    """Reads tables of SQLite files in a bounded process of its own; use it with `with`.
+    """Reads tables of SQLite files in its own bounded process; use it with `with`."""
 
-    on_wait: called every 0.1 s or sooner; an exception of it ends the process.
-    """
-
-    def __init__(self, on_wait: Callable[[], None]) -> None:
-        # Its own: SQLite keeps an index of a log that a crashed writer left in a file.
-        self._process = BoundedProcess(on_wait, file_bytes=_INDEX_BYTES)
+    def __init__(self) -> None:
+        # Not the shared reader process: SQLite writes an index file for a WAL that a crashed writer left.
+        self._process = BoundedProcess(lambda: None, file_bytes=_INDEX_BYTES)
 
     def __enter__(self) -> Self:
         return self
@@ -47,7 +44,7 @@ class Tables:
         """Yield the rows of a table.
 
         Raises:
-            ReaderFailed: it cannot be read, or takes too much. OSError: the process cannot be started.
+            ReaderFailed: it is unreadable, or exceeds a limit. OSError: the process cannot be started.
         """
         page, _ = self._process.ask(ReadTable(str(path), table, [*known], _SECONDS), TablePage)
         while True:
@@ -61,9 +58,9 @@ class ForeignFiles:
     """A file or a folder of another program.
 
     tables: reads its databases.
-    suffix: of the prefix of its ids, where another source has them: `~1f0c9a3e`.
-    project: the only one whose records are wanted.
-    unknown: how many rows have a value in a column that the importer does not know, by `table.column`.
+    suffix: distinguishes its ids from those of another source: `~1f0c9a3e`.
+    project: the only project to read.
+    unknown: how many rows have a value in an unknown column, by `table.column`.
     """
 
     def __init__(self, path: Path, tables: Tables, suffix: str = "", project: str | None = None) -> None:
@@ -73,7 +70,7 @@ class ForeignFiles:
     def files(self, *patterns: str) -> list[Path]:
         """Return the matching files of a folder, sorted; or the file itself.
 
-        Links that lead out of the folder are left out.
+        Omits links that point outside the folder.
         """
         if not self.path.is_dir():
             return [self.path]
@@ -88,23 +85,23 @@ class ForeignFiles:
         )
 
     def name(self, path: Path) -> str:
-        """Return the name of a file below the folder, for people."""
+        """Return the name of a file below the folder, for display."""
         return shown(path.relative_to(self.path) if path != self.path else path.name)
 
     def text(self, path: Path) -> str | Unreadable:
         """Return the text of a file in UTF-8 or UTF-16, without its byte order mark."""
         try:
             with path.open("rb") as file:
-                data = file.read(_LONGEST + 1)
+                data = file.read(_MAX_BYTES + 1)
         except OSError as error:
             return Unreadable(self.name(path), error.strerror or str(error))
-        if len(data) > _LONGEST:
+        if len(data) > _MAX_BYTES:
             return Unreadable(self.name(path), "more than 64 MiB")
         encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
         try:
             return data.decode(encoding)
         except UnicodeDecodeError as error:
-            why = f"neither UTF-8 nor UTF-16 with its mark (at byte {error.start})"
+            why = f"neither UTF-8 nor UTF-16 with a byte order mark (at byte {error.start})"
             return Unreadable(self.name(path), why)
 
     def notes(self, path: Path) -> str | Unreadable:
@@ -113,7 +110,7 @@ class ForeignFiles:
         return text if isinstance(text, Unreadable) else without_front_matter(text)
 
     def is_of_user(self, headings: Sequence[tuple[int, str]], key: str, value: str) -> bool:
-        """Whether a value below headings, each with its level, is one of the user."""
+        """Whether a value below headings, each with its level, is about the user."""
         above = Headings()
         for level, title in headings:
             above.add(level, title)
@@ -132,20 +129,20 @@ class ForeignFiles:
     def rows(
         self, path: Path, table: str, known: Collection[str], *, is_optional: bool = False
     ) -> Iterator[dict[str, Any] | Unreadable]:
-        """Yield the rows of a table of SQLite, as far as they can be read; what is broken last, as a record.
+        """Yield the readable rows of an SQLite table, and `Unreadable` for what is damaged.
 
-        known: columns that the importer reads, which may be missing; values in others are counted.
+        known: columns to read, which may be missing; values in others are counted.
         is_optional: whether the table may be missing.
         """
         where = f"{self.name(path)}, table {table}"
         try:
-            # Read at once: the program that writes to it waits for no append.
+            # Read at once: the program that writes to the file should not wait for appends.
             read = [*self._tables.pages(path, table, known)]
         except OSError as error:
             yield Unreadable(where, error.strerror or str(error))
             return
         except ReaderFailed as failed:
-            yield Unreadable(where, _explained(path, str(failed)))
+            yield Unreadable(where, _with_remedy(path, str(failed)))
             return
         for page in read:
             for column, count in page.unknown.items():
@@ -154,18 +151,18 @@ class ForeignFiles:
             if page.too_long:
                 yield Unreadable(where, f"{page.too_long} rows are too long for an event")
             if page.error is not None:
-                yield Unreadable(where, _explained(path, page.error))
+                yield Unreadable(where, _with_remedy(path, page.error))
             if not page.is_known and not is_optional:
                 yield Unreadable(where, "there is no such table")
 
     def changed(self, path: Path) -> str:
-        """Return the time of a file's last change."""
+        """Return when a file was last changed."""
         return timestamps.of_seconds(path.stat().st_mtime)
 
     def time(self, value: object) -> str | None:
-        """Return a time as another program wrote it: text, in UTC without an offset, or a number since 1970.
+        """Parse another program's time: a text, in UTC unless it has an offset, or a number since 1970.
 
-        None where there is none; one that cannot be read is counted as unknown.
+        None without one; an invalid one is counted as unknown.
         """
         if value is None or value == "":
             return None
@@ -183,15 +180,15 @@ class ForeignFiles:
 
 
 def projects_in(importer: Importer, paths: Iterable[Path]) -> list[str]:
-    """Return the names of the projects in the files of another program; none of a format without."""
+    """Return the names of the projects in the files of another program; [] if its format has none."""
     if importer.projects is None:
         return []
-    with Tables(lambda: None) as tables:
+    with Tables() as tables:
         return sorted({name for path in paths for name in importer.projects(ForeignFiles(path, tables))})
 
 
-def _explained(path: Path, error: str) -> str:
-    """Return an error of SQLite, with what can be done about it."""
+def _with_remedy(path: Path, error: str) -> str:
+    """Return an error of SQLite with a remedy."""
     if "not a database" in error:
         is_zip = path.open("rb").read(2) == b"PK"
         return f"{error}: it is a zip archive, unpack it" if is_zip else error
@@ -200,5 +197,5 @@ def _explained(path: Path, error: str) -> str:
     if "malformed" in error:
         return f"{error}: the .recover of the sqlite3 command saves what it can"
     if "readonly" in error:  # a journal that has to be rolled back
-        return f"{error}: its program ended while it wrote; start and end that program, then import again"
+        return f"{error}: its program crashed during a write; start and end that program, then import again"
     return error

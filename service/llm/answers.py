@@ -1,6 +1,6 @@
 """Reads the answer of a language model, whatever it contains.
 
-Of several usable objects the last one is meant: those before it are drafts, or examples.
+Of several usable objects the last one counts: earlier ones are drafts or examples.
 """
 
 import json
@@ -18,11 +18,11 @@ from memlog.service.memory.core_markdown import tells_of_project
 from memlog.service.memory.placeholders import is_placeholder, says_nothing
 
 UNRATED = 0.5
-"""The importance of a memory without one: the model found it worth an entry, so it is above the threshold,
-and below what a model or a person has called important."""
+"""The importance of a memory without one: above the threshold, since the model found it worth an entry, and
+below whatever a model or a person has called important."""
 
 _WORDS = {"high": 0.9, "medium": 0.6, "low": 0.3}
-"""As the prompts explain the numbers: what must never be forgotten, is often useful, may be useful once."""
+"""As in the prompts: must never be forgotten, is often useful, may be useful once."""
 
 _NUMBER = re.compile(
     r"(?P<sign>-?)(?P<number>\d{1,9}(?:[.,]\d{1,20})?)"
@@ -32,58 +32,58 @@ _NUMBER = re.compile(
 
 
 def scale_of(given: Iterable[Any]) -> int:
-    """Return the upper end of the scale of one answer's numbers: 1, 10 or 100."""
-    most = max((number for each in given if (number := _plain(each)) is not None), default=0.0)
+    """Return the upper end of the scale that an answer uses: 1, 10 or 100."""
+    most = max((number for each in given if (number := _unscaled_number(each)) is not None), default=0.0)
     return 1 if most <= 1 else 10 if most <= 10 else 100
 
 
 def importance_of(given: Any, scale: int) -> float | None:  # noqa: ANN401 - a model's answer
-    """From 0 to 1; None for what is no importance."""
+    """Return an importance from 0 to 1; None if it is invalid."""
     number: float | None = None
     if given is None:
         number = UNRATED
-    elif (plain := _plain(given)) is not None:
+    elif (plain := _unscaled_number(given)) is not None:
         number = plain / scale if plain >= 1 else plain
     elif isinstance(given, str):
-        number = _of_words(given)
+        number = _read_importance(given)
     return number if number is not None and 0 <= number <= 1 else None
 
 
-def _plain(given: Any) -> float | None:  # noqa: ANN401 - a model's answer
-    """Return a number whose scale is unknown."""
+def _unscaled_number(given: Any) -> float | None:  # noqa: ANN401 - a model's answer
+    """Return a number of unknown scale; None for a percentage, a fraction or no number."""
     if isinstance(given, str):
         found = _NUMBER.search(given)
-        return _signed(found) if found and not found["percent"] and not found["of"] else None
+        return _to_float(found) if found and not found["percent"] and not found["of"] else None
     return float(given) if isinstance(given, int | float) and not isinstance(given, bool) else None
 
 
-def _of_words(given: str) -> float:
+def _read_importance(given: str) -> float:
     if found := _NUMBER.search(given):
-        return _signed(found) / (100 if found["percent"] else max(1, int(found["of"])))
+        return _to_float(found) / (100 if found["percent"] else max(1, int(found["of"])))
     text = given.lower()
     return next((number for word, number in _WORDS.items() if word in text), UNRATED)
 
 
-def _signed(found: re.Match[str]) -> float:
+def _to_float(found: re.Match[str]) -> float:
     return float(found["sign"] + found["number"].replace(",", "."))
 
 
 _END_OF_THOUGHT = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 
 _OPENING = re.compile(r"""\{\s*["}]|\[\s*[\[{"\]\-\dtfnNI]""")
-"""What an object or a list begins with."""
+"""How an object or a list begins."""
 
 _SKIPPED = re.compile(r"(?:[^{\[]*[{\[]){500}")
-"""Of what is nested deeper than any answer: objects that begin there are part of it."""
+"""The next 500 openings of a value nested deeper than any answer: objects there are part of it."""
 
 _EFFORT = 20
-"""How often all of a text is read at most where JSON begins and does not end."""
+"""How many times the length of a text is read at most to find the end of unterminated JSON."""
 
 _DECODER = json.JSONDecoder(strict=False)
 
 
 class _Searched(str):
-    """A text whose JSON errors name no line: `json` would count all lines before each error."""
+    """A text without line numbers in JSON errors: `json` would count all lines before each error."""
 
     __slots__ = ()
 
@@ -95,10 +95,7 @@ class _Searched(str):
 
 
 def values_in(text: str) -> Iterator[Any]:
-    """Yield the JSON objects and lists in a text, in linear time.
-
-    Where a model has thought aloud before it answered, its thoughts are left out.
-    """
+    """Yield the JSON objects and lists in a text, in linear time; skip the model's reasoning."""
     *_, last = _END_OF_THOUGHT.split(text)
     searched = _Searched(last if _OPENING.search(last) else text)
     at, effort = 0, _EFFORT * len(searched)
@@ -107,7 +104,7 @@ def values_in(text: str) -> Iterator[Any]:
         try:
             value, at = _DECODER.raw_decode(searched, at)
         except json.JSONDecodeError as error:
-            # That a text between quotes does not end shows at the end.
+            # An unterminated string was read to the end.
             reached = len(searched) if error.msg.startswith("Unterminated") else error.pos
             effort -= reached - at
             at = at + 1 if effort > 0 else max(at + 1, error.pos)
@@ -129,22 +126,22 @@ _NAMES = {
     "type": ("type", "kind"),
     "relation": ("relation", "type", "kind"),
 }
-"""What models call the members of an entry."""
+"""Names that models use for the members of an entry."""
 
 _NO_TOPIC = ("null", "none", "n/a", "other", "general", "unknown", "topic")
-"""What models write where they have no topic."""
+"""What models write for no topic."""
 
 _UNTYPED: MemoryKind = "fact"
-"""The type of an entry without one: it makes no claim but what it says."""
+"""The type of an entry without one: the most neutral."""
 
 CATEGORIES_OF_MODELS = [name for name in CATEGORIES if name not in ("credential", "summaries", "debug")]
-"""What a model may file a memory under: it is shown no credentials, and writes summaries apart."""
+"""The categories that a model may use: it sees no credentials, and writes summaries separately."""
 
 _INVISIBLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""Control characters, and those that turn the direction of a text."""
+"""Control characters, including those that change the direction of a text."""
 
 _WRAPPINGS = 4
-"""Objects and lists around an answer: {"result": {"answer": {…}}}."""
+"""Levels of objects and lists that may wrap an answer: {"result": {"answer": {…}}}."""
 
 _LONGEST_TOPIC = 60
 """Characters of a topic: one to three words."""
@@ -195,7 +192,7 @@ class _Entry(msgspec.Struct):
 class ModelAnswer(msgspec.Struct):
     """The usable part of an answer.
 
-    refused: unusable entries, by their form, placeholders, and notes about a project.
+    refused: the number of malformed entries, placeholders, and notes about a project.
     """
 
     memories: list[Distilled]
@@ -204,19 +201,19 @@ class ModelAnswer(msgspec.Struct):
 
 
 def read_answer(text: str) -> ModelAnswer | None:
-    """Return the usable part of an answer; None where it has no such JSON, or no usable entry.
+    """Return the usable part of an answer; None if it has no such JSON, or no usable entry.
 
-    The object may stand in prose, behind a draft, or between fences, or be the list of memories alone.
+    The object may be in prose, after a draft, or in a fenced block, or be just the list of memories.
     """
     found = None
-    for entries, summary in _lists(text, "memories"):
-        answer = _answer(entries, summary)
-        found = answer if answer.memories or all(map(_is_of_nothing, entries)) else found
+    for entries, summary in _find_lists(text, "memories"):
+        answer = _build_answer(entries, summary)
+        found = answer if answer.memories or all(map(_says_nothing, entries)) else found
     return found
 
 
-def _lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
-    """Yield the lists in objects of an answer, each with the summary beside it; else top-level lists."""
+def _find_lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
+    """Yield the lists in objects of an answer, each with its summary; without any, top-level lists."""
     alone = []
     is_found = False
     for value in values_in(text):
@@ -235,7 +232,7 @@ def _lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
 
 
 def _objects_in(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - a model's answer
-    """Yield the objects in a value, from outside to inside, as deep as models wrap an answer."""
+    """Yield the objects in a value, outermost first, as deep as models wrap an answer."""
     level = [value]
     for _ in range(_WRAPPINGS):
         objects = [each for each in level if isinstance(each, dict)]
@@ -249,13 +246,13 @@ def _objects_in(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - a mod
 
 
 def _may_be_entry(given: Any) -> bool:  # noqa: ANN401 - a model's answer
-    """Whether a list of such things may be an answer by itself: one of words or numbers is part of a text."""
+    """Whether a bare list of such items may be an answer: a list of words or numbers is part of a text."""
     return isinstance(given, dict) or (isinstance(given, str) and " " in given.strip())
 
 
-def _answer(entries: list[Any], summary: object) -> ModelAnswer:
+def _build_answer(entries: list[Any], summary: object) -> ModelAnswer:
     scale = scale_of(each.get("importance") for each in entries if isinstance(each, dict))
-    read = [_entry(each, scale) for each in entries]
+    read = [_build_entry(each, scale) for each in entries]
     memories = [each for each in read if each is not None]
     shortened = summary[:LONGEST] if isinstance(summary, str) else ""
     text = usable_text(shortened)
@@ -263,14 +260,14 @@ def _answer(entries: list[Any], summary: object) -> ModelAnswer:
     return ModelAnswer(memories, text or "", refused)
 
 
-def _is_of_nothing(given: Any) -> bool:  # noqa: ANN401 - a model's answer
-    """Whether an entry says that there is none: "No memories."."""
-    entry = _read(given)
+def _says_nothing(given: Any) -> bool:  # noqa: ANN401 - a model's answer
+    """Whether an entry says that there are no memories."""
+    entry = _read_entry(given)
     return entry is not None and says_nothing(entry.content)
 
 
-def _entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - a model's answer
-    entry = _read(given)
+def _build_entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - a model's answer
+    entry = _read_entry(given)
     if entry is None:
         return None
     content, importance = usable_text(entry.content), importance_of(entry.importance, scale)
@@ -280,32 +277,29 @@ def _entry(given: Any, scale: int) -> Distilled | None:  # noqa: ANN401 - a mode
 
 
 def _category(given: object) -> str:
-    """Return a known category in any case and number; any other is `other`."""
+    """Return the known category, ignoring case and plural; else `other`."""
     name = _INVISIBLE.sub("", given).strip().casefold() if isinstance(given, str) else OTHER
     forms = (read_as(name), name.removesuffix("s"), f"{name.removesuffix('ies')}y")
     return next((form for form in forms if form in CATEGORIES), OTHER)
 
 
 def _topic(given: object) -> str | None:
-    """Return the topic with its case folded and its spaces collapsed; None without one."""
+    """Return the topic with case folded and spaces collapsed; None without one."""
     text = usable_text(_INVISIBLE.sub("", given)) if isinstance(given, str) else None
     topic = " ".join(text.casefold().split()) if text else ""
     is_topic = bool(re.search(r"\w", topic)) and topic not in _NO_TOPIC and len(topic) <= _LONGEST_TOPIC
     return topic if is_topic and not kinds_in(topic) else None
 
 
-def _read(given: Any) -> _Entry | None:  # noqa: ANN401 - a model's answer
+def _read_entry(given: Any) -> _Entry | None:  # noqa: ANN401 - a model's answer
     try:
-        return _converted({"content": given} if isinstance(given, str) else given, _Entry)
+        return _convert_entry({"content": given} if isinstance(given, str) else given, _Entry)
     except msgspec.ValidationError:
         return None
 
 
-def _converted(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - a model's answer
-    """Convert an entry, whatever its members are called, and with its words in any case.
-
-    Raises ValidationError.
-    """
+def _convert_entry(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - a model's answer
+    """Convert an entry with known synonyms of members and words in any case, or raise ValidationError."""
     if isinstance(given, dict):
         text = {str(name).strip().lower(): value for name, value in given.items() if value is not None}
         given = {}
@@ -314,21 +308,21 @@ def _converted(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - a model's answ
             if (name := next(names, None)) is not None:
                 value = text[name]
                 is_word = get_origin(field.type) is Literal and isinstance(value, str)
-                given[field.name] = _word(value, get_args(field.type)) if is_word else value
+                given[field.name] = _match_word(value, get_args(field.type)) if is_word else value
     return msgspec.convert(given, kind, strict=False)
 
 
-def _word(text: str, words: tuple[str, ...]) -> str:
-    """Return a word in any case, or in its plural; else as it is."""
+def _match_word(text: str, words: tuple[str, ...]) -> str:
+    """Return the matching word, ignoring case and plural; else the text unchanged."""
     word = text.strip().lower()
     return next((each for each in words if word in (each, f"{each}s")), text)
 
 
 def usable_text(given: Any) -> str | None:  # noqa: ANN401 - a model's answer
-    """Return a text that an event can hold; None for anything else, such as the `…` of an example."""
+    """Return a text that an event can hold; None for anything else, such as `…` from an example."""
     if not isinstance(given, str) or len(given) > LONGEST or is_placeholder(given):
         return None
-    # JSON may escape half of a pair of surrogates, which is no character.
+    # JSON may escape a lone surrogate.
     is_unicode = given.encode(errors="ignore").decode() == given
     return given.strip() if is_unicode else None
 
@@ -336,7 +330,7 @@ def usable_text(given: Any) -> str | None:  # noqa: ANN401 - a model's answer
 class Listed(msgspec.Struct, Generic[T]):
     """The usable part of a list.
 
-    refused: entries that are unusable by their form.
+    refused: the number of malformed entries.
     """
 
     entries: list[T]
@@ -344,19 +338,19 @@ class Listed(msgspec.Struct, Generic[T]):
 
 
 def listed(text: str, *, member: str, kind: type[T]) -> Listed[T] | None:
-    """Return the list in an answer, or the answer if it is one; None without such JSON or a usable entry."""
+    """Return the list in an answer, or a bare list; None without such JSON or a usable entry."""
     found = None
-    for given, _ in _lists(text, member):
+    for given, _ in _find_lists(text, member):
         entries: list[T] = []
         for each in given:
             with suppress(msgspec.ValidationError):
-                entries.append(_converted(each, kind))
+                entries.append(_convert_entry(each, kind))
         found = Listed(entries, len(given) - len(entries)) if entries or not given else found
     return found
 
 
 def read_summary(text: str) -> str | None:
-    """Return the summary of an answer; None where it has none."""
+    """Return the summary of an answer; None without one."""
     found = None
     for value in values_in(text):
         if isinstance(value, dict):

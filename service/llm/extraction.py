@@ -1,4 +1,4 @@
-"""Extractions as programs use them: `store.extraction`."""
+"""The operations of `store.extraction`."""
 
 import threading
 from collections.abc import Callable, Iterable
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 
 
 class NoModelToAsk(NamedTuple):
-    """Why no language model is used, and what to do about it."""
+    """The reason why no language model is used, and what to do about it."""
 
     message: str
     hint: str
 
 
 _RECENT = 50
-"""The newest messages of a chat among which those of an exchange are looked for."""
+"""How many of a chat's newest messages are searched for those of an exchange."""
 
 
 class DistilRequest(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What becomes of an exchange.
+    """The outcome of an exchange.
 
-    appended: messages that the session lacked, with their warnings. waiting: messages in its buffer.
+    appended: how many messages the session lacked. warnings: of those. waiting: messages in its buffer.
     """
 
     session: str
@@ -54,7 +54,7 @@ class DistilRequest(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Extractions(OperationGroup):
-    """What a language model distils of conversations. Every result is an event; a replay asks no model."""
+    """Distils conversations with a language model. Every result is an event; a replay asks no model."""
 
     def __init__(self, engine: Engine) -> None:
         super().__init__(engine)
@@ -67,12 +67,12 @@ class Extractions(OperationGroup):
         )
         chat = None if request.chat is None else Chat.of(request.chat)
         if request.dry_run:
-            return [*extractor.plan(chat, request.mode), *extractor.kept_here(chat)]
+            return [*extractor.plan(chat, request.mode), *extractor.report_withheld(chat)]
         waiting = self._decide(lambda db: sum(len(buffer.messages) for buffer in buffers(db, chat)))
         timeout = self._engine.lock_timeout
         reports = extractor.run(chat, request.mode, lock_timeout=timeout, is_requested=True)
-        done = _told(reports, "messages distilled", waiting, request.progress)
-        return [*done, *extractor.kept_here(chat)]
+        done = _collect(reports, "messages distilled", waiting, request.progress)
+        return [*done, *extractor.report_withheld(chat)]
 
     @operation(DistilDays, effect="append")
     def days(self, request: DistilDays) -> "list[ExtractionReport]":
@@ -80,14 +80,14 @@ class Extractions(OperationGroup):
         until = str(request.until) if request.until else yesterday(self._engine)
         found = self._decide(lambda db: len(daily_events(db, until=until, uncompressed=True)))
         reports = extractor.run_days(until, lock_timeout=self._engine.lock_timeout)
-        return _told(reports, "daily events distilled", found, request.progress)
+        return _collect(reports, "daily events distilled", found, request.progress)
 
     @operation(DistilExchange, effect="append")
     def extract(self, request: DistilExchange) -> DistilRequest:
-        extractor_of(self._engine)  # refuses where nobody is configured
+        extractor_of(self._engine)  # raises if no model is configured
         chat = Chat.of(request.session)
         given = [("user", request.user), ("assistant", request.assistant)]
-        known = self._decide(lambda db: _recent(db, chat), creates=True)
+        known = self._decide(lambda db: _recent_messages(db, chat), creates=True)
         missing = [
             Message(channel=chat.channel, chat_id=chat.chat_id, role=role, content=text)  # type: ignore[arg-type]
             for role, text in given
@@ -118,16 +118,16 @@ class Extractions(OperationGroup):
             is_set_aside = bool(done) and all(report.set_aside is not None for report in done)
             missed = calls if is_set_aside else 0
         except ProviderError as error:
-            missed = calls - 1 + error.is_resting  # of a request, the provider's record tells
+            missed = calls - 1 + error.is_resting  # the provider's record counts the request itself
             raise
         finally:
             questions.missed(missed)
 
 
-def _told(
+def _collect(
     reports: "Iterable[ExtractionReport]", what: str, total: int, progress: Progress | None
 ) -> "list[ExtractionReport]":
-    """Collect all reports, and pass each to `progress` when it comes."""
+    """Collect all reports, and report progress after each."""
     told, done = [], 0
     for report in reports:
         told.append(report)
@@ -137,8 +137,8 @@ def _told(
     return told
 
 
-def _recent(db: Connection, chat: Chat) -> set[tuple[str, str]]:
-    """Role and content of the newest messages of a chat; none of one that is new."""
+def _recent_messages(db: Connection, chat: Chat) -> set[tuple[str, str]]:
+    """Return role and content of the newest messages of a chat; none if the chat is new."""
     with suppress(NotFound):
         messages = newest(db, chat, last=_RECENT, tokens=None, across_sessions=False)
         return {(each.role, each.content) for each in messages}
@@ -146,21 +146,18 @@ def _recent(db: Connection, chat: Chat) -> set[tuple[str, str]]:
 
 
 class _Background(SplitByFork):
-    """A thread that distils one chat after another, as long as there are some.
+    """A thread that distils the waiting chats in turn, and ends when none is left.
 
-    distil: is given a chat, the mode of the last call for it, and how many calls there were.
+    distil: takes a chat, the mode of the last call for it, and the number of calls.
     """
 
     def __init__(self, distil: Callable[[Chat, str | None, int], None]) -> None:
         super().__init__()
         self._distil = distil
-        self._begin()
+        self.after_fork_in_child()
 
     def after_fork_in_child(self) -> None:
-        """Begin again without the thread and the chats, which are the parent's."""
-        self._begin()
-
-    def _begin(self) -> None:
+        """Reset: the thread and the waiting chats are the parent's."""
         self._lock = threading.Lock()
         self._waiting: dict[Chat, list[str | None]] = {}
         """The modes of the calls for each chat."""
@@ -181,8 +178,8 @@ class _Background(SplitByFork):
                     return
                 chat = next(iter(self._waiting))
                 modes = self._waiting.pop(chat)
-            # What fails stays in the buffer, and the provider's record has it. What is no error of memlog's
-            # ends the thread, with a traceback; the next call begins another one.
+            # After a memlog error the messages stay in the buffer, and the provider's record has it.
+            # Any other error ends the thread with a traceback; the next call starts a new one.
             try:
                 with suppress(MemlogError):
                     self._distil(chat, modes[-1], len(modes))
@@ -205,7 +202,7 @@ def extractor_of(
 
 
 def _extractor(engine: Engine, questions: "Questions") -> "Extractor":
-    # Imported here, as in the store: most processes distil nothing.
+    # Imported here: most processes distil nothing.
     from memlog.service.llm.tasks.extract import Extractor
 
     return Extractor(engine.path, engine.decide, questions, rules_of(engine), zone_of_user(engine))
@@ -216,7 +213,7 @@ def questions_of(
 ) -> "Questions":
     """Return the `Questions` to the language model of a store.
 
-    is_patient: see `LanguageModel`. others: see `Questions`.
+    is_patient: see `LanguageModel`. retry, is_bounded: see `Questions`.
 
     Raises:
         BadInput: no language model is configured.
@@ -234,7 +231,7 @@ def questions_of(
 
 
 def why_no_model(engine: Engine) -> NoModelToAsk | None:
-    """Return why no language model is used; None where one is."""
+    """Return why no language model is used; None if one is."""
     if engine.read_model.is_off:
         return NoModelToAsk("memory.enabled is false", "set it to true")
     if not rules_of(engine).enabled:
@@ -246,14 +243,14 @@ def why_no_model(engine: Engine) -> NoModelToAsk | None:
 
 
 def zone_of_user(engine: Engine) -> tzinfo | None:
-    """Return the zone that days are counted in; None is the system's."""
+    """Return the time zone of the user; None for the system's."""
     from memlog.service.engine.settings import zone_of
 
     return None if engine.job_rules is None else zone_of(engine.job_rules.timezone)
 
 
 def yesterday(engine: Engine) -> str:
-    """Return the last full day in the zone of the user."""
+    """Return the last full day in the user's time zone."""
     today = timestamps.in_zone(timestamps.now(), zone_of_user(engine)).date()
     return str(today - timedelta(days=1))
 

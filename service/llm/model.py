@@ -1,6 +1,6 @@
 """Language models over HTTP: OpenAI's chat completions, which many serve, and Anthropic's Messages API.
 
-They answer in JSON of a schema, as far as the server holds them to it.
+They answer in JSON of a schema, as far as the server enforces it.
 """
 
 import math
@@ -17,18 +17,15 @@ from memlog.query.context.token_counters import tokens
 from memlog.service.engine.http_client import LEFT_OUT, Breaker, send_in_known_forms
 from memlog.service.engine.settings import LanguageModelProvider
 
-_MOST = 2**53
-"""Tokens that an event can hold, whatever a provider says."""
+_MAX_TOKENS = 2**53
+"""The most tokens that an event can hold."""
 
 _FILTERED = ("content_filter", "refusal", "error")
-"""Reasons for the end of an answer that is none."""
+"""Stop reasons that mean a refusal."""
 
 
 class Completion(msgspec.Struct, frozen=True):
-    """What a language model answered, and the tokens of the question and of the answer.
-
-    requests: how many it took.
-    """
+    """The answer of a language model, with the tokens and the number of requests that it took."""
 
     text: str
     tokens_in: int = 0
@@ -36,13 +33,13 @@ class Completion(msgspec.Struct, frozen=True):
     requests: int = 1
 
     def and_then(self, more: "Completion") -> "Completion":
-        """Return a later answer, with what both took."""
+        """Return a later answer, with the cost of both."""
         spent = (self.tokens_in + more.tokens_in, self.tokens_out + more.tokens_out)
         return Completion(more.text, *spent, self.requests + more.requests)
 
 
 def tokens_of(answer: Any) -> tuple[int, int]:  # noqa: ANN401 - JSON
-    """Return the tokens of a question and of its answer, whatever the answer is; 0 for what is not told."""
+    """Return the tokens of a question and of its answer, whatever its form; 0 for a missing count."""
     usage = _member(answer, "usage")
     return (
         _count(_member(usage, "prompt_tokens"), _member(usage, "input_tokens")),
@@ -54,37 +51,37 @@ def read_chat(answer: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
     """Read a chat completion.
 
     Raises:
-        ProviderError: it is none, or the model refused to answer.
+        ProviderError: it has no text, or the model refused to answer.
     """
     choices = _member(answer, "choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = _member(choice, "message")
     if _member(choice, "finish_reason") in _FILTERED or _member(message, "refusal"):
-        raise _unusable(url, "the model refused to answer")
+        raise _unusable_answer(url, "the model refused to answer")
     content = _member(message, "content")
-    return _completion(answer, _member(choice, "text") if content is None else content, url)
+    return _build_completion(answer, _member(choice, "text") if content is None else content, url)
 
 
 def read_message(answer: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
-    """Read a message of Anthropic's.
+    """Read an Anthropic message.
 
     Raises:
-        ProviderError: as `read_chat`.
+        ProviderError: see `read_chat`.
     """
     if _member(answer, "stop_reason") in _FILTERED:
-        raise _unusable(url, "the model refused to answer")
-    return _completion(answer, _member(answer, "content"), url)
+        raise _unusable_answer(url, "the model refused to answer")
+    return _build_completion(answer, _member(answer, "content"), url)
 
 
-def _completion(answer: Any, content: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
-    text = _text(content)
+def _build_completion(answer: Any, content: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
+    text = _join_text(content)
     if not text.strip():
-        raise _unusable(url, "the answer has no text")
+        raise _unusable_answer(url, "the answer has no text")
     return Completion(text, *tokens_of(answer))
 
 
-def _text(content: Any) -> str:  # noqa: ANN401 - JSON
-    """Return a text, or its parts joined, without parts of other kinds such as a model's thoughts."""
+def _join_text(content: Any) -> str:  # noqa: ANN401 - JSON
+    """Return a text, or its text parts joined; other parts, such as reasoning, are dropped."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else [content]
@@ -101,29 +98,29 @@ def _member(value: Any, name: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def _count(*given: Any) -> int:  # noqa: ANN401 - JSON
-    """Return the first number of tokens, which may be a fraction or a text; 0 without one."""
+    """Return the first token count, which may be a fraction or a text; 0 without one."""
     for each in given:
         try:
             number = float(each)
         except (TypeError, ValueError, OverflowError):
             continue
         if math.isfinite(number):
-            return min(max(math.ceil(number), 0), _MOST)
+            return min(max(math.ceil(number), 0), _MAX_TOKENS)
     return 0
 
 
-def _unusable(url: str, why: str) -> ProviderError:
+def _unusable_answer(url: str, why: str) -> ProviderError:
     error = ProviderError(f"{url}: {why}", hint="try another model, or a greater max_tokens")
     error.is_of_answer = True
     return error
 
 
 _WAITS = (1.0, 4.0, 15.0)
-"""Seconds before each retry after 429, a status from 502 on, or where it cannot be reached."""
+"""Seconds before each retry after 429, a status in `_RETRIED`, or a failed connection."""
 
 _LONGEST_WAIT = 60.0
 
-_OF_CONTENT = (400, 413, 422)
+_CONTENT_STATUSES = (400, 413, 422)
 """Statuses that refuse one request; another request may succeed."""
 
 
@@ -131,7 +128,7 @@ class LanguageModel:
     """Asks a provider. https://platform.openai.com/docs/api-reference/chat,
     https://docs.anthropic.com/en/api/messages
 
-    is_patient: whether requests are sent even while it rests, as for a command that a person gave.
+    is_patient: whether to send requests even while it rests, as for a person's command.
     """
 
     def __init__(self, provider: LanguageModelProvider, store: Path, *, is_patient: bool = False) -> None:
@@ -145,22 +142,22 @@ class LanguageModel:
 
     @property
     def is_of_this_machine(self) -> bool:
-        """Whether nothing that it is sent leaves this machine."""
+        """Whether what is sent to it stays on this machine."""
         return self._provider.is_of_this_machine
 
     @property
     def failures(self) -> int:
-        """How often it has failed in a row."""
+        """The number of failures in a row."""
         return self._breaker.record().failures
 
     @property
     def spent_today(self) -> int:
-        """The tokens that were spent today, in UTC, as far as the cache knows."""
+        """The tokens spent today (UTC), according to the cache."""
         return self._breaker.spent_today()
 
     @property
     def name(self) -> str:
-        """The name of the model; that of the dialect where the server has one model alone."""
+        """The name of the model; the type of the API where none is set."""
         return self._provider.name
 
     def complete(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
@@ -169,16 +166,16 @@ class LanguageModel:
         schema: the JSON schema that the answer should have.
 
         Raises:
-            ProviderError: it cannot be reached, refuses, is too slow, or rests. Where `is_of_answer` is set,
-                it refuses this question or gives no completion: it does not rest, and may answer others.
+            ProviderError: it is unreachable, refuses, is too slow, or rests. With `is_of_answer`, only this
+                question failed: the provider does not rest, and may answer others.
         """
         self.check()
         waits = iter(_WAITS)
         while True:
             try:
-                completion = self._send(system, user, schema)
+                return self.complete_once(system, user, schema)
             except ProviderError as error:
-                error.is_of_answer = error.is_of_answer or error.status in _OF_CONTENT
+                error.is_of_answer = error.is_of_answer or error.status in _CONTENT_STATUSES
                 wait, requested = next(waits, None), error.retry_after or 0.0
                 is_away = error.is_away and not error.is_cut
                 is_worth_it = is_away or error.status == 429 or (error.status or 0) in _RETRIED
@@ -186,46 +183,39 @@ class LanguageModel:
                     self._breaker.failed(error, rests=not error.is_of_answer)
                     raise
                 time.sleep(max(wait, requested))
-            else:
-                return completion
 
     def worked(self) -> None:
-        """Note that an answer could be used."""
+        """Record that an answer was usable."""
         self._breaker.worked()
 
     def check(self) -> None:
-        """Raise ProviderError while it rests, and nobody waits for it."""
+        """Raise ProviderError while the provider rests, unless the caller is patient."""
         if not self._is_patient:
             self._breaker.check()
 
-    def complete_once(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
-        """Send one request although the model rests, and return the answer.
-
-        Raises the errors of `complete`; a failure is not recorded.
-        """
-        return self._send(system, user, schema)
-
     def note(self, error: ProviderError) -> None:
-        """Note a failure, after which it rests."""
+        """Record a failure, and let the provider rest."""
         self._breaker.failed(error)
 
     def missed(self, count: int) -> None:
-        """Count what failed without a request of its own."""
+        """Count failures without a request of their own."""
         self._breaker.missed(count)
 
     def failed(self, why: str, *, is_of_answer: bool = False) -> ProviderError:
-        """Return the error of an answer that cannot be used.
+        """Record an unusable answer, and return its error.
 
-        is_of_answer: whether the model may answer about something else, and so does not rest.
+        is_of_answer: whether the model may answer other questions, and so does not rest.
         """
-        error = ProviderError(
-            f"{self._provider.base_url}: {why}", hint="try another model, or a greater max_tokens"
-        )
+        error = _unusable_answer(str(self._provider.base_url), why)
         error.is_of_answer = is_of_answer
         self._breaker.failed(error, rests=not is_of_answer)
         return error
 
-    def _send(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
+    def complete_once(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
+        """Send one request even while the provider rests, and return the answer.
+
+        Raises the errors of `complete`; a failure is not recorded.
+        """
         provider = self._provider
         url = (provider.base_url or "").rstrip("/")
         version = "" if urlsplit(url).path.strip("/") else "/v1"
@@ -256,7 +246,7 @@ class LanguageModel:
         answer = send_in_known_forms(
             self._breaker, body, forms, lambda sent: endpoint.ask(outgoing(sent), provider.timeout)
         )
-        # Whatever it is, it was paid for. Some servers count none.
+        # Even an unusable answer costs tokens. Some servers report no counts.
         spent = sum(tokens_of(answer)) or sum(
             tokens(text, "model") for text in (system, user, msgspec.json.encode(answer).decode())
         )
@@ -265,5 +255,5 @@ class LanguageModel:
 
 
 _RETRIED = (502, 503, 504, 529)
-"""Statuses of a server that is overloaded, or starts; 529 is Anthropic's. With 500, or by hanging up, it
-fails at what it was sent."""
+"""Statuses of a server that is overloaded or starting; 529 is Anthropic's. A 500 or a dropped connection is
+caused by the request itself."""

@@ -1,4 +1,4 @@
-"""Puts questions to a language model, and appends what becomes of its answers."""
+"""Asks a language model, and appends the outcome of its answers."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,24 +28,24 @@ from memlog.service.llm.model import Completion, LanguageModel
 A = TypeVar("A")
 T = TypeVar("T")
 
-_TO_BLAME = 5
-"""Failures in a row after which the provider may be to blame, such as for a model that it does not have: few
-stores have so many conversations in a row that are refused. Then memlog greets it before it asks on."""
+_FAILURES_OF_PROVIDER = 5
+"""Failures in a row after which the provider itself may be at fault, such as for a missing model: few stores
+have so many conversations in a row that are refused. Then memlog greets it before the next question."""
 
 _GREETING = msgspec.json.encode([{"role": "user", "name": None, "content": "Good morning!"}]).decode()
 
 _PROMPT = 1000
-"""Tokens of a prompt, at most: the longest has 480, and a mode adds 60."""
+"""The most tokens of a prompt: the longest has 480, and a mode adds 60."""
 
-_LATER = "it is retried tomorrow (UTC), or by store.extraction.run(retry=True)"
+_RETRY_HINT = "it is retried tomorrow (UTC), or by store.extraction.run(retry=True)"
 
 
 class Questions:
     """Questions to one model.
 
-    append: makes events durable. decide: reads the read model of the log as it is now.
-    retry: whether a person wants to ask again about what was set aside today. is_bounded: whether the tokens
-    of a day bound it.
+    append: makes events durable. decide: reads the read model after it has caught up.
+    retry: whether to ask again about what was set aside today. is_bounded: whether the daily token budget
+    applies.
     """
 
     def __init__(
@@ -70,32 +70,32 @@ class Questions:
     def may_be_sent(self, channel: str | None, event_id: str) -> bool:
         """Whether a message or a daily event may be sent.
 
-        One that was imported from another program stays on this machine, unless somebody names its channel,
-        or the format of one without.
+        An imported one stays on this machine, unless the settings name its channel, or its format if it has
+        no channel.
         """
         named = channel or event_id.partition("/")[0].partition("~")[0]
         return self._model.is_of_this_machine or named in self._rules.channels or not is_imported(event_id)
 
-    def kept_memories(self, db: Connection, memories: Iterable[Memory]) -> set[str]:
-        """Return the memories that may not be sent: they, or what they were made of, were imported."""
-        return self._kept(lambda: origins_of(db, (each.memory_id for each in memories)))
+    def withheld_memories(self, db: Connection, memories: Iterable[Memory]) -> set[str]:
+        """Return the memories that may not be sent, as they or their sources were imported."""
+        return self._find_withheld(lambda: origins_of(db, (each.memory_id for each in memories)))
 
-    def kept_profiles(self, db: Connection, extraction_ids: Iterable[str]) -> set[str]:
+    def withheld_profiles(self, db: Connection, extraction_ids: Iterable[str]) -> set[str]:
         """Return the profiles that may not be sent."""
-        return self._kept(lambda: origins_of_profiles(db, extraction_ids))
+        return self._find_withheld(lambda: origins_of_profiles(db, extraction_ids))
 
     def sendable_days(self, db: Connection, days: Iterable[DailyEvent]) -> list[DailyEvent]:
         """Return the daily events that may be sent."""
         found = [each for each in days if self.may_be_sent(each.channel, each.id)]
-        kept = self._kept(lambda: origins_of_days(db, {each.chat for each in found if each.chat}))
+        kept = self._find_withheld(lambda: origins_of_days(db, {each.chat for each in found if each.chat}))
         return [each for each in found if each.chat not in kept]
 
-    def _kept(self, read: Callable[[], dict[str, set[SourceEvent]]]) -> set[str]:
+    def _find_withheld(self, read: Callable[[], dict[str, set[SourceEvent]]]) -> set[str]:
         origins = {} if self._model.is_of_this_machine else read()
         return {name for name, found in origins.items() if not all(self.may_be_sent(*each) for each in found)}
 
-    def why_spent(self) -> str | None:
-        """Return why no more requests are sent today; None while there is room for one."""
+    def why_over_budget(self) -> str | None:
+        """Return why no more requests are sent today; None while the budget allows one."""
         most = self._rules.max_tokens_per_day
         spent = max(self._model.spent_today, self._decide(tokens_of_today)) if self._is_bounded else 0
         if not spent or spent + self._rules.tokens + _PROMPT <= most:
@@ -104,7 +104,7 @@ class Questions:
         return f"{spent_of}: the rest waits until tomorrow"
 
     def begin(self, task: ModelTask) -> "Items":
-        """Begin a run, and return its items."""
+        """Begin a run of a task."""
         read = partial(failures_of_today, provider=self._model.provider, model=self.model)
         return Items(self, task, Failures() if self._retry else self._decide(read))
 
@@ -113,7 +113,7 @@ class Questions:
     ) -> tuple[A, Completion]:
         """Return the answer of the model, and its cost; ask again if the first answer is unusable.
 
-        read: makes something of an answer; None where it is of no use.
+        read: parses an answer; None if it is unusable.
 
         Raises:
             ProviderError: the model fails, or gives no usable answer twice.
@@ -126,37 +126,38 @@ class Questions:
             made = made.and_then(more)
             answer = read(made.text)
         if answer is None:
-            raise self._unusable("it answered twice with something else than the JSON object")
+            why = "it answered twice with something other than the JSON object"
+            raise self._model.failed(why, is_of_answer=True)
         return answer, made
 
     def append(self, events: Sequence[Event]) -> None:
-        """Append what became of an answer. Where that fails, the model rests: it was paid for nothing."""
+        """Append the events of an answer. If that fails, the model rests: the tokens were wasted."""
         try:
             self._append(events)
-        except BadInput:  # whose message quotes the answer
-            raise self._unusable("its answer could not be stored") from None
+        except BadInput:  # its message quotes the answer
+            raise self._model.failed("its answer could not be stored", is_of_answer=True) from None
         except LogError as error:
             self._model.failed(f"its answer could not be stored: {error.message}")
             raise
         self._model.worked()
 
     def missed(self, count: int) -> None:
-        """Count extractions that failed without a request of their own."""
+        """Count extractions that failed without their own request."""
         self._model.missed(count)
 
     def check(self) -> None:
-        """Check before the next item that a request may be sent to the provider.
+        """Check, before the next item, that a request may be sent to the provider.
 
         Raises:
-            ProviderError: it rests, or fails for every request.
+            ProviderError: it rests, fails for every request, or the budget is spent.
         """
         self._model.check()
-        if why := self.why_spent():
+        if why := self.why_over_budget():
             error = ProviderError(why, hint="the rest waits until tomorrow")
             error.is_of_budget = True
             raise error
         self._sent = []
-        if self._model.failures >= _TO_BLAME:
+        if self._model.failures >= _FAILURES_OF_PROVIDER:
             try:
                 self._greet()
             except ProviderError as error:
@@ -166,12 +167,12 @@ class Questions:
     def failure(
         self, task: ModelTask, chat: str | None, event_ids: Sequence[str], error: ProviderError
     ) -> tuple[SetAside, FailureKind, int] | None:
-        """Append that the last request about something failed; None where the provider is to blame."""
-        kind = self._kind_of(error)
+        """Record that the last request failed; None if the provider is at fault, not the item."""
+        kind = self._classify_failure(error)
         if kind is None:
             return None
         error.is_of_answer = True
-        error.hint = "; ".join(filter(None, (error.hint, _LATER)))
+        error.hint = "; ".join(filter(None, (error.hint, _RETRY_HINT)))
         event = ModelFailed(
             id=new_id(),
             ts=timestamps.now(),
@@ -190,13 +191,13 @@ class Questions:
         return set_aside_by(event), kind, event.requests
 
     def catch_up(self) -> None:
-        """Bring the read model up to what was appended: `status` reads it as it is."""
+        """Bring the read model up to date: `status` reads it without a catch-up."""
         self._decide(lambda _: None)
 
-    def _kind_of(self, error: ProviderError) -> FailureKind | None:
+    def _classify_failure(self, error: ProviderError) -> FailureKind | None:
         if error.is_of_answer:
             return "unusable" if error.status is None else "refused"
-        # A filter may refuse with any status, which elsewhere is of the key or the address.
+        # A content filter may refuse with any status, even one that elsewhere means a bad key or address.
         is_of_provider = error.status == 429 or (error.is_away and not error.is_cut)
         if is_of_provider or not (error.is_late or error.is_cut or error.status):
             return None
@@ -213,28 +214,21 @@ class Questions:
         self._sent[-1] = self._model.complete(system, user, schema)
         return self._sent[-1]
 
-    def _unusable(self, why: str) -> ProviderError:
-        return self._model.failed(why, is_of_answer=True)
-
     def _greet(self) -> None:
-        """Greet the provider.
-
-        Raises ProviderError where it does not answer as it should.
-        """
+        """Raise ProviderError if the provider does not answer a greeting properly."""
         try:
             made = self._model.complete_once(prompt(EXTRACT).text, _GREETING, SCHEMA)
         except ProviderError as error:
             error.is_of_answer = False
             raise
         if read_answer(made.text) is None:
-            why = "it answers even a greeting with something else than the JSON object"
-            raise self._model.failed(why)
+            raise self._model.failed("it answers even a greeting with something other than the JSON object")
         self._model.worked()
 
 
 class Items:
-    """The items of a run of one task. Each is sent at most twice a day, across all processes:
-    a failure is an event that names the ids of its item.
+    """The items of one run. Each is sent at most twice a day, across all processes, since a failure is an
+    event with the ids of its item.
     """
 
     def __init__(self, questions: Questions, task: ModelTask, failures: Failures) -> None:
@@ -243,17 +237,17 @@ class Items:
         self._has_worked = False
 
     def rests(self, chat: str | None, event_ids: Iterable[str]) -> bool:
-        """Whether nobody asks about these events before tomorrow."""
+        """Whether these events are set aside until tomorrow."""
         return self._failures.is_exhausted(self._task, chat, event_ids)
 
     def has_failed(self, chat: str | None, event_ids: Iterable[str]) -> bool:
         """Whether a request about these events failed today."""
         return self._failures.requests(self._task, chat, event_ids) > 0
 
-    def tried(self, chat: str | None, event_ids: Sequence[str], work: Callable[[], T]) -> T | None:
-        """Run `work` on these events, and return its result; on failure set them aside, and return None.
+    def attempt(self, chat: str | None, event_ids: Sequence[str], work: Callable[[], T]) -> T | None:
+        """Run `work` on these events, and return its result; record a failure, and return None.
 
-        Events that are not set aside are retried by the next run.
+        The next run retries events that are not set aside.
 
         Raises:
             ProviderError: the provider fails for every request.
@@ -272,10 +266,10 @@ class Items:
         return made
 
     def end(self, chat: str | None = None) -> list[SetAside]:
-        """End the run: what nobody asks about before tomorrow; of all chats, or of one.
+        """End the run, and return what is set aside until tomorrow; of all chats, or of one.
 
         Raises:
-            ProviderError: something failed, and nothing worked.
+            ProviderError: every request failed.
         """
         if self._failure is not None or self._has_worked:
             self._questions.catch_up()
@@ -286,43 +280,42 @@ class Items:
 
 
 _HEAD, _TAIL = 1000, 500
-"""Characters of the output of a tool that are shown: its beginning says what it is, its end how it went."""
+"""Characters kept of a tool's output: the beginning says what it is, the end how it went."""
 
 _LEAST_DATA = 256
-"""Characters of encoded data that are left out; a hash or a token of an address is shorter."""
+"""Characters from which encoded data is omitted; hashes and tokens in URLs are shorter."""
 
 _DATA = re.compile(
     r"(?:[A-Za-z0-9+/=_-]{24,}+(?:[\s>|]|\\[nr])*+)+"
     r"|(?:\b(?:0x)?[0-9A-Fa-f]{1,8}\b(?:[\s,;:.>\[\]]|\\[nr]|\|[^|\n]{0,40}\|)*+){100,}+"
 )
-"""Base64 and such in lines of any length, quoted, too; a hundred bytes or numbers one after another."""
+"""Base64 and the like in lines of any length, even quoted; or a hundred or more bytes or numbers in a row."""
 
 _FENCED = re.compile(r"(```[^\n]*\n)(.*?)(\n```)", re.DOTALL)
-"""What stands in a message as it is: code, a log, the output of a tool."""
-
+"""A fenced block: code, a log, the output of a tool."""
 
 _LEAST_TEXT = 64
-"""Tokens of a piece of a text, however small the room is: a piece of a few words tells a model nothing."""
+"""The fewest tokens of a piece of text, even if they exceed the room: a few words tell a model nothing."""
 
 FRAME = 4
-"""Tokens of a request around its entries."""
+"""Tokens that a request has around its entries."""
 
 
 def shortened(role: str, text: str) -> str:
-    """Shorten a message: drop encoded data; of tool output and fenced text keep the beginning and the end."""
-    text = _DATA.sub(_without_data, text)
-    text = _FENCED.sub(lambda found: f"{found[1]}{_ends_of(found[2])}{found[3]}", text)
-    return _ends_of(text) if role == "tool" else text
+    """Drop encoded data from a message, and the middle of long tool output and fenced text."""
+    text = _DATA.sub(_replace_data, text)
+    text = _FENCED.sub(lambda found: f"{found[1]}{_truncate_middle(found[2])}{found[3]}", text)
+    return _truncate_middle(text) if role == "tool" else text
 
 
-def _ends_of(text: str) -> str:
+def _truncate_middle(text: str) -> str:
     left_out = len(text) - _HEAD - _TAIL
     if left_out <= 0:
         return text
     return f"{text[:_HEAD]}\n[{left_out:,} characters left out]\n{text[-_TAIL:]}"
 
 
-def _without_data(found: re.Match[str]) -> str:
+def _replace_data(found: re.Match[str]) -> str:
     size = len(found[0])
     behind = " " if found[0][-1].isspace() else ""
     return found[0] if size < _LEAST_DATA else f"[{size:,} characters of data left out]{behind}"
@@ -333,22 +326,17 @@ def size_of(entry: dict[str, Any]) -> int:
     return tokens(msgspec.json.encode(entry).decode(), "model") + 1  # the comma
 
 
-def cut(text: str, room: int) -> str:
-    """Return the beginning of a text, of at most `room` tokens."""
-    return next(_pieces(text, room))
-
-
 def packed(entries: Iterable[dict[str, Any]], member: str, room: int) -> Iterator[list[dict[str, Any]]]:
-    """Yield lists of entries, each list of at most `room` tokens as JSON.
+    """Yield batches of entries, each of at most `room` tokens as JSON.
 
-    An entry that is longer is given in pieces of its text, which is its `member`. Less room than an entry
-    needs around it is exceeded.
+    A longer entry is split into pieces of its text, the field `member`. A room smaller than an entry's
+    overhead is exceeded.
     """
     part: list[dict[str, Any]] = []
     room = max(1, room - FRAME)
     left = room
     for entry in entries:
-        for piece in _entries(entry, member, room):
+        for piece in _split_entry(entry, member, room):
             needed = size_of(piece)
             if part and needed > left:
                 yield part
@@ -359,20 +347,25 @@ def packed(entries: Iterable[dict[str, Any]], member: str, room: int) -> Iterato
         yield part
 
 
-def _entries(entry: dict[str, Any], member: str, room: int) -> Iterator[dict[str, Any]]:
+def _split_entry(entry: dict[str, Any], member: str, room: int) -> Iterator[dict[str, Any]]:
     if size_of(entry) <= room:
         yield entry
         return
     frame = size_of({**entry, member: ""})
-    yield from ({**entry, member: piece} for piece in _pieces(entry[member], max(_LEAST_TEXT, room - frame)))
+    yield from (
+        {**entry, member: piece} for piece in _split_text(entry[member], max(_LEAST_TEXT, room - frame))
+    )
 
 
-def _pieces(text: str, room: int) -> Iterator[str]:
-    """Yield a text in pieces of at most `room` tokens as JSON, cut behind a space where there is one."""
+def _split_text(text: str, room: int) -> Iterator[str]:
+    """Yield a text in pieces of at most `room` tokens as JSON, split after a space if possible."""
     start = 0
     while True:
         end = min(len(text), start + room * CHARACTERS)
-        while (needed := _tokens(text[start:end])) > room and end - start > 1:
+        while end - start > 1:
+            needed = tokens(msgspec.json.encode(text[start:end]).decode(), "model")
+            if needed <= room:
+                break
             end = start + max(1, (end - start) * room * 9 // (needed * 10))
         if end < len(text):
             space = text.rfind(" ", start + (end - start) * 3 // 4, end)
@@ -383,14 +376,10 @@ def _pieces(text: str, room: int) -> Iterator[str]:
         start = end
 
 
-def _tokens(text: str) -> int:
-    return tokens(msgspec.json.encode(text).decode(), "model")
-
-
 class Outcome(msgspec.Struct, frozen=True):
-    """The number of things that a step changed.
+    """The number of changes that a step made.
 
-    note: what it leaves to do, or to look at.
+    note: what remains to be done or checked.
     """
 
     count: int
@@ -398,11 +387,11 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def set_aside_note(whys: Sequence[str]) -> str | None:
-    """Describe what a step leaves until tomorrow, by reason; None where it leaves nothing."""
-    # Without names: the line of the run outlives a chat that is forgotten.
+    """Describe what a step has set aside until tomorrow; None if nothing."""
+    # No names: the record of the run outlives a forgotten chat.
     return f"set aside until tomorrow: {len(whys)}, the last: {whys[-1]}" if whys else None
 
 
-def kept_note(count: int) -> str | None:
-    """Describe how many imported memories a step has not sent; None where there is none."""
+def withheld_note(count: int) -> str | None:
+    """Describe how many imported memories a step has not sent; None if none."""
     return f"imported memories not sent (extraction.channels does not name them): {count}" if count else None

@@ -1,4 +1,4 @@
-"""A text as the comparison of near duplicates sees it: its language, and its words and signs."""
+"""Tokenizes a text and detects its language, for the comparison of near duplicates."""
 
 import re
 import unicodedata
@@ -13,13 +13,13 @@ from memlog.projector.text.language_files import languages
 from memlog.projector.text.stemming import ENGLISH, is_latin
 from memlog.projector.text.tokens import is_cjk, vocabulary
 
-# A word that changes the meaning (a number, a day, a negation, a limit, a possessive) keeps two memories
-# apart, whatever language they are in.
-
 
 def turns(word: str) -> bool:
-    """Whether `word`, in lower case, changes the meaning of a sentence."""
-    words, begins = _turning()
+    """Whether `word`, in lower case, changes the meaning of a sentence in any language.
+
+    Such words are days, negations, limits and possessives: memories that differ in one stay separate.
+    """
+    words, begins = _turning_words()
     return (
         word in words
         or negates(word)
@@ -29,45 +29,42 @@ def turns(word: str) -> bool:
 
 
 def understood() -> list[str]:
-    """Return the languages whose filler words (words that do not change a sentence's meaning) are known."""
+    """Return the languages with known filler words, which do not change the meaning of a sentence."""
     return [name for name, language in languages("memories").items() if language.memories.filling]
 
 
 def is_certain(text: str, language: str) -> bool:
-    """Whether a text in lower case has what tells its language from all others in the same script."""
+    """Whether a text in lower case has marks that distinguish its language from others in the same script."""
     words = languages("memories")[language].memories
     return bool(re.search(words.certain, text)) and not (words.foreign and re.search(words.foreign, text))
 
 
 def negates(word: str) -> bool:
-    """Whether `word`, in lower case, changes what the word behind it says."""
+    """Whether `word`, in lower case, negates or modifies the next word."""
     return word in _words("negating") or word.endswith("n't")
 
 
 def fills(word: str, language: str | None) -> bool:
-    """Whether `word`, or a run of Chinese characters, can be left out of a sentence of a language."""
+    """Whether a sentence means the same without `word`, which may be a run of Chinese characters."""
     if language is None:
         return False
     return word in _filling(language) or _filling_run(language).fullmatch(word) is not None
 
 
 def joins(word: str) -> bool:
-    """Whether the parts on both sides of `word` may change places."""
+    """Whether the parts on both sides of `word` may be swapped."""
     return word in _words("joints")
 
 
 @cache
 def _words(name: str) -> Collection[str]:
-    """Return the words of one table of all languages, ordered and quick to look up.
-
-    They have е for ё, as tokens do.
-    """
+    """Return the words of one table of all languages, in order, with е for ё as in tokens."""
     tables = (getattr(language.memories, name) for language in languages("memories").values())
     return dict.fromkeys(" ".join(tables).replace("ё", "е").split())
 
 
 @cache
-def _turning() -> tuple[frozenset[str], tuple[str, ...]]:
+def _turning_words() -> tuple[frozenset[str], tuple[str, ...]]:
     listed = _words("turning")
     begins = tuple(word[:-1] for word in listed if word.endswith("*"))
     return frozenset(word for word in listed if not word.endswith("*")), begins
@@ -81,7 +78,7 @@ def _turning_endings() -> re.Pattern[str]:
 
 @cache
 def _filling(language: str) -> frozenset[str]:
-    known = languages("memories").get(language)  # None of one that memlog has no words of
+    known = languages("memories").get(language)  # None if memlog does not know its words
     return frozenset() if known is None else frozenset(known.memories.filling.replace("ё", "е").split())
 
 
@@ -101,23 +98,23 @@ _SIGNS = frozenset("?؟՞%#&@*/\\_")
 _ROMAN = re.compile("[ivxlcdm]+")
 
 _CODE = re.compile(r"[={}<>|`\\]|[a-zA-Z0-9_][(\[]|::")
-"""What a line of code has and a sentence has not."""
+"""Marks of code, which sentences do not have."""
 
 _OPENS = "([\"'"
 _CLOSES = ".,:;!)]\"'"
 _OF_A_NUMBER = "\"'′″"
 
 _MOST_KNOWN = 2 / 3
-"""Of the words of an English text, how many the dictionary has at least."""
+"""The least fraction of an English text's words that are in the dictionary."""
 
 _SHORTEST_STEM = 5
-"""Letters; a shorter word with an ending is as likely a typo."""
+"""The fewest letters of a stem; a shorter word with an ending is as likely a typo."""
 
 
 class Token(NamedTuple):
     """A word, a Chinese character, a number, an address or a sign.
 
-    word: folded. is_fixed: whether near duplicates have it unchanged.
+    word: folded. is_fixed: whether near duplicates must share it.
     is_cjk: whether it is a character of a script without spaces.
     """
 
@@ -134,14 +131,14 @@ class Text:
 
     @cached_property
     def normalised(self) -> str:
-        """The text without differences of white space, case and compatible forms."""
+        """The text with white space, case and compatibility forms folded."""
         return folded(self._content)
 
     @cached_property
     def language(self) -> str | None:
-        """The one language that it is in for certain; None if memlog does not know its words.
+        """The language of the text, if it is certain and memlog knows its words.
 
-        A text in English has most of its words in the dictionary, one in another script a function word.
+        An English text has most of its words in the dictionary; one in another script has a function word.
         """
         text = self._content.lower()
         words = re.findall(f"{_LETTER}+", text)
@@ -162,7 +159,7 @@ class Text:
         return found[0]
 
     def _is_plainly_english(self) -> bool:
-        # Without names, which no dictionary has.
+        # Lower case only: names are in no dictionary.
         words = re.findall(
             r"\b[a-z]+\b", self._content if not self._content.isupper() else self._content.lower()
         )
@@ -171,13 +168,13 @@ class Text:
 
     @cached_property
     def tokens(self) -> list[Token]:
-        """Its tokens, without spaces and the punctuation of sentences."""
+        """The tokens, without spaces and sentence punctuation."""
         language = self.language
         stops = stemming.stop_words().get(language or "", frozenset())
-        # In capitals, names look like other words.
+        # In all capitals, names look like other words.
         is_shouted = self._content.isupper()
         found: list[Token] = []
-        for text, begins, is_fixed in cut(self._content):
+        for text, begins, is_fixed in split_pieces(self._content):
             word = text.lower().replace("ё", "е").replace("’", "'")
             is_name = (
                 not is_shouted
@@ -186,35 +183,37 @@ class Text:
                 and not (begins and fills(word, language))
             )
             is_ideograph = not word.isascii() and is_cjk(word)
-            is_fixed |= is_name or _is_number_or_sign(text) or _is_label(word, is_ideograph) or turns(word)
+            # A letter or Roman number, as in `plan b` and `part ii`.
+            is_label = (len(word) == 1 and not is_ideograph) or _ROMAN.fullmatch(word) is not None
+            is_fixed |= is_name or is_label or _is_number_or_sign(text) or turns(word)
             found.append(Token(word, is_fixed, is_ideograph))
         return found
 
     @cached_property
     def joined(self) -> str:
-        """Its tokens with spaces between words."""
+        """The tokens with spaces between words."""
         return joined(self.tokens)
 
 
 def joined(tokens: Sequence[Token]) -> str:
-    """Tokens as a text, with spaces between words."""
+    """Join tokens to a text, with spaces between words."""
     runs = groupby(tokens, key=lambda token: token.is_cjk)
     return " ".join(("" if without_spaces else " ").join(t.word for t in run) for without_spaces, run in runs)
 
 
 def is_in_latin(language: str) -> bool:
-    """Whether a language is recognised by its words, as those in Latin letters are."""
+    """Whether a language is written in Latin letters, and so is recognised by its words."""
     return language == ENGLISH or language in stemming.latin()
 
 
 def is_known(word: str) -> bool:
-    """Whether the dictionary has a word, or what an English ending leaves of it."""
+    """Whether the dictionary has a word, possibly without an English ending."""
     bare = (word.removesuffix(ending) for ending in ("s", "ed", "ing"))
     return word in _dictionary() or any(len(b) >= _SHORTEST_STEM and b in _dictionary() for b in bare)
 
 
-def cut(text: str) -> Iterator[tuple[str, bool, bool]]:
-    """Yield the pieces to make tokens of, whether each begins a sentence, and whether it is code."""
+def split_pieces(text: str) -> Iterator[tuple[str, bool, bool]]:
+    """Yield the pieces of a text, with whether each begins a sentence, and whether it is code."""
     for line in text.split("\n"):
         is_code = _CODE.search(line) is not None
         end, begins = 0, True
@@ -223,7 +222,7 @@ def cut(text: str) -> Iterator[tuple[str, bool, bool]]:
             end = match.end()
             if not match[0][-1].isalnum():
                 begins = begins or _ENDS.match(match[0]) is not None
-                if is_code or _is_sign(match[0]) or not _is_of_a_sentence(line, match.start()):
+                if is_code or _is_sign(match[0]) or not _is_sentence_punctuation(line, match.start()):
                     yield match[0], False, True
                 continue
             pieces = list(_pieces(match[0]))
@@ -249,12 +248,12 @@ def _pieces(word: str) -> Iterator[str]:
 
 
 def _is_sign(character: str) -> bool:
-    """Whether a character that is no letter has a meaning, as the vowels of Indian scripts have."""
+    """Whether a non-letter has a meaning, like the vowel signs of Indian scripts."""
     return character in _SIGNS or unicodedata.category(character)[0] in "SM"
 
 
-def _is_of_a_sentence(line: str, at: int) -> bool:
-    """Whether a punctuation mark only divides or quotes: behind a word, before one, or between spaces."""
+def _is_sentence_punctuation(line: str, at: int) -> bool:
+    """Whether a punctuation mark only separates or quotes: after a word, before one, or between spaces."""
     start, end = at, at + 1
     while start and not (line[start - 1].isalnum() or line[start - 1].isspace()):
         start -= 1
@@ -286,11 +285,6 @@ def _is_number_or_sign(text: str) -> bool:
         or _is_sign(text[0])
         or text.endswith(("'s", "’s"))
     )
-
-
-def _is_label(word: str, is_ideograph: bool) -> bool:
-    """Whether a word is a letter or may be a Roman number, as in `plan b` and `part ii`."""
-    return (len(word) == 1 and not is_ideograph) or _ROMAN.fullmatch(word) is not None
 
 
 @cache

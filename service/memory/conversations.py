@@ -1,4 +1,4 @@
-"""Conversations as programs read them: `store.conversations`."""
+"""The operations of `store.conversations`."""
 
 from memlog.query.conversations import Window, window
 from memlog.query.sessions import Session, SessionContent, Summary, session_content, sessions, summaries

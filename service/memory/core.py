@@ -1,4 +1,4 @@
-"""The core memory as programs use it: read, set, delete, and import files."""
+"""The operations of `store.core`: read, set, delete, and import files."""
 
 import json
 from collections.abc import Iterator
@@ -41,15 +41,15 @@ _TEXT_SUFFIXES = (".md", ".markdown", ".txt")
 
 
 def is_json(path: Path) -> bool:
-    """Whether a file is JSON, by its name.
+    """Whether a file is JSON, judged by its name.
 
     Raises:
-        BadInput: the name is neither that of JSON nor of Markdown or text.
+        BadInput: the suffix is not that of JSON, Markdown or text.
     """
     suffix = path.suffix.lower()
     if suffix != ".json" and suffix not in _TEXT_SUFFIXES:
         raise BadInput(
-            f"{shown(path)} is neither JSON nor Markdown by its name",
+            f"{shown(path)} has no suffix of JSON or Markdown",
             hint=f"name it .json, {', '.join(_TEXT_SUFFIXES[:-1])} or {_TEXT_SUFFIXES[-1]}",
         )
     return suffix == ".json"
@@ -59,10 +59,10 @@ def contents(path: Path) -> bytes:
     """Return the bytes of a file.
 
     Raises:
-        BadInput: it cannot be read, or has more than 16 MiB.
+        BadInput: it is unreadable, or has more than 16 MiB.
     """
     try:
-        # A pipe that nobody writes to would be waited for without end.
+        # Opening a pipe without a writer would block forever.
         if path.exists() and not (path.is_file() or path.is_dir()):
             raise BadInput(f"not a file: {shown(path)}", hint="name a file that can be read")
         with path.open("rb") as file:
@@ -75,13 +75,13 @@ def contents(path: Path) -> bytes:
 
 
 def sections_of_json(data: bytes, path: Path) -> CoreMemory:
-    """Return the core memory in a JSON file of the view's shape.
+    """Return the core memory in a JSON file with the schema of the view.
 
     Raises:
-        BadInput: it has another shape.
+        BadInput: it does not match the schema.
     """
     try:
-        document = json.loads(_text(data, path), object_pairs_hook=_without_duplicates)
+        document = json.loads(_decode(data, path), object_pairs_hook=_refuse_duplicates)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"not JSON: {shown(path)}: {error}", hint=_SHAPE_HINT) from error
     for problem in _problems(document):
@@ -90,15 +90,15 @@ def sections_of_json(data: bytes, path: Path) -> CoreMemory:
 
 
 def sections_of_text(data: bytes, path: Path) -> tuple[CoreMemory, int]:
-    """Return the core memory in a Markdown or text file, and the number of lines that were not understood.
+    """Return the core memory in a Markdown or text file, and the number of lines not understood.
 
     Raises:
         BadInput: it is not UTF-8.
     """
-    return parse(_text(data, path), of_project=is_of_project(path.stem))
+    return parse(_decode(data, path), of_project=is_of_project(path.stem))
 
 
-def _text(data: bytes, path: Path) -> str:
+def _decode(data: bytes, path: Path) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -107,7 +107,7 @@ def _text(data: bytes, path: Path) -> str:
         ) from error
 
 
-def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members: dict[str, Any] = {}
     for name, value in pairs:
         if name in members:
@@ -126,10 +126,12 @@ def _problems(document: Any) -> Iterator[str]:  # noqa: ANN401 - whatever JSON c
         elif not isinstance(values, dict):
             yield f"{section} is not a JSON object"
         else:
-            yield from (f"{section}: {why}" for key, value in values.items() for why in _faults(key, value))
+            yield from (
+                f"{section}: {why}" for key, value in values.items() for why in _value_problems(key, value)
+            )
 
 
-def _faults(key: str, value: Any) -> Iterator[str]:  # noqa: ANN401
+def _value_problems(key: str, value: Any) -> Iterator[str]:  # noqa: ANN401
     if not key:
         yield "a key is empty"
     if not isinstance(value, str):
@@ -147,12 +149,12 @@ class CoreValue(msgspec.Struct, frozen=True):
 
 
 class CoreImportReport(msgspec.Struct, omit_defaults=True):
-    """What an import did.
+    """The result of an import.
 
     set: the values that were appended.
     deleted: keys that the file no longer has, with their last values.
-    kept: keys of the file that keep the value they had.
-    other: how many of `kept` `force` would have set.
+    kept: keys of the file whose values stay.
+    other: how many of `kept` would change with `force`.
     skipped: how many lines of the file were not understood; 0 for JSON.
     warnings: of the events.
     """
@@ -165,7 +167,7 @@ class CoreImportReport(msgspec.Struct, omit_defaults=True):
     warnings: list[AppendWarning] = []
 
 
-def _as_stored(section: dict[str, str], key: str) -> str:
+def _stored_key(section: dict[str, str], key: str) -> str:
     """Return the key of a section that is canonically equivalent to `key`, else `key`."""
     return next((known for known in section if nfc(known) == nfc(key)), key)
 
@@ -198,36 +200,33 @@ class Core(OperationGroup):
         def get(self, request: GetCoreMemory) -> CoreMemory | dict[str, str] | str | None:
             """Return the core memory, the values of one section, or a value: None if its key is not set."""
             people = self._engine.read_model.people
-            memory = self._read(lambda db: _shown(db, people, request.chat))
+            memory = self._read(lambda db: _visible_memory(db, people, request.chat))
             if request.section is None:
                 return memory
             section = getattr(memory, request.section)
-            return section if request.key is None else section.get(_as_stored(section, request.key))
+            return section if request.key is None else section.get(_stored_key(section, request.key))
 
     @operation(SetCoreValue, effect="append")
     def set(self, request: SetCoreValue) -> Position:
-        # A key of ASCII has one form: it needs no read.
+        # An ASCII key has only one form, and needs no read.
         key = (
             request.key
             if request.key.isascii()
-            else _as_stored(self._of_all(request.section, creates=True), request.key)
+            else _stored_key(self._section_values(request.section, creates=True), request.key)
         )
         return self._append_one(CoreMemoryUpdated(section=request.section, key=key, value=request.value))
 
     @operation(DeleteCoreValue, effect="append", missing="core_key_not_found")
     def delete(self, request: DeleteCoreValue) -> Position | Literal[False]:
         """Remove a key; return False if it is not set."""
-        section = self._of_all(request.section)
-        key = _as_stored(section, request.key)
+        section = self._section_values(request.section)
+        key = _stored_key(section, request.key)
         if key not in section:
             return False
         return self._append_one(CoreMemoryDeleted(section=request.section, key=key))
 
-    def _of_all(self, section: Section, *, creates: bool = False) -> dict[str, str]:
-        """Return the values of a section, also those that some chats alone are shown.
-
-        creates: whether a store may be made.
-        """
+    def _section_values(self, section: Section, *, creates: bool = False) -> dict[str, str]:
+        """Return the values of a section for all chats. creates: whether to create a missing store."""
         rows = self._decide(lambda db: core_rows(db, None), creates=creates).shown
         return {row.key: row.value for row in rows if row.section == section}
 
@@ -245,19 +244,18 @@ class Core(OperationGroup):
         return done
 
     def take_over(self, text: str, name: str) -> CoreImportReport:
-        """Set what a Markdown text says and the core memory does not, as `import_file` does.
+        """Import the values of a Markdown text that the core memory lacks, like `import_file`.
 
-        What this text, by its `name`, set before is left out: what was deleted since stays deleted.
-
-        Each event has an id of its own for its name, key and value, by which the log knows it again.
+        Values that a text of this `name` has set before are skipped, so that deleted ones stay deleted: the
+        id of each event derives from the name, key and value.
         """
         sections, skipped = parse(text)
-        done = self._changes(sections, force=False)
-        ids = {each: _once(name, each) for each in done.set}
+        done = self._diff(sections, force=False)
+        ids = {each: _import_id(name, each) for each in done.set}
         known = self._decide(lambda db: {each for each in ids.values() if "core" in streams_of(db, each)})
         done.set = [each for each in done.set if ids[each] not in known]
         done.skipped = skipped
-        done.warnings = warnings_of(self._append(_updated(each, ids[each]) for each in done.set))
+        done.warnings = warnings_of(self._append(_set_event(each, ids[each]) for each in done.set))
         return done
 
     def _is_view(self, path: Path) -> bool:
@@ -268,28 +266,26 @@ class Core(OperationGroup):
 
     def _import_view(self, path: Path, view: bytes, base: bytes | None) -> CoreImportReport:
         sections = sections_of_json(view, path)
-        # What it was before the change is unknown where somebody removed what memlog keeps of it.
+        # Without memlog's copy, the view before the change is unknown.
         done = self._import(sections, force=True, base=None if base is None else sections_of_json(base, path))
         self._view.take_over(view)
-        self.get()  # which rewrites the view
+        self.get()  # rewrites the view
         return done
 
     def _import(
         self, sections: CoreMemory, *, force: bool, base: CoreMemory | None = None
     ) -> CoreImportReport:
-        done = self._changes(sections, force=force, base=base)
-        events: list[Event] = [_updated(each) for each in done.set]
+        done = self._diff(sections, force=force, base=base)
+        events: list[Event] = [_set_event(each) for each in done.set]
         events += [CoreMemoryDeleted(section=each.section, key=each.key) for each in done.deleted]
         if events:
             done.warnings = warnings_of(self._append(events))
         return done
 
-    def _changes(
-        self, sections: CoreMemory, *, force: bool, base: CoreMemory | None = None
-    ) -> CoreImportReport:
+    def _diff(self, sections: CoreMemory, *, force: bool, base: CoreMemory | None = None) -> CoreImportReport:
         """Return the changes that make the core memory agree with a file.
 
-        base: the file before a change by hand; only differences from it count.
+        base: the file before a manual edit; only differences from it count.
         """
         standing, values = _values(self._decide(core_memory, creates=True)), _values(sections)
         before = {} if base is None else _values(base)
@@ -309,8 +305,8 @@ class Core(OperationGroup):
         )
 
 
-def _shown(db: Connection, people: People, chat: str | None) -> CoreMemory:
-    """Return the core memory that contexts of a chat show; without one, those that name none."""
+def _visible_memory(db: Connection, people: People, chat: str | None) -> CoreMemory:
+    """Return the core memory that contexts of a chat show; without one, that of contexts without a chat."""
     is_of_all = automatic_scope(db, people, chat).scope == "store"
     own = people.joined(chat) if chat is not None else frozenset[str]()
     memory = CoreMemory(user={}, agent={})
@@ -319,11 +315,11 @@ def _shown(db: Connection, people: People, chat: str | None) -> CoreMemory:
     return memory
 
 
-def _updated(value: CoreValue, event_id: str | None = None) -> CoreMemoryUpdated:
+def _set_event(value: CoreValue, event_id: str | None = None) -> CoreMemoryUpdated:
     return CoreMemoryUpdated(id=event_id, section=value.section, key=value.key, value=value.value)
 
 
-def _once(name: str, value: CoreValue) -> str:
+def _import_id(name: str, value: CoreValue) -> str:
     """Return the id of the event that sets a value of the text `name`."""
     joined = "\0".join((name, value.section, value.key, value.value))
     return short_sha256(joined.encode()).hexdigest()[:32]

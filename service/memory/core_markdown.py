@@ -1,6 +1,6 @@
 """Reads Markdown such as USER.md: `key: value` lines, and lists under headings.
 
-docs/memory/core-memory.md says what is understood. What it does not know, it skips.
+docs/memory/core-memory.md describes what is understood; everything else is skipped.
 """
 
 import io
@@ -22,7 +22,7 @@ _FRONT_MATTER = re.compile(
 )
 _PARAGRAPH = re.compile(r"(?:[^\r\n]*\S[^\r\n]*(?:\r?\n|\Z))*")
 _LONGEST_FRONT_MATTER = 16 * 1024
-"""Characters in which front matter has to end: a text with none is not searched to its end."""
+"""Characters in which front matter must end, so that a text without any is not searched completely."""
 
 _MEMBER = re.compile(r"[\"']?[^\W\d][\w .-]{0,60}[\"']?[ \t]*:(?:\s|$)")
 _BELOW_A_MEMBER = re.compile(r"\s|-\s|#(?!#)|$")
@@ -43,7 +43,7 @@ _USER = re.compile(
     "|(?:tietoja |tietoa )?(?:minusta|käyttäjästä)|minä|käyttäjä|(?:käyttäjän |oma )?profiili"
     "|(?:käyttäjän|omat) (?:tiedot|mieltymykset)|henkilötiedot"
 )
-"""A heading that is about the user as a whole."""
+"""A heading that is entirely about the user."""
 
 _DATA = re.compile(
     r"\b(?:(?:data|domain|entity|object|class) ?(?:models?|types?|schemas?|structures?)"
@@ -67,57 +67,57 @@ _PROJECT = re.compile(
     "|todennu|tunnistautumi|käyttöliittym|arkkitehtuur|tietokan|tietomalli|rajapin|riippuvuu"
     r"|käytännö|koonti|teknologi|projekti(?:n|ssa)?\b"
 )
-"""A heading about a project, wherever it says so."""
+"""Marks a heading about a project, at any position."""
 
 _ABOUT_A_PERSON = re.compile(
     r"\b(?:my|i|prefers?|preferred|preferences?|favou?rites?|hobby|hobbies|current projects?"
     r"|oma|omat|minun|nykyiset)\b|мо[йяиеё]\b|предпочт|текущи|我|偏好|当前|mieltymy"
 )
-"""What makes such a heading one about a person: `My stack`."""
+"""Turns such a heading into one about a person: `My stack`."""
 
 _LONGEST_LABEL = 200
-"""Characters of a heading that are looked at."""
+"""Characters of a heading that are examined."""
 
 
 class Headings:
     """The headings above a line."""
 
     def __init__(self) -> None:
-        self._open: list[tuple[int, str]] = []
+        self._titles: list[tuple[int, str]] = []
 
     def add(self, level: int, title: str) -> None:
-        """Take a heading: it ends those of its level and below."""
+        """Add a heading; it closes those of its level and below."""
         folded = re.sub(r"[`*_\"“”]|^[\W\d]+|[\s:：#]+$", "", nfkc(title[:_LONGEST_LABEL]).casefold())
-        self._open = [each for each in self._open if each[0] < level]
-        self._open.append((level, re.sub(r"\s+", " ", folded)))
+        self._titles = [each for each in self._titles if each[0] < level]
+        self._titles.append((level, re.sub(r"\s+", " ", folded)))
 
     @property
     def are_of_user(self) -> bool:
         """Whether the last heading is about the user."""
-        return bool(self._open) and self._is_of_user(len(self._open) - 1)
+        return bool(self._titles) and self._is_of_user(len(self._titles) - 1)
 
     @property
     def are_below_user(self) -> bool:
-        """Whether the last heading, or one above it, is about the user, and none between about a project."""
-        for at in reversed(range(len(self._open))):
+        """Whether the last heading or one above is about the user, with none about a project in between."""
+        for at in reversed(range(len(self._titles))):
             if self._is_of_user(at):
                 return True
-            if _is_of_project(self._open[at][1]):
+            if _is_of_project(self._titles[at][1]):
                 return False
         return False
 
     @property
     def are_of_project(self) -> bool:
-        """Whether the last heading, or one above it but the title of the file, is about a project."""
-        below_title = [title for level, title in self._open if level > 1]
-        own = below_title or [title for _, title in self._open]
+        """Whether the last heading, or one above except the title of the file, is about a project."""
+        below_title = [title for level, title in self._titles if level > 1]
+        own = below_title or [title for _, title in self._titles]
         return not self.are_below_user and any(map(_is_of_project, own))
 
     def _is_of_user(self, at: int) -> bool:
-        if _USER.fullmatch(self._open[at][1]) is None:
+        if _USER.fullmatch(self._titles[at][1]) is None:
             return False
-        above = self._open[:at]
-        # The title of a file says `my-api`, whoever the user is.
+        above = self._titles[:at]
+        # The title of a file may be `my-api` even if it is about the user.
         return not any(_DATA.search(title) or (level > 1 and _is_of_project(title)) for level, title in above)
 
 
@@ -128,8 +128,8 @@ def _is_of_project(title: str) -> bool:
 def without_front_matter(text: str) -> str:
     """Remove front matter from a text: a mapping between `---` and `---` or `...` at its top.
 
-    Front matter without an end goes up to the first blank line. If it is no mapping, its first line is a
-    horizontal rule, and only that is removed.
+    Unclosed front matter ends at the first blank line. If it is not a mapping, its first line is a horizontal
+    rule, and only that is removed.
     """
     found = _FRONT_MATTER.match(text[:_LONGEST_FRONT_MATTER])
     if found is None:
@@ -191,17 +191,16 @@ BEGINS = re.compile(
     rf"(?:{'|'.join(map(re.escape, sorted(TECHNOLOGIES, key=len, reverse=True)))})"
     r"(?:-kiel\w+|:?(?:a|ä|ää|lla|llä|ssa|ssä))?(?!['’]|-?\w)"
 )
-"""A text that begins with one, perhaps with a Finnish ending."""
+"""A text that begins with a technology, possibly with a Finnish ending."""
 
-
-_LONGEST = 200
-"""Characters of a text that are looked at: a longer one says more than one thing."""
+_MAX_STATEMENT = 200
+"""The most characters of a text that makes only one statement."""
 
 _LANGUAGE_KEYS = frozenset(
     "language languages lang main_language primary_language язык языки язык_проекта kieli kielet 语言 語言"
     " sprache langue idioma lenguaje lingua linguagem språk taal język мова".split()
 )
-"""Keys for what a person speaks, and for what a program is written in."""
+"""Keys for spoken languages and for programming languages."""
 
 _PROJECT_KEYS = frozenset(
     "programming_language programming_languages coding_language implementation_language web_framework"
@@ -229,7 +228,7 @@ _AMBIGUOUS_KEYS = frozenset(
     " 框架 数据库 資料庫 运行时 仓库 架构 认证 依赖"
     " datenbank base_de_données base_de_datos banco_de_dados databas".split()
 )
-"""Keys that a project has with a technology, and a person with anything else: `Build: athletic`."""
+"""Keys that belong to a project if the value is a technology, else to a person: `Build: athletic`."""
 
 _OF_A_PROJECT = re.compile(
     r"(?:the |this |that |our )?(?:"
@@ -250,7 +249,7 @@ _OF_A_PROJECT = re.compile(
     r"|(?:el |este )?(?:proyecto|repositorio) (?:usa|utiliza|está escrito)"
     r"|(?:il |o |este )?(?:progetto|projeto) (?:usa|utilizza|utiliza|è scritto|é escrito)"
 )
-"""How a sentence about a project begins, up to what it uses."""
+"""The beginning of a sentence about a project, up to what it uses."""
 
 _LEADING = re.compile(r"\W*(?:(?:in|with|on|by|using|mit|en|em|на|с|языке|the|a|an) |了|的是)*")
 
@@ -262,23 +261,23 @@ _VERSION = re.compile(r"[ (]*v?\d[\d.x+]*\)?")
 
 
 def bare_key(label: str) -> str:
-    """Return a label or a key as keys are spelled: `CI/CD`, `Build Tool` and `buildTool` alike."""
-    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", nfkc(label))
-    return re.sub(r"[\W_]+", "_", parted.casefold()).strip("_")
+    """Normalise a label or key: `Build Tool` and `buildTool` become `build_tool`."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", nfkc(label))
+    return re.sub(r"[\W_]+", "_", words.casefold()).strip("_")
 
 
 def is_fact_of_project(key: str, value: str) -> bool:
-    """Whether a key and its value are about a project: its parts, or a language that nobody speaks."""
+    """Whether a key and its value describe a project: its parts, or a programming language."""
     bare = re.sub(r"^(?:project|user|the|проекта?|项目|projektin?)_?(?=.)", "", bare_key(key))
     if bare in _PROJECT_KEYS or bare_key(key) in _PROJECT_KEYS:
         return True
     known = LANGUAGES if bare in _LANGUAGE_KEYS else TECHNOLOGIES if bare in _AMBIGUOUS_KEYS else frozenset()
-    return all(each in known for each in _listed(value))
+    return all(each in known for each in _split_items(value))
 
 
 def tells_of_project(text: str) -> bool:
     """Whether a text is a note about a project: a heading, `Framework: Django`, "The project uses Go"."""
-    if len(text) > _LONGEST or "\n" in text.strip():
+    if len(text) > _MAX_STATEMENT or "\n" in text.strip():
         return False
     bare_text = folded(text).strip()
     if _FACT_HEADING.fullmatch(bare_text):
@@ -293,9 +292,9 @@ def tells_of_project(text: str) -> bool:
     return BEGINS.match(_LEADING.sub("", used, count=1)) is not None
 
 
-def _listed(value: str) -> list[str]:
+def _split_items(value: str) -> list[str]:
     """Return the items that a value lists, without versions."""
-    bare = value[:_LONGEST].casefold().strip(" .。`*_")
+    bare = value[:_MAX_STATEMENT].casefold().strip(" .。`*_")
     text = re.split(r"\s*(?:,|，|、|/|&|\+(?!\+)|;|\b(?:and|with|on|и|ja|und|et|y)\b|和)\s*", bare)
     return [_VERSION.sub("", each.removesuffix("语言")).strip() for each in text]
 
@@ -304,13 +303,13 @@ USER_KEYS = ("name", "location", "occupation", "preferences", "current_projects"
 AGENT_KEYS = ("personality_notes", "learned_rules")
 _KNOWN = USER_KEYS + AGENT_KEYS
 _OF_A_PERSON = frozenset(_KNOWN) - {"name", "location"}
-"""Keys that no project has."""
+"""Keys that only a person has."""
 
 _OF_PROJECTS = frozenset(
     ("agents", "claude", "claude.local", "contributing", "conventions", "copilot-instructions", "gemini")
     + ("memory", "readme")
 )
-"""Files about a project, by their names in lower case: of the user they say only what they name so."""
+"""Names of files about a project, in lower case; only values marked as the user's are read from them."""
 
 _JOINT = "; "
 
@@ -318,7 +317,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
 _ITEM = re.compile(r"(\s*)(?:[-*+]|\d{1,9}[.)])\s+(.*)$")
 _RULE = re.compile(r"\s*([-*_=])(?:\s*\1)*\s*$")
-# `**Name:** Anna`, `**Name**: Anna`, `Name: Anna`, `姓名：安娜`: a few words, and a space behind the colon.
+# `**Name:** Anna`, `**Name**: Anna`, `Name: Anna`, `姓名：安娜`: a few words, and a space after the colon.
 _BOLD_PAIR = re.compile(r"(\*\*|__)([^*_:：]{1,60})(?:[:：]\1|\1\s*[:：])\s*(.*)$")
 _PAIR = re.compile(r"([^\W\d][\w'’/&-]*(?: [\w'’/&-]+){0,4})\s*(?::(?:\s+|$)|：\s*)(.*)$")
 
@@ -329,9 +328,9 @@ def is_of_project(name: str) -> bool:
 
 
 def parse(text: str, *, of_project: bool = False) -> tuple[CoreMemory, int]:
-    """Return the values that `text` states, and the number of its lines that were not understood.
+    """Return the values in `text`, and the number of lines that were not understood.
 
-    of_project: whether it says so only below headings about the user, and with `User name: …`.
+    of_project: whether to accept values only below headings about the user, and with `User name: …`.
     """
     reader = _MarkdownReader(of_project)
     for line in _lines(without_front_matter(text)):
@@ -340,7 +339,7 @@ def parse(text: str, *, of_project: bool = False) -> tuple[CoreMemory, int]:
 
 
 def key_of(label: str) -> str:
-    """Return a label as a key: `User name` is `name`, `Projects` stays `projects`; '' without a letter."""
+    """Convert a label to a key: `User name` becomes `name`, `Projects` `projects`; '' without a letter."""
     text = re.sub(r"['’]", "", nfkc(label).casefold())
     key = re.sub(r"[\W_]+", "_", text).strip("_")
     bare = re.sub(r"^(?:user|agent)s?_", "", key)
@@ -348,17 +347,14 @@ def key_of(label: str) -> str:
 
 
 class _Label(msgspec.Struct):
-    """The owner of the items that follow.
-
-    indent: of its list item; -1 for a heading or a line.
-    """
+    """The key of the items that follow. indent: of its list item; -1 for a heading or a line."""
 
     key: str
     indent: int
 
 
 class _MarkdownReader:
-    """Takes lines in their order."""
+    """Collects values from lines."""
 
     def __init__(self, of_project: bool) -> None:
         self.skipped = 0
@@ -374,17 +370,17 @@ class _MarkdownReader:
         if not line.strip():
             self._is_in_item = False
         elif heading := _HEADING.match(line):
-            self._open(len(heading[1]), line[heading.end() :].strip())
+            self._open_heading(len(heading[1]), line[heading.end() :].strip())
         elif item := _ITEM.match(line):
             self._read_item(len(item[1].expandtabs(4)), item[2].strip())
-        elif self._is_in_item and (line[0].isspace() or _pair(line) is None):
+        elif self._is_in_item and (line[0].isspace() or _split_pair(line) is None):
             self._values[self._last][-1].append(line.strip())
         else:
             self._read_line(line.strip())
 
     def memory(self) -> CoreMemory:
-        """Return the core memory that was read. Repeated values count once."""
-        # Not `map`, which would join millions of lines without letting another thread run.
+        """Return the core memory that was read, without repeated values."""
+        # Not `map`, which would join millions of lines without releasing the GIL.
         values = {
             key: _JOINT.join(dict.fromkeys(" ".join(lines) for lines in text))
             for key, text in self._values.items()
@@ -394,7 +390,7 @@ class _MarkdownReader:
             agent={key: value for key, value in values.items() if key in AGENT_KEYS},
         )
 
-    def _open(self, level: int, title: str) -> None:
+    def _open_heading(self, level: int, title: str) -> None:
         self._headings.add(level, title)
         self._of_project |= level == 1 and self._headings.are_of_project
         self._heading = self._label = _Label(key_of(title), -1)
@@ -403,7 +399,7 @@ class _MarkdownReader:
     def _read_item(self, indent: int, text: str) -> None:
         if self._label.indent >= indent:
             self._label = self._heading
-        pair = None if self._label.key in _KNOWN else _pair(text)
+        pair = None if self._label.key in _KNOWN else _split_pair(text)
         if pair is None:
             self._add(self._label.key, text)
         elif pair[1]:
@@ -412,7 +408,7 @@ class _MarkdownReader:
             self._label = _Label(pair[0], indent)
 
     def _read_line(self, text: str) -> None:
-        pair = _pair(text)
+        pair = _split_pair(text)
         if pair is None:
             is_told = self._label is self._heading and self._heading.key in _KNOWN
             self._add(self._heading.key if is_told else "", text)
@@ -424,7 +420,7 @@ class _MarkdownReader:
             self._label = _Label(pair[0], -1)
 
     def _add(self, key: str, value: str) -> None:
-        """Take a value; the lines that follow it without a blank one go on with it."""
+        """Add a value; the following lines up to a blank one continue it."""
         key = key if self._is_of_user(key, value) else ""
         self._last, self._is_in_item = key, bool(key)
         if key:
@@ -433,16 +429,16 @@ class _MarkdownReader:
             self.skipped += 1
 
     def _is_of_user(self, key: str, value: str) -> bool:
-        """Whether a value says something, and not of a project."""
+        """Whether a value has content, and is not about a project."""
         if self._headings.are_of_project or is_fact_of_project(key, value):
             return False
-        if is_placeholder(value) and not is_denial(value):  # of a template that nobody has filled in
+        if is_placeholder(value) and not is_denial(value):  # from a template that is not filled in
             return False
         return not self._of_project or key in _OF_A_PERSON or self._headings.are_below_user
 
 
-def _pair(text: str) -> tuple[str, str] | None:
-    """Return the key and the value of `key: value`; None where a text says neither."""
+def _split_pair(text: str) -> tuple[str, str] | None:
+    """Return the key and the value of `key: value`; None for any other text."""
     if bold := _BOLD_PAIR.match(text):
         key, value = key_of(bold[2]), bold[3].strip()
     elif plain := _PAIR.match(text):
@@ -453,10 +449,10 @@ def _pair(text: str) -> tuple[str, str] | None:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the lines that can say something: none of a fenced block, a comment, a table, and no rule."""
+    """Yield the lines with content, without fenced blocks, comments, tables and rules."""
     fence = ""
     plain = text.replace("\r\n", "\n").replace("\r", "\n")
-    # Line by line: to split 16 million lines at once lets no other thread run for 0.3 s.
+    # Line by line: splitting 16 million lines at once holds the GIL for 0.3 s.
     ended = io.StringIO("".join(_without_comments(plain)), newline="\n")
     for line in (each.removesuffix("\n") for each in ended):
         mark = _FENCE.match(line)
@@ -470,7 +466,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _without_comments(text: str) -> Iterator[str]:
-    """Yield the parts of `text` outside `<!-- … -->`; a comment that does not end goes on to the end."""
+    """Yield the parts of `text` outside `<!-- … -->`; an unclosed comment extends to the end."""
     start = 0
     while (opened := text.find("<!--", start)) >= 0:
         yield text[start:opened]

@@ -1,4 +1,4 @@
-"""Daily events as programs use them: `store.daily`."""
+"""The operations of `store.daily`."""
 
 from collections.abc import Sequence
 
@@ -14,11 +14,11 @@ from memlog.service.engine.requests import event_of
 from memlog.service.memory.conversation_requests import CompressDailyEvents, ListDailyEvents, RecordDailyEvent
 
 _DailyEvents = list[DailyEvent]
-"""Within the class `list` is its method."""
+"""In the class, `list` is a method."""
 
 
 class DailyEvents(OperationGroup):
-    """What happened on which day, and what of it was distilled into memories. Every change is an event."""
+    """Summaries of what happened on a day, and the memories distilled from them. Every change is an event."""
 
     @operation(RecordDailyEvent, effect="append")
     def record(self, request: RecordDailyEvent) -> Position:
@@ -33,7 +33,7 @@ class DailyEvents(OperationGroup):
     @operation(CompressDailyEvents.named, effect="append")
     def compress(self, request: CompressDailyEvents) -> Position:
         if not request.ids:
-            raise BadInput("no daily event is named", hint="store.daily.list(uncompressed=True) gives ids")
+            raise BadInput("no daily event is given", hint="store.daily.list(uncompressed=True) gives ids")
         self._decide(lambda db: _check_known(db, request.ids, request.memory_ids))
         ids, memory_ids = [*dict.fromkeys(request.ids)], [*dict.fromkeys(request.memory_ids)]
         return self._append_one(DailyEventsCompressed(id=request.event_id, ids=ids, memory_ids=memory_ids))

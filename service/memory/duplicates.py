@@ -41,93 +41,93 @@ from memlog.service.memory.compared_text import (
 )
 from memlog.service.memory.save import ALREADY_KNOWN, SAVED, Append, SaveReport, merged_into, save, saved
 
-# Their normalised Levenshtein similarity must be above 0.8. That alone would merge "pays 300" with "pays
-# 800". So each difference must also be known to be harmless: punctuation of sentences; and in a language
-# whose words memlog knows (`Text.language`) another spelling, a typo, fillers, one word more, or two
-# clauses in another order. Numbers, names, signs, labels, code, tenses and words that change the meaning of
-# a sentence (`meaning_words`) must be the same.
+# Near duplicates have a normalised Levenshtein similarity above 0.8. That alone would merge "pays 300" with
+# "pays 800", so each difference must also be known to be harmless: punctuation; and in a language with known
+# words (`Text.language`) another spelling, a typo, fillers, one additional word, or two clauses swapped.
+# Numbers, names, signs, labels, code, tenses and words that change the meaning of a sentence (`turns`) must
+# be equal.
 #
-# In doubt, two memories stay apart.
+# In doubt, two memories stay separate.
 
 ALIKE = 0.8
 """The similarity, from 0 to 1, above which a text may be a near duplicate."""
 
 LONGEST = 10_000
-"""Characters. Longer texts are documents, and a fifth of one is too much to lose."""
+"""The most characters of a compared text. Longer texts are documents, and a fifth is too much to lose."""
 
 _MOST_ADDED = 1
-"""Words, beside fillers, that a near duplicate may add."""
+"""How many words, besides fillers, a near duplicate may add."""
 
 _LONGEST_PHRASE = 3
-"""Words, beside fillers, that it may add behind its last one instead: "by card"."""
+"""How many words, besides fillers, it may append at its end instead: "by card"."""
 
 _SHORTEST_ADDED = 3
-"""Letters."""
+"""The fewest letters of an added word."""
 
 _CLAUSES = 8
-"""Orders of clauses to try."""
+"""How many orders of clauses are tried."""
 
 _SHORTEST_CHINESE_CLAUSE = 4
-"""Characters: 上海 and 海上 are two words, 蜜蜂 and 蜂蜜, too."""
+"""The fewest characters of a clause: 上海 and 海上 are different words, as are 蜜蜂 and 蜂蜜."""
 
 _OF_TENSES = frozenset("iиы")
-"""Vowels within a word by which Finnish and Russian tell tenses: katsomme, katsoimme; назвал, называл."""
+"""Vowels that distinguish tenses in Finnish and Russian: katsomme, katsoimme; назвал, называл."""
 
 _SHORTEST_ENDING = 2
 _CYRILLIC = re.compile("[а-я]+")
 
-# Letters of a word in which a typo is recognised.
+# The fewest letters of a word with a recognisable typo.
 _SHORTEST_TYPO = 4
 _SHORTEST_TWO_TYPOS = 9
-# The same without a dictionary: a letter too many or too few, and another letter.
+# The same without a dictionary, for an extra or missing letter, and for a wrong letter.
 _SHORTEST_UNKNOWN_TYPO = 5
 _SHORTEST_OTHER_LETTER = 7
 
 
 def similarity(older: Text, newer: Text) -> float | None:
-    """Return the similarity, above `ALIKE` to 1, if `newer` is a near duplicate of `older`; else None."""
+    """Return the similarity (above `ALIKE`) if `newer` is a near duplicate of `older`; else None."""
     from rapidfuzz.distance import Levenshtein
 
-    language = _common(older, newer)
-    for words in _orders(older.tokens, newer.tokens, language):
+    language = _common_language(older, newer)
+    for words in _clause_orders(older.tokens, newer.tokens, language):
         alike = Levenshtein.normalized_similarity(joined(words), newer.joined, score_cutoff=ALIKE)
-        if alike > ALIKE and _says_all(words, newer.tokens, language):
+        if alike > ALIKE and _is_covered(words, newer.tokens, language):
             return alike
     return None
 
 
 def says_all(text: Text, other: Text) -> bool:
     """Whether `text` says all that `other` says, whatever their similarity."""
-    language = _common(other, text)
-    orders = _orders(other.tokens, text.tokens, language)
-    return any(_says_all(words, text.tokens, language) for words in orders)
+    language = _common_language(other, text)
+    orders = _clause_orders(other.tokens, text.tokens, language)
+    return any(_is_covered(words, text.tokens, language) for words in orders)
 
 
-def _common(one: Text, other: Text) -> str | None:
+def _common_language(one: Text, other: Text) -> str | None:
     return one.language if one.language == other.language else None
 
 
-def _orders(
+def _clause_orders(
     older: Sequence[Token], newer: Sequence[Token], language: str | None
 ) -> Iterator[Sequence[Token]]:
-    """Yield the older text's words as they are, then with two clauses exchanged as in the newer text."""
+    """Yield the older text's words unchanged, then with two clauses swapped as in the newer text."""
     yield older
     if language is None:
         return
     before, now = ([token.word for token in tokens] for tokens in (older, newer))
-    start = _apart(before, now)
-    end = _apart(before[start:][::-1], now[start:][::-1])
+    start = _first_difference(before, now)
+    end = _first_difference(before[start:][::-1], now[start:][::-1])
     for first, last in dict.fromkeys(((0, len(older)), (start, len(older) - end))):
         if first < len(newer):
             fixed = {token.word for token in newer if token.is_fixed}
-            for part in islice(_exchanged(older[first:last], newer[first].word, fixed), _CLAUSES):
+            for part in islice(_swap_clauses(older[first:last], newer[first].word, fixed), _CLAUSES):
                 yield [*older[:first], *part, *older[last:]]
 
 
-def _exchanged(part: Sequence[Token], first: str, fixed: Container[str]) -> Iterator[Sequence[Token]]:
-    """Yield two clauses in the other order, adjacent or joined by "and", so that `first` begins them.
+def _swap_clauses(part: Sequence[Token], first: str, fixed: Container[str]) -> Iterator[Sequence[Token]]:
+    """Yield two clauses, adjacent or joined by "and", in the other order, beginning with `first`.
 
-    fixed: the fixed words of the newer text. A capital at the beginning of one text makes no name.
+    fixed: the fixed words of the newer text, as a capital at the beginning of one text need not mean a name.
     """
     for at in range(1, len(part)):
         before, here, behind = part[:at], part[at], part[at + 1 :]
@@ -139,9 +139,9 @@ def _exchanged(part: Sequence[Token], first: str, fixed: Container[str]) -> Iter
 
 
 def _is_clause(tokens: Sequence[Token], fixed: Container[str]) -> bool:
-    """Whether words may be moved: not a number, name or "not" alone, and not a single Chinese word.
+    """Whether words may be moved: not a lone number, name or "not", and not a single Chinese word.
 
-    The place of a name tells who does what, but in Russian its ending does.
+    The position of a name shows who does what, except in Russian, where its ending does.
     """
     if all(token.is_cjk for token in tokens):
         return len(tokens) >= _SHORTEST_CHINESE_CLAUSE
@@ -150,13 +150,13 @@ def _is_clause(tokens: Sequence[Token], fixed: Container[str]) -> bool:
     return len(tokens) > 1 or not tokens[0].is_fixed or word not in fixed or is_russian_name
 
 
-def _says_all(older: Sequence[Token], newer: Sequence[Token], language: str | None) -> bool:
+def _is_covered(older: Sequence[Token], newer: Sequence[Token], language: str | None) -> bool:
     told = 0
     for leading, before, after in _differences(older, newer):
         lost, added = _unmatched(before, after, language)
         if language is None or any(token.is_fixed for token in (*lost, *added)):
             return False
-        # "Not" and "not always" are not the same.
+        # "Not" differs from "not always".
         if (lost or added) and leading is not None and negates(leading.word):
             return False
         # Chinese words look like names, so only fillers may be added.
@@ -172,7 +172,7 @@ def _says_all(older: Sequence[Token], newer: Sequence[Token], language: str | No
 
 
 def _is_content(word: str, language: str) -> bool:
-    """Whether a word of the language may be added: a function word, such as "will", changes the others."""
+    """Whether a word may be added: a function word, such as "will", would change the others."""
     return (
         len(word) >= _SHORTEST_ADDED
         and is_latin(word) == is_in_latin(language)
@@ -184,7 +184,7 @@ def _is_content(word: str, language: str) -> bool:
 def _differences(
     older: Sequence[Token], newer: Sequence[Token]
 ) -> Iterator[tuple[Token | None, list[Token], list[Token]]]:
-    """Yield the differing parts between words that both share, each with the word before it."""
+    """Yield the parts that differ, each with the shared word before it."""
     from rapidfuzz.distance import Levenshtein
 
     steps = Levenshtein.opcodes([token.word for token in older], [token.word for token in newer])
@@ -202,7 +202,7 @@ def _differences(
 def _unmatched(
     before: Sequence[Token], after: Sequence[Token], language: str | None
 ) -> tuple[list[Token], list[Token]]:
-    """Return the words of each part without a match in the other part, in order."""
+    """Return the words of each part that have no match in the other part, in order."""
     lost: list[Token] = []
     added: list[Token] = []
     rest = list(after)
@@ -225,7 +225,7 @@ def _are_fillers(tokens: Sequence[Token], leading: Token | None, language: str) 
 
 
 def _is_same_token(one: Token, other: Token, language: str | None) -> bool:
-    """Whether two words are one: in another spelling, or with a typo."""
+    """Whether two words are equal, apart from spelling variants and typos."""
     if one.word == other.word:
         return True
     if language is None or one.is_fixed or other.is_fixed or one.is_cjk or other.is_cjk:
@@ -237,28 +237,28 @@ def _is_same_token(one: Token, other: Token, language: str | None) -> bool:
 
 
 def _is_form(one: str, other: str) -> bool:
-    """Whether two English words differ in British spelling, in number, or as `drinks` and `drinking` do.
+    """Whether two English words differ in British spelling, in number, or like `drinks` and `drinking`.
 
-    A progressive tense has an auxiliary, which is a word more.
+    A progressive tense also has an auxiliary, which counts as an added word.
     """
-    if _spelled(one) == _spelled(other):
+    if _normalise_spelling(one) == _normalise_spelling(other):
         return True
     short, long = sorted((one, other), key=len)
     return short.endswith("s") and long.endswith("ing") and short[:-1] == long[:-3]
 
 
-def _spelled(word: str) -> str:
-    """Return an English word in one spelling and number."""
+def _normalise_spelling(word: str) -> str:
+    """Return an English word in American spelling and singular."""
     spelled = american(word).replace("is", "iz").replace("ys", "yz")
-    # `https` is no plural.
+    # `https` is not a plural.
     return spelled.removesuffix("s") if re.search("[aeiou].+s$", word) else spelled
 
 
 def _is_typo(one: str, other: str, language: str) -> bool:
     """Whether one word is the other with a typo, which rarely hits the first letter or makes another word.
 
-    In English just one of the two must be in the dictionary. Another ending, by the last letter or by the
-    stem, is another case or tense.
+    In English exactly one of them must be in the dictionary. A different ending, by last letter or stem,
+    means another case or tense.
     """
     from rapidfuzz.distance import OSA
 
@@ -282,33 +282,33 @@ def _stem(word: str, language: str) -> str:
 
 
 def _is_slip(one: str, other: str) -> bool:
-    """Whether two words that differ in one place are long enough to be one, and not of two tenses."""
+    """Whether a single difference is a slip: the words are long enough, and not of different tenses."""
     if len(one) == len(other):
         return sorted(one) == sorted(other) or len(one) >= _SHORTEST_OTHER_LETTER
     long = max(one, other, key=len)
-    is_tense = long[_apart(one, other)] in _OF_TENSES and not _is_doubled(one, other)
+    is_tense = long[_first_difference(one, other)] in _OF_TENSES and not _is_doubled(one, other)
     return len(long) >= _SHORTEST_UNKNOWN_TYPO and not is_tense
 
 
 def _is_doubled(one: str, other: str) -> bool:
-    """Whether one word has a letter twice, before the ending, that the other has once."""
+    """Whether one word doubles a letter of the other, before the ending."""
     short, long = sorted((one, other), key=len)
-    at = _apart(one, other)
+    at = _first_difference(one, other)
     is_one_more = len(long) == len(short) + 1 and long[at:][1:] == short[at:]
     return is_one_more and long[at] == long[at - 1] and len(short) - at >= _SHORTEST_ENDING
 
 
-def _apart(one: Sequence[str], other: Sequence[str]) -> int:
-    """Return the first place at which two words, or two lists of words, differ."""
+def _first_difference(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return the first position where two words, or two lists of words, differ."""
     pairs = zip(one, other, strict=False)
     return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
-_GIVEN = ("category", "kind", "importance", "topic", "title")
+_OWN_FIELDS = ("category", "kind", "importance", "topic", "title")
 
 
 def as_own(memory: Memory) -> MemorySaved:
-    """Return the event that makes a memory somebody's own, as it is."""
+    """Return the event that saves a memory unchanged as a person's own."""
     return MemorySaved(
         memory_id=memory.memory_id,
         content=memory.content,
@@ -322,33 +322,35 @@ def as_own(memory: Memory) -> MemorySaved:
     )
 
 
-def taken_over(memory: Memory, event: MemorySaved, content: str) -> MemorySaved:
-    """Return the event that makes a memory the own of whoever saves `event`, which says the same.
+def take_over(memory: Memory, event: MemorySaved, content: str) -> MemorySaved:
+    """Return the event by which a person who saves `event` takes over a memory that says the same.
 
-    What they do not give stays as it is.
+    Fields that the person does not give stay unchanged.
     """
     plain = MemorySaved(content=content)
-    given = {name: getattr(event, name) for name in _GIVEN if getattr(event, name) != getattr(plain, name)}
+    given = {
+        name: getattr(event, name) for name in _OWN_FIELDS if getattr(event, name) != getattr(plain, name)
+    }
     tags = [*dict.fromkeys([*memory.tags, *(event.tags or ())])]
     owned = replace(
         event, memory_id=memory.memory_id, content=content, chat_id=memory.chat, tags=tags or None
     )
-    kept = {name: getattr(as_own(memory), name) for name in _GIVEN}
+    kept = {name: getattr(as_own(memory), name) for name in _OWN_FIELDS}
     return replace(owned, **kept | given)
 
 
 _CANDIDATES = 20
-"""Memories to compare with, from the full-text index."""
+"""How many memories from the full-text index are compared."""
 
 _OF_A_MERGE = 0.1
-"""Importance that a merge adds."""
+"""The importance that a merge adds."""
 
 _DIGITS = 6
-"""Of an importance, lest 0.7 + 0.1 be 0.7999999999999999."""
+"""Digits of an importance, so that 0.7 + 0.1 is not 0.7999999999999999."""
 
 
 class Decision(NamedTuple):
-    """What becomes of a text: the memory that has it, and the event that says so."""
+    """The outcome for a text: the memory that has it, and the event to append."""
 
     memory_id: str
     decision: str
@@ -358,10 +360,10 @@ class Decision(NamedTuple):
 def save_once(
     append: Append, decide: Deciding, log: Path, event: MemorySaved, *, any_chat: bool
 ) -> SaveReport:
-    """Save `event`, which names no memory_id, unless a memory says the same.
+    """Save `event`, which has no memory_id, unless a memory says the same.
 
-    decide: calls a function with the read model of the log as it is now.
-    any_chat: compare with the memories of every chat, not only those of its own.
+    decide: calls a function with the read model after it has caught up.
+    any_chat: compare with the memories of every chat, not only its own.
 
     Raises:
         BadInput: the event cannot be stored, or another event has its id.
@@ -371,7 +373,7 @@ def save_once(
     try:
         draft(event)
     except BadInput:
-        # `save` refuses it with a message that cannot contain a key.
+        # `save` refuses it, with a message that contains no key.
         return save(append, event)
     memory_id, decision, found = decide(lambda db: decided(db, log, event, any_chat), creates=True)
     (position,) = append([found])
@@ -379,43 +381,45 @@ def save_once(
 
 
 def decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> Decision:
-    """Decide what becomes of `event` given the memories that there are; see `save_once`."""
+    """Decide how to store `event`, given the existing memories; see `save_once`."""
     own_id = derived_memory_id(event.chat_id, event.content)
-    before = _tried_before(db, log, event)
+    before = _earlier_attempt(db, log, event)
     if before is not None:
-        return _again(before, event, own_id)
+        return _repeat_decision(before, event, own_id)
     own = memories.memory(db, own_id)
     if (
         own is not None
         and folded(own.content) == folded(event.content)
         and not _is_same(own.content, event.content)
     ):
-        # It says 5² or mW, and this one 52 or MW.
+        # One says 5² or mW, the other 52 or MW.
         own_id = derived_memory_id(event.chat_id, with_quantities(event.content))
         own = memories.memory(db, own_id)
     is_kept = own is not None and (own.archived_at is None or event.source not in DISTILLED)
     if own is not None and is_kept and _is_same(own.content, event.content):
-        return _known(db, own, event)
-    if len(event.content) > LONGEST or (found := _of_others(db, event, own, any_chat)) is None:
+        return _already_known(db, own, event)
+    if len(event.content) > LONGEST or (found := _compare_with_others(db, event, own, any_chat)) is None:
         return Decision(own_id, SAVED, msgspec.structs.replace(event, memory_id=own_id))
     return found
 
 
-def _of_others(db: Connection, event: MemorySaved, own: Memory | None, any_chat: bool) -> Decision | None:
+def _compare_with_others(
+    db: Connection, event: MemorySaved, own: Memory | None, any_chat: bool
+) -> Decision | None:
     """Return the decision by comparison with memories of similar length; None to save it.
 
-    own: the memory with the id of this text, which may have another text by now.
+    own: the memory with the id of this text, which may have changed since.
     """
     new = Text(event.content)
     texts = [(memory, Text(memory.content)) for memory in _candidates(db, event, own, any_chat)]
     same = [memory for memory, text in texts if text.normalised == new.normalised]
     if same:
-        return _known(db, min(same, key=lambda memory: memory.chat != (event.chat_id or None)), event)
+        return _already_known(db, min(same, key=lambda memory: memory.chat != (event.chat_id or None)), event)
     if own is not None and own.archived_at is not None:
         return None
     for memory, text in texts:
         if own is not None and memory.memory_id == own.memory_id and says_all(text, new):
-            return _known(db, memory, event, memory.content)
+            return _already_known(db, memory, event, memory.content)
     alike = [
         (found, memory, text)
         for memory, text in texts
@@ -426,12 +430,12 @@ def _of_others(db: Connection, event: MemorySaved, own: Memory | None, any_chat:
     _, memory, text = max(alike, key=itemgetter(0))
     if event.source in DISTILLED and memory.memory_id in worded_by_somebody(db):
         # A model does not reword what a person saved.
-        return _known(db, memory, event) if says_all(text, new) else None
-    return _merged(db, memory, event)
+        return _already_known(db, memory, event) if says_all(text, new) else None
+    return _merge_into(db, memory, event)
 
 
 def _candidates(db: Connection, event: MemorySaved, own: Memory | None, any_chat: bool) -> list[Memory]:
-    # Half to twice as long, since white space and punctuation are not compared.
+    # Half to twice as long, as white space and punctuation do not count.
     lengths = (len(event.content) // 2, min(len(event.content) * 2, LONGEST))
     chat = event.chat_id or None
     found = likely_memories(
@@ -443,7 +447,7 @@ def _candidates(db: Connection, event: MemorySaved, own: Memory | None, any_chat
 
 
 def _may_become(memory: Memory, event: MemorySaved) -> bool:
-    """Whether `event` may update a memory: of its kind, category and topic, and not changed after it."""
+    """Whether `event` may update a memory: same kind, category and topic, and no later change."""
     now = timestamps.now() if event.ts is None else timestamps.normalised(event.ts, naive_is_utc=False)
     return (
         (memory.kind, read_as(memory.category)) == (event.kind, event.category)
@@ -453,25 +457,27 @@ def _may_become(memory: Memory, event: MemorySaved) -> bool:
 
 
 def _is_same(stored: str, content: str) -> bool:
-    """Whether a stored text is `content`, with or without masked keys."""
+    """Whether a stored text equals `content`, with or without masked keys."""
     known = folded(with_quantities(stored))
     return known in (folded(with_quantities(content)), folded(with_quantities(masked(content))))
 
 
-def _known(db: Connection, memory: Memory, event: MemorySaved, content: str | None = None) -> Decision:
-    """Return the decision for a text that a memory already holds.
+def _already_known(
+    db: Connection, memory: Memory, event: MemorySaved, content: str | None = None
+) -> Decision:
+    """Return the decision for a text that a memory already has.
 
-    content: its text where it says more than `event`.
+    content: the memory's text if it says more than `event`.
     """
     if _is_taken_over(db, memory, event):
-        return Decision(memory.memory_id, SAVED, taken_over(memory, event, content or event.content))
+        return Decision(memory.memory_id, SAVED, take_over(memory, event, content or event.content))
     accessed = MemoryAccessed(id=event.id, ts=event.ts, memory_ids=[memory.memory_id], by="save")
     return Decision(memory.memory_id, ALREADY_KNOWN, accessed)
 
 
-def _merged(db: Connection, memory: Memory, event: MemorySaved) -> Decision:
+def _merge_into(db: Connection, memory: Memory, event: MemorySaved) -> Decision:
     if _is_taken_over(db, memory, event):
-        return Decision(memory.memory_id, SAVED, taken_over(memory, event, event.content))
+        return Decision(memory.memory_id, SAVED, take_over(memory, event, event.content))
     new_tags = [tag for tag in event.tags or () if tag not in memory.tags]
     updated = MemoryUpdated(
         id=event.id,
@@ -487,25 +493,22 @@ def _merged(db: Connection, memory: Memory, event: MemorySaved) -> Decision:
 
 
 def _is_taken_over(db: Connection, memory: Memory, event: MemorySaved) -> bool:
-    """Whether somebody saves what a model distilled, and nobody has worded."""
+    """Whether a person saves what a model distilled and no person has reworded."""
     return event.source not in DISTILLED and memory.memory_id not in worded_by_somebody(db)
 
 
-# A second try
-
-
-def _tried_before(db: Connection, log: Path, event: MemorySaved) -> StoredEvent | None:
+def _earlier_attempt(db: Connection, log: Path, event: MemorySaved) -> StoredEvent | None:
     if event.id is None:
         return None
     found = provenance.stored(db, log, event.id, "memory")
     return found if found is not None and found.id == event.id else None
 
 
-def _again(before: StoredEvent, event: MemorySaved, own_id: str) -> Decision:
-    """Return the decision of the first try, with its line, which counts once.
+def _repeat_decision(before: StoredEvent, event: MemorySaved, own_id: str) -> Decision:
+    """Return the decision of the first attempt, with its line, which is idempotent.
 
     Raises:
-        BadInput: the stored event has another content.
+        BadInput: the stored event has other content.
     """
     members = msgspec.json.decode(before.raw)
     memory_id, *others = members.get("memory_ids") or [members.get("memory_id")]
@@ -516,5 +519,5 @@ def _again(before: StoredEvent, event: MemorySaved, own_id: str) -> Decision:
         "memory_accessed": ALREADY_KNOWN,
     }.get(before.type)
     if decision is None or others or not is_same:
-        raise BadInput(f"the event {before.id} says something else", hint="give another id, or none")
+        raise BadInput(f"the event {before.id} has other content", hint="give another id, or none")
     return Decision(memory_id or own_id, decision, before.raw.encode())

@@ -40,8 +40,8 @@ class DecayReport(msgspec.Struct, kw_only=True):
 class PruneReport(msgspec.Struct, kw_only=True):
     """The memories that were pruned, or would be.
 
-    memories: whose relevance is at most `threshold`, the least first, as they were before.
-    archived: how many of them are archived now; none in a dry run.
+    memories: those with a relevance of at most `threshold`, least relevant first, before the change.
+    archived: how many of them are archived now; 0 in a dry run.
     """
 
     memories: list[Memory]
@@ -56,23 +56,23 @@ def decay(append: Append, decide: Deciding, rates: Mapping[str, float] | None) -
 
     Raises the errors of `Memories.decay`.
 
-    Its id is made of the UTC date: of two processes that call at once the event of one counts.
+    The id derives from the UTC date, so that of two concurrent calls only one event counts.
     """
     event_id = f"decay-{timestamps.today()}"
-    event = SalienceDecayed(id=event_id, rates=_checked(rates))
+    event = SalienceDecayed(id=event_id, rates=_valid_rates(rates))
     standing = decide(lambda db: decay_of(db, event_id))
     if standing is not None:
-        return _outcome(standing, None)
+        return _report(standing, None)
     (position,) = append([event])
-    # Another process may have been faster: then its line counts, and this one repeats it.
+    # Another process may have been faster: then its event counts, and this one is a duplicate.
     standing = decide(lambda db: decay_of(db, event_id))
     assert standing is not None, "an acknowledged event is projected by the next read"
     if (position.segment, position.offset) != (standing.position.segment, standing.position.offset):
-        return _outcome(standing, None)
-    return _outcome(standing, position, decide(partial(memories_changed, decay=standing)))
+        return _report(standing, None)
+    return _report(standing, position, decide(partial(memories_changed, decay=standing)))
 
 
-def _outcome(standing: Decay, appended: Position | None, changed: int = 0) -> DecayReport:
+def _report(standing: Decay, appended: Position | None, changed: int = 0) -> DecayReport:
     return DecayReport(
         decision="already done today" if appended is None else "decayed",
         changed=changed,
@@ -83,7 +83,7 @@ def _outcome(standing: Decay, appended: Position | None, changed: int = 0) -> De
     )
 
 
-def _checked(rates: Mapping[str, float] | None) -> dict[str, float]:
+def _valid_rates(rates: Mapping[str, float] | None) -> dict[str, float]:
     if rates is None:
         return {name: category.rate for name, category in CATEGORIES.items()}
     for name, rate in rates.items():
@@ -132,19 +132,19 @@ def _categories(given: Iterable[str]) -> list[str]:
 class DecayMemories(Request, frozen=True):
     """Let a day pass: multiply the salience of every older memory by the rate of its category.
 
-    It takes effect once a UTC day, whatever number of times and processes call it. The answer says whether
-    today's decay was already done.
+    It takes effect once per UTC day, however often it is called. The answer says whether today's decay was
+    already done.
 
     Raises:
-        BadInput: a rate is not from 0 to 1, or there is no such category; or today's decay was forgotten.
-        Busy, LogError: as `Store.append`. It is safe to try again.
+        BadInput: a rate is not from 0 to 1, or a category is unknown; or today's decay was forgotten.
+        Busy, LogError: as `Store.append`. It is safe to retry.
     """
 
     rates: Annotated[
         Mapping[str, float] | None,
         (
-            "Factors from 0 to 1 by category, in the place of memlog's own; a category that it does not name"
-            " stays as it is."
+            "Factors from 0 to 1 by category, instead of memlog's own; categories that are not named do not"
+            " decay."
         ),
         Reads(_rates, wire=dict[str, float]),
     ] = None
@@ -153,11 +153,11 @@ class DecayMemories(Request, frozen=True):
 class PruneMemories(Tried, frozen=True, kw_only=True):
     """Archive faded memories: those whose relevance today is at most a threshold.
 
-    They are kept, and no longer searched; a save brings one back. Decay and age make relevance fall.
+    They are kept, but no longer searched; a save restores one. Decay and age lower the relevance.
 
     Raises:
-        BadInput: there is no such category, or none is given.
-        Busy, LogError: as `Store.append`. Some may be archived; it is safe to try again.
+        BadInput: a category is unknown, or none is given.
+        Busy, LogError: as `Store.append`. Some may be archived; it is safe to retry.
     """
 
     categories: Annotated[

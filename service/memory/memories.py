@@ -1,4 +1,4 @@
-"""Memories as a program saves, reads and changes them: `store.memories`."""
+"""The operations of `store.memories`."""
 
 from collections.abc import Container, Sequence
 from functools import partial
@@ -58,21 +58,21 @@ from memlog.service.memory.save import Append, SaveReport, save
 
 
 def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequence[str]) -> MemoryConflict:
-    """Archive the memories of a conflict that are not kept, and make the others somebody's own.
+    """Archive the memories of a conflict that are not kept, and make the others a person's own.
 
     Raises the errors of `Memories.resolve`.
     """
-    found, holding, own, active = decide(partial(_standing, log=log, name=name, keep=keep))
+    found, holding, own, active = decide(partial(_read_conflict, log=log, name=name, keep=keep))
     if found is None or found.state not in ("waiting", "queued"):
         raise NotFound(
             f"no conflict {name!r} waits for a decision",
             hint="store.memories.conflicts()",
         )
-    ids, proposed = _members(found)
+    ids, proposed = _member_ids(found)
     kept = {*keep}
     if not kept or not (kept <= {*ids} or kept == {*proposed}):
         hint = f"one or several of {', '.join(ids)}" + "".join(f"; or {each} alone" for each in proposed)
-        raise BadInput("keep names a memory outside of the conflict", hint=hint)
+        raise BadInput("keep names a memory outside the conflict", hint=hint)
     held = [each for each in holding if each is not None]
     if len(held) < len(holding):
         raise BadInput("keep names a memory that no longer exists", hint="store.memories.list()")
@@ -82,7 +82,7 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
         [each.event_id for each in found.memories],
         keep[0] if len(kept) == 1 else None,
     )
-    # They count with the line that closes them.
+    # They take effect with the closing event.
     origin = Extraction(
         new_id(), "person", "resolve", memory_ids=ids if decision.relation == "accepted" else []
     )
@@ -103,20 +103,20 @@ def resolve(append: Append, decide: Deciding, log: Path, name: str, keep: Sequen
     return found
 
 
-def _standing(
+def _read_conflict(
     db: Connection, log: Path, name: str, keep: Sequence[str]
 ) -> tuple[MemoryConflict | None, list[Memory | None], Container[str], list[str]]:
     """Return the conflict, the memories to keep, those that a person worded, and its active ones.
 
-    What became of a proposal since it was made stays, so that taking the decision back restores it.
+    Later changes of a proposal are kept, so that undoing the decision restores them.
     """
     found = next((each for each in conflicts(db, log) if each.id == name), None)
-    ids, proposed = ([], []) if found is None else _members(found)
+    ids, proposed = ([], []) if found is None else _member_ids(found)
     active = [each for each in (*ids, *proposed) if _is_active(db, each)]
     return found, [memory(db, each) for each in dict.fromkeys(keep)], worded_by_somebody(db), active
 
 
-def _members(found: MemoryConflict) -> tuple[list[str], list[str]]:
+def _member_ids(found: MemoryConflict) -> tuple[list[str], list[str]]:
     """Return the ids of the memories of a conflict, and of the proposed one, if any."""
     proposed = [] if found.proposed is None else [found.proposed.memory_id]
     return [each.memory_id for each in found.memories], proposed
@@ -128,7 +128,7 @@ def _is_active(db: Connection, memory_id: str) -> bool:
 
 
 def unmerge(append: Append, decide: Deciding, memory_id: str) -> list[Memory]:
-    """Take the newest merge into a memory back, and return what it was made of.
+    """Undo the newest merge into a memory, and return the restored memories.
 
     Raises the errors of `Memories.unmerge`.
     """
@@ -137,15 +137,15 @@ def unmerge(append: Append, decide: Deciding, memory_id: str) -> list[Memory]:
     )
     if into is not None:
         raise BadInput(
-            f"the memory {memory_id!r} was merged into {into!r} since",
-            hint="take that merge back first: store.memories.unmerge()",
+            f"the memory {memory_id!r} has since been merged into {into!r}",
+            hint="undo that merge first: store.memories.unmerge()",
         )
     if merge is None and known is None:
         raise not_found("memory_not_found", memory_id)
     if merge is None:
         raise BadInput(
-            f"not a merge, or already taken back: the memory {memory_id!r}",
-            hint="store.memories.history() shows what made it",
+            f"not a merge, or already undone: the memory {memory_id!r}",
+            hint="store.memories.history() shows its origin",
         )
     append([ChangeUndone(event_ids=merge.event_ids)])
     return decide(lambda db: [found for each in merge.memory_ids if (found := memory(db, each)) is not None])
@@ -153,7 +153,7 @@ def unmerge(append: Append, decide: Deciding, memory_id: str) -> list[Memory]:
 
 _Memories = list[Memory]
 _Conflicts = list[MemoryConflict]
-"""Within the class `list` is its method."""
+"""In the class, `list` is a method."""
 
 
 class Memories(OperationGroup):
@@ -192,7 +192,7 @@ class Memories(OperationGroup):
     @operation(UpdateMemory, effect="append")
     def update(self, request: UpdateMemory) -> Position:
         if request.is_empty:
-            raise BadInput("nothing is to be changed", hint="give a field of the memory, such as content")
+            raise BadInput("no field to change is given", hint="give a field of the memory, such as content")
         return self._change([request.memory_id], event_of(MemoryUpdated, request))
 
     @operation(ArchiveMemory, effect="append")
@@ -203,7 +203,7 @@ class Memories(OperationGroup):
     def archive_all(self, request: ArchiveMemories) -> _Memories:
         memory_ids = [*dict.fromkeys(request.memory_ids)]
         if not memory_ids:
-            raise BadInput("no memory is named", hint="give memory_ids")
+            raise BadInput("no memory is given", hint="give memory_ids")
         found = self._decide(lambda db: [memories.memory(db, each) for each in memory_ids])
         if unknown := [name for name, memory in zip(memory_ids, found, strict=True) if memory is None]:
             raise not_found("memory_not_found", *unknown)

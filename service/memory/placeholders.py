@@ -1,7 +1,7 @@
-"""Recognises what a language model writes where it has nothing to say: `…`, `string`, `N/A`, "No memories.".
+"""Recognises what a language model writes when it has nothing to say: `…`, `string`, `N/A`, "No memories.".
 
-A text is a placeholder as a whole or not at all: one that merely contains such a word is none. So is what the
-model repeats of its own instructions.
+Only a whole text is a placeholder, not one that merely contains such a word. Parts of the model's own
+instructions are placeholders, too.
 """
 
 import re
@@ -11,17 +11,16 @@ from typing import NamedTuple
 from memlog.eventlog.codec.content_ids import folded
 from memlog.service.engine.prompts import names, prompt
 
-# It consists of words of a closed set alone, in whatever order its language puts them: who might have told,
-# that they have not, and a generic noun for what is told. With any other word, it says something, as "told
-# no family" does. In doubt it says something: a false refusal loses a memory permanently.
+# Such a sentence consists only of words of a closed set, in any order: who might have told, that they have
+# not, and a generic noun for what is told. With any other word it has content, like "told no family". In
+# doubt a text has content: a false refusal loses a memory permanently.
 
 
 class _TellingWords(NamedTuple):
-    """Words of one language, each an expression for its forms.
+    """Words of one language, as patterns for their forms.
 
-    denying: words that deny. telling: verbs of telling and containing. told: nouns and pronouns for anything
-    that can be told. others: who might have told, and words without a meaning of their own.
-    is_spaced: whether spaces part its words.
+    denying: negations. telling: verbs of telling and containing. told: nouns and pronouns for anything that
+    can be told. others: who might have told, and function words. is_spaced: whether it separates words.
     """
 
     denying: str
@@ -216,12 +215,12 @@ _WORD = re.compile(r"[^\W\d_]+")
 _MOST_WORDS = 25
 
 _LEADS = re.compile(r"(?:said|told|shared|provided|mentioned|stated|gave|revealed|disclosed|did|has|had)\b")
-"""What follows a name: "Anna said nothing", where "Please share nothing" is a wish."""
+"""Follows a name: "Anna said nothing", unlike the wish "Please share nothing"."""
 
 _OWNS = re.compile(
     r"(?:\b(?:user|person|he|she|they|nutzer|benutzer|er|sie) |^)(?:has|have|had|found|hat|hatte|fand)\b"
 )
-"""A person may have no data, and find nothing."""
+"""Makes a statement one about a person, who may have no data, or find nothing."""
 
 _WISH = re.compile(r"не \w+(?:ть|ти|й|йте)\b")
 
@@ -230,23 +229,23 @@ _FORM = re.compile(
     r"|specified|mention|mentioned|disclose|disclosed) (?:their|his|her|any|an?) (?:own |full )?"
     r"(?:name|age|location|e?mail(?: address)?|birthday|occupation)"
 )
-"""What an empty form says: no memory of anyone."""
+"""Says that a form is empty, which is not a memory."""
 
 
 def tells_nothing(text: str) -> bool:
-    """Whether a folded sentence only says that nothing was told, or that there is nothing to tell."""
+    """Whether a folded sentence only says that nothing was told or is to be told."""
     spelled = re.sub(r"n['’]t\b", " not", text)
     if _FORM.fullmatch(spelled):
         return True
     is_of_somebody = _OWNS.search(spelled) is not None
-    if any(_denies_telling(spelled, each, is_of_somebody=is_of_somebody) for each in _languages()):
+    if any(_denies_telling(spelled, each, is_of_somebody=is_of_somebody) for each in _patterns()):
         return _WISH.match(spelled) is None
     _, _, rest = spelled.partition(" ")
-    return _LEADS.match(rest) is not None and _denies_telling(rest, _languages()[0], is_of_somebody=True)
+    return _LEADS.match(rest) is not None and _denies_telling(rest, _patterns()[0], is_of_somebody=True)
 
 
 def _denies_telling(text: str, language: "_TellingPatterns", *, is_of_somebody: bool) -> bool:
-    """Whether a sentence consists of the words of a language, and denies that anything was told.
+    """Whether a sentence consists of a language's words, and denies that anything was told.
 
     is_of_somebody: whether it is about a person who may have no data.
     """
@@ -271,22 +270,22 @@ class _TellingPatterns(NamedTuple):
 
 
 @cache
-def _languages() -> list[_TellingPatterns]:
+def _patterns() -> list[_TellingPatterns]:
     made = []
     for words in _LANGUAGES:
         parts = [words.denying, words.telling, words.told]
         whole = "|".join([*parts, words.others])
-        if not words.is_spaced:  # the longest first, and none is tried twice
+        if not words.is_spaced:  # longest first, without backtracking
             whole = f"(?:{'|'.join(sorted(whole.split('|'), key=len, reverse=True))})++"
         made.append(_TellingPatterns(re.compile(whole), [*map(re.compile, parts)], words.is_spaced))
     return made
 
 
 _LONGEST = 200
-"""Characters of a placeholder that is no part of a prompt."""
+"""The most characters of a placeholder that is not part of a prompt."""
 
 _SHORTEST_INSTRUCTION = 20
-"""Characters of a prompt that nobody else says."""
+"""The fewest characters that identify a part of a prompt."""
 
 _SLOT = (
     "content|text|memory|memories|value|string|str|name|key|summary|facts?|preferences?|insights?|entry"
@@ -309,7 +308,7 @@ _TEMPLATE = re.compile(
     "|示例|例子|内容|内容示例|示例内容|字符串|文本|占位符|摘要|记忆|值"
     "|esimerkki|merkkijono|teksti|sisältö|arvo|muisto|tiivistelmä|paikanvaraaja"
 )
-"""What stands for a text in an example or a schema."""
+"""Stands for a text in an example or a schema."""
 
 _OF_A_FORM = r"(?:name|city|location|country|place|age|job|occupation|e-?mail|birthday|gender|thing|user)"
 _MARKED = rf"(?:\[{_OF_A_FORM}\]|<{_OF_A_FORM}>|\{{{{1,2}}{_OF_A_FORM}\}}{{1,2}})"
@@ -317,12 +316,12 @@ _PATTERN = re.compile(
     rf"(?:(?:the )?user(?:['’]s)?|{_MARKED})(?: \w+){{1,4}} {_MARKED}"
     "|(?:the )?user (?:likes|prefers) x(?: over y)?"
 )
-"""A sentence with slots in it: "The user's name is [NAME]"."""
+"""A sentence with slots: "The user's name is [NAME]"."""
 
 _SLOTS = re.compile(
     r"(?:[^\W\d][^:：<>{}\n]{0,40}[:：] ?)?(?:<[^<>\n]+>|\{\{.*\}\}|\$\{.*\}|\{[\w .'-]+\}|%[sd])"
 )
-"""A slot of a template, whatever it is for. Text in square brackets may be a note."""
+"""Any slot of a template. Text in square brackets may be a note."""
 
 _EXAMPLE = re.compile(
     # Names
@@ -343,7 +342,7 @@ _EXAMPLE = re.compile(
     r"(?:\d{3}[-. ])?(?:1234|4567|5555|7890|0000)|\+?1?1234567890|\+?[\d-]*(?:x{3,}[- ]?)+"
     # Days
     r"|(?!\d+(?:\D\d+)*$)(?:UNIT)(?:[-/.](?:UNIT))(?:[-/.t](?:UNIT)){1,4}|y{4}(?:-mm)?|hh:mm(?::ss)?"
-    # What somebody is to fill in
+    # Blanks to fill in
     r"|\[(?:your|insert|enter|add|fill|put|specify|the user|user|e\.g|ваш|укажите|введите|你的|您的|请"
     r"|syötä|kirjoita)"
     r"[^\[\]\n]*\]|(?:your|insert|enter|put|type|write|add|fill in) (?:[\w']+ ){1,5}here"
@@ -352,7 +351,7 @@ _EXAMPLE = re.compile(
         "UNIT", "y{2,4}|m{2}|d{2}|x{2,4}|h{2}|s{2}|г{2,4}|м{2}|д{2}|v{4}|k{2}|p{2}|j{2,4}|t{2}|a{4}|\\d{1,4}"
     )
 )
-"""What examples are made of: the names, the addresses and the days that nobody has."""
+"""Names, addresses, numbers and dates that only occur in examples."""
 
 _STATE = (
     r"(?:(?:it|this|that) is |is )?(?:not (?:(?:yet|currently|explicitly) )?|un)(?:specified|available"
@@ -390,7 +389,7 @@ _NOTHING = re.compile(
     "|bilinmiyor"
     "|غير معروف|غير محدد|لا توجد معلومات"
 )
-"""What says that there is nothing to say."""
+"""Says that there is nothing to say."""
 
 _DENIAL = re.compile(
     "no|none|nope|nothing|never|no one|нет|ничего|никаких|никогда|无|無|没有|沒有|沒|没|なし|無し|없음"
@@ -398,7 +397,7 @@ _DENIAL = re.compile(
     "|ei|ei ole|ei mitään|ei yhtään|ei koskaan|kein[es]?|nein|nichts|aucune?|rien|non|nessun[oa]?|niente"
     "|ninguno|ninguna|nada|nenhum|inga|inget|ingen|nej|geen|brak|немає|нема|yok|لا شيء|لا يوجد"
 )
-"""What denies a question, and says nothing without one."""
+"""Answers a question in the negative, and means nothing without one."""
 
 _LABEL = re.compile(rf"(?:(?:{_SLOT}) )?(?:{_SLOT})[\"'`]? ?[:=] ?[\"'`]?(?=\S)")
 _FIELD = re.compile(r"([^\W\d][\w'’]*(?: [\w'’]+)?) ?[:：] ?(\S.*)")
@@ -410,7 +409,7 @@ _MARKUP = re.compile(r"[`*_]+")
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether a text says nothing: an example, a slot of a template, a mere denial, a part of a prompt."""
+    """Whether a text has no content: an example, a slot of a template, a denial, or a part of a prompt."""
     folded_text = folded(text)
     if len(folded_text) > _LONGEST:
         return _is_instruction(folded_text)
@@ -418,41 +417,42 @@ def is_placeholder(text: str) -> bool:
     if any(each.fullmatch(bare) for each in (_SLOTS, _PATTERN, _UNKNOWN)):
         return True
     field = _FIELD.fullmatch(bare)
-    if field is not None and any(each.fullmatch(_bare(field[2])) for each in (_NOTHING, _EXAMPLE)):
+    if field is not None and any(each.fullmatch(_strip_marks(field[2])) for each in (_NOTHING, _EXAMPLE)):
         return True
     return all(
-        _denies(part) or _TEMPLATE.fullmatch(part) or _EXAMPLE.fullmatch(part) for part in _parts(folded_text)
+        _is_empty_clause(part) or _TEMPLATE.fullmatch(part) or _EXAMPLE.fullmatch(part)
+        for part in _clauses(folded_text)
     ) or _is_instruction(folded_text)
 
 
 def says_nothing(text: str) -> bool:
     """Whether a text says in words that there is nothing to say."""
-    parts = _parts(folded(text)) if len(text) <= _LONGEST else []
-    return bool(parts) and all(map(_denies, parts))
+    parts = _clauses(folded(text)) if len(text) <= _LONGEST else []
+    return bool(parts) and all(map(_is_empty_clause, parts))
 
 
 def is_denial(text: str) -> bool:
-    """Whether a text only denies: `none`. It says something as the answer to a question alone."""
-    return _DENIAL.fullmatch(_bare(folded(text))) is not None
+    """Whether a text is only a denial, such as `none`, which has content only as an answer."""
+    return _DENIAL.fullmatch(_strip_marks(folded(text))) is not None
 
 
-def _denies(part: str) -> bool:
+def _is_empty_clause(part: str) -> bool:
     """Whether a clause says in words that there is nothing to say."""
     return any(each.fullmatch(part) for each in (_NOTHING, _DENIAL)) or tells_nothing(part)
 
 
-def _parts(text: str) -> list[str]:
-    """Return the bare clauses of a folded text; [] where it has no letter and no digit."""
-    whole = _bare(text)
+def _clauses(text: str) -> list[str]:
+    """Return the bare clauses of a folded text; [] if it has no letter and no digit."""
+    whole = _strip_marks(text)
     if _NOTHING.fullmatch(whole):  # n/a
         return [whole]
     if _EXAMPLE.fullmatch(text.strip("\"'`<>() .,…")):  # user@example.com
         return []
-    return [bare for part in _ENDS.split(whole) if (bare := _bare(part))]
+    return [bare for part in _ENDS.split(whole) if (bare := _strip_marks(part))]
 
 
-def _bare(text: str) -> str:
-    """Return a folded text without quotes, brackets, markup and a label in front."""
+def _strip_marks(text: str) -> str:
+    """Return a folded text without quotes, brackets, markup and a leading label."""
     start, end = 0, len(text)
     while start < end and not text[start].isalnum():
         start += 1
@@ -462,7 +462,7 @@ def _bare(text: str) -> str:
 
 
 def _is_instruction(text: str) -> bool:
-    """Whether a folded text stands in a prompt."""
+    """Whether a folded text is part of a prompt."""
     told = " ".join(_MARKUP.sub("", text).split()).strip("-.:;,\"' ")
     return len(told) >= _SHORTEST_INSTRUCTION and told in _instructions()
 

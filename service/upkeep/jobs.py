@@ -1,4 +1,4 @@
-"""Jobs as programs use them: `store.jobs`."""
+"""The operations of `store.jobs`, and the runner of the jobs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -31,12 +31,12 @@ from memlog.service.llm.tasks.merge import Merger
 from memlog.service.memory import fading
 
 if TYPE_CHECKING:
-    from memlog.service.engine.settings import JobRules, Schedule
+    from memlog.service.engine.settings import Schedule
     from memlog.service.llm.task import Questions
     from memlog.service.llm.tasks.extract import ExtractionReport, Extractor
 
 _Jobs = list["Job"]
-"""Within the class `list` is its method."""
+"""In the class, `list` is a method."""
 _Runs = list[JobRun]
 _Reports = list["JobReport"]
 
@@ -44,10 +44,9 @@ _Reports = list["JobReport"]
 class Job(msgspec.Struct, kw_only=True):
     """A job of a store.
 
-    due: when it runs, in words. next: the next time, or the past one that is to be caught up; None for one
-        that has no hours, or is off.
-    last: when it ran last; None if it never has. period: the local day for which that was.
-    steps: of that run.
+    due: when it runs, in words. next: the next time, or a missed one; None for a job without a schedule, or
+        one that is off.
+    last: when it last ran; None if never. period: the local day of that run. steps: of that run.
     """
 
     name: str
@@ -59,7 +58,7 @@ class Job(msgspec.Struct, kw_only=True):
 
 
 class Jobs(OperationGroup):
-    """What memlog does with a store by itself, by day and by week: `store.jobs`."""
+    """Lists, runs and logs the daily, weekly and continuous jobs of a store."""
 
     @operation(ListJobs, effect="read")
     def list(self, _: ListJobs) -> _Jobs:
@@ -72,17 +71,14 @@ class Jobs(OperationGroup):
             " next day",
             last=self._read(last_extraction),
         )
-        schedules = _rules(self._engine).schedules().items()
         summaries = Job(
             name="summaries",
             due=f"the older part of a session beyond {rules.tokens:,} tokens, and sessions that end",
             last=self._read(last_summary),
         )
-        jobs = [
-            extraction,
-            summaries,
-            *(self._scheduled(name, schedule, now) for name, schedule in schedules),
-        ]
+        schedules = _job_rules(self._engine).schedules().items()
+        scheduled = (self._scheduled_job(name, schedule, now) for name, schedule in schedules)
+        jobs = [extraction, summaries, *scheduled]
         if self._engine.read_model.is_off:
             for job in jobs:
                 job.due, job.next = "off: memory.enabled is false", None
@@ -103,7 +99,7 @@ class Jobs(OperationGroup):
     def log(self, request: ListJobRuns) -> _Runs:
         return self._query(job_runs, request)
 
-    def _scheduled(self, name: str, schedule: "Schedule | None", now: str) -> Job:
+    def _scheduled_job(self, name: str, schedule: "Schedule | None", now: str) -> Job:
         last = next(iter(self._read(lambda db: job_runs(db, job=name, limit=1))), None)
         job = Job(name=name, due="off")
         if schedule is not None:
@@ -126,11 +122,10 @@ def runner_of(
 ) -> "JobRunner":
     """Return the job runner of a store.
 
-    lock_timeout: seconds to wait for another process. is_requested: whether a person wants it now.
-    notify: called with a line for each request to the language model.
-    retry: also what was set aside today.
+    lock_timeout: seconds to wait for another process. is_requested: whether a person asked for it.
+    retry: include what was set aside today. notify: called with a line per request to the language model.
     """
-    # Imported here, as in the store: most processes run no job.
+    # Imported here: most processes run no job.
     from memlog.service.llm.extraction import extractor_of, questions_of, rules_of, why_no_model
 
     why = why_no_model(engine)
@@ -147,18 +142,16 @@ def runner_of(
         notify=notify,
     )
     return JobRunner(
-        engine, _rules(engine), steps, has_model=has_model, lock_timeout=lock_timeout, heartbeat=heartbeat
+        engine, _job_rules(engine), steps, has_model=has_model, lock_timeout=lock_timeout, heartbeat=heartbeat
     )
 
 
-def _rules(engine: Engine) -> "JobRules":
-    from memlog.service.engine.settings import JobRules
-
+def _job_rules(engine: Engine) -> JobRules:
     return engine.job_rules or JobRules()
 
 
 Work = Callable[[], Outcome]
-"""Does a step."""
+"""Runs a step."""
 
 STEPS: dict[str, tuple[str, ...]] = {
     "extraction": ("messages",),
@@ -166,20 +159,20 @@ STEPS: dict[str, tuple[str, ...]] = {
     "daily": ("decay", "daily events"),
     "weekly": ("duplicates", "merge", "profile", "prune"),
 }
-"""The jobs, and the steps of each in their order."""
+"""The jobs, and the steps of each in order."""
 
 _WITHOUT_MODEL = {("daily", "decay"), ("weekly", "duplicates"), ("weekly", "prune")}
 
 
 class Steps:
-    """What jobs do with a store.
+    """The steps of the jobs of a store.
 
-    extractor, questions: None where no language model is used; why_no_model: why not.
+    extractor, questions: None if no language model is used; why_no_model: why not.
     room: tokens of a request.
     lock_timeout: seconds to wait for another process that distils.
-    is_requested: whether a person wants it: then nothing waits until it is due.
-    heartbeat: called as work goes on; an exception of it ends the step. notify: called with a line for each
-        request to the language model.
+    is_requested: whether a person asked, so that buffers need not be due.
+    heartbeat: called as work goes on; raising in it ends the step. notify: called with a line per request to
+        the language model.
     """
 
     def __init__(
@@ -195,46 +188,48 @@ class Steps:
         heartbeat: Callable[[], None],
         notify: Callable[[str], None],
     ) -> None:
-        self._engine, self._lock_timeout = engine, lock_timeout
-        self._is_requested, self._heartbeat, self._notify = is_requested, heartbeat, notify
+        self._engine, self._heartbeat, self._notify = engine, heartbeat, notify
         self._questions, self._why_no_model = questions, why_no_model
         merger = Merger(engine, questions, room)
         self._works: dict[tuple[str, str], Work] = {
-            ("daily", "decay"): self._decay,
+            ("daily", "decay"): lambda: Outcome(fading.decay(engine.append, engine.decide, None).changed),
             ("weekly", "duplicates"): merger.merge_exact,
             ("weekly", "prune"): self._prune,
         }
         if extractor is not None and questions is not None:
             # Imported here: most stores have no language model.
+            from memlog.service.llm.extraction import yesterday
             from memlog.service.llm.tasks.profile import Profile
             from memlog.service.llm.tasks.summarise import Summariser
 
             summariser = Summariser(engine, questions, room)
             self._works |= {
-                ("extraction", "messages"): lambda: self._messages(extractor),
-                ("summaries", "messages"): lambda: summariser.run(self._summarised),
-                ("daily", "daily events"): lambda: self._days(extractor),
-                ("weekly", "merge"): lambda: merger.merge(self._compared),
+                ("extraction", "messages"): lambda: self._collect(
+                    extractor.run(None, None, lock_timeout=lock_timeout, is_requested=is_requested)
+                ),
+                ("summaries", "messages"): lambda: summariser.run(self._report_summarised),
+                ("daily", "daily events"): lambda: self._collect(
+                    extractor.run_days(yesterday(engine), lock_timeout=lock_timeout)
+                ),
+                ("weekly", "merge"): lambda: merger.merge(self._report_compared),
                 ("weekly", "profile"): Profile(engine, questions, room).refresh,
             }
 
     def why_skipped(self, job: str, step: str) -> str | None:
-        """Return why a step that needs the language model is skipped; None where it can run."""
+        """Return why a step that needs the language model is skipped; None if it can run."""
         if (job, step) not in self._works:
             return self._why_no_model
-        needs_model = self._questions is not None and (job, step) not in _WITHOUT_MODEL
-        return self._questions.why_spent() if self._questions is not None and needs_model else None
+        if self._questions is None or (job, step) in _WITHOUT_MODEL:
+            return None
+        return self._questions.why_over_budget()
 
     def do(self, job: str, step: str) -> Outcome:
-        """Do a step that nothing keeps from being done.
+        """Run a step for which `why_skipped` is None.
 
         Raises:
             BadInput, Busy, LogError: as `Store.append`. ProviderError: the language model fails.
         """
         return self._works[job, step]()
-
-    def _decay(self) -> Outcome:
-        return Outcome(fading.decay(self._engine.append, self._engine.decide, None).changed)
 
     def _prune(self) -> Outcome:
         now = timestamps.now()
@@ -243,18 +238,7 @@ class Steps:
         append, decide, least = self._engine.append, self._engine.decide, ARCHIVE_THRESHOLD.default
         return Outcome(fading.prune(append, decide, fading.PRUNED, least, dry_run=False).archived)
 
-    def _messages(self, extractor: "Extractor") -> Outcome:
-        return self._count(
-            extractor.run(None, None, lock_timeout=self._lock_timeout, is_requested=self._is_requested)
-        )
-
-    def _days(self, extractor: "Extractor") -> Outcome:
-        # Imported here: most stores have no language model.
-        from memlog.service.llm.extraction import yesterday
-
-        return self._count(extractor.run_days(yesterday(self._engine), lock_timeout=self._lock_timeout))
-
-    def _count(self, reports: "Iterable[ExtractionReport]") -> Outcome:
+    def _collect(self, reports: "Iterable[ExtractionReport]") -> Outcome:
         done, whys = 0, []
         for report in reports:
             if report.set_aside is None:
@@ -268,21 +252,21 @@ class Steps:
             self._heartbeat()
         return Outcome(done, set_aside_note(whys))
 
-    def _summarised(self, count: int) -> None:
+    def _report_summarised(self, count: int) -> None:
         self._notify(f"summarised {count} messages")
         self._heartbeat()
 
-    def _compared(self, count: int) -> None:
+    def _report_compared(self, count: int) -> None:
         if count > 1:
             self._notify(f"compared {count} memories")
         self._heartbeat()
 
 
-# A run ends with the line `job_completed`. A process that is killed before it leaves the run due.
+# A run ends with the event `job_completed`. If the process is killed before, the run stays due.
 
 
 class JobReport(msgspec.Struct, kw_only=True):
-    """What a job did. period: the local day for which it was due; None for one that has no hours."""
+    """The steps of a job run. period: the local day for which it was due; None without a schedule."""
 
     job: str
     period: str | None
@@ -292,9 +276,8 @@ class JobReport(msgspec.Struct, kw_only=True):
 class JobRunner:
     """Runs the jobs of a store.
 
-    lock_timeout: seconds to wait for another process that runs some.
-
-    heartbeat: called between two steps; an exception of it ends the run, which stays due.
+    lock_timeout: seconds to wait for another process that runs jobs.
+    heartbeat: called between steps; raising in it ends the run, which stays due.
     """
 
     def __init__(
@@ -312,9 +295,9 @@ class JobRunner:
         self._schedules = rules.schedules()
 
     def may_be_due(self, db: Connection) -> bool:
-        """Whether jobs may have something to do, by a read model that may be behind the log.
+        """Whether jobs may have something to do, judged by a read model that may lag behind the log.
 
-        Where they have not, a watch leaves catching up to the thread that reports it.
+        If not, a watch need not catch up here, and its rows thread reports the new events.
         """
         now = timestamps.now()
         slots = ((job, schedule.latest(now)) for job, schedule in self._schedules.items() if schedule)
@@ -324,7 +307,7 @@ class JobRunner:
         """Run what is due, and report each job that did something.
 
         Raises:
-            Busy: another process runs jobs. ProviderError: the language model fails: the run stays due.
+            Busy: another process runs jobs. ProviderError: the language model failed; the run stays due.
         """
         with locked(self._engine.path / JOBS_LOCK, "running jobs", self._lock_timeout):
             failed: ProviderError | None = None
@@ -371,7 +354,7 @@ class JobRunner:
         return report
 
     def _run(self, job: str, steps: Sequence[str] | None = None) -> JobReport:
-        """Do the steps of a job, or some of them. One that fails keeps no other from being done.
+        """Run the steps of a job, or some of them. A step runs even if an earlier one failed.
 
         Raises:
             ProviderError: the language model could not be reached.
@@ -386,7 +369,7 @@ class JobRunner:
             try:
                 outcome = self._steps.do(job, step)
                 done.append(JobStep(step, "done", outcome.count, outcome.note))
-            except BadInput as error:  # such as an event of today's decay that was forgotten
+            except BadInput as error:  # such as for a forgotten event of today's decay
                 done.append(JobStep(step, "failed", why=error.message))
             except ProviderError as error:
                 done.append(JobStep(step, "skipped" if error.is_of_budget else "failed", why=error.message))

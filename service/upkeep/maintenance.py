@@ -1,4 +1,4 @@
-"""Maintenance as programs use it: `store.maintenance`."""
+"""The operations of `store.maintenance`."""
 
 import threading
 from functools import partial
@@ -13,7 +13,7 @@ from memlog.eventlog.files.locks import locked_if_there
 from memlog.eventlog.integrity.seal_close import accept_losses, all_losses, seal_all
 from memlog.eventlog.integrity.seal_format import Seal
 from memlog.eventlog.integrity.seal_losses import Loss
-from memlog.eventlog.integrity.verify import LogCheck, check_log
+from memlog.eventlog.integrity.verify import check_log
 from memlog.eventlog.log.layout import CURRENT, SCRUB_LOCK, SegmentRecord
 from memlog.eventlog.log.streams import segments_of
 from memlog.eventlog.log.watermarks import OpenLoss
@@ -47,7 +47,7 @@ from memlog.service.upkeep.status import Stats, Status, stats_of, status_of
 if TYPE_CHECKING:
     from memlog.service.upkeep.doctor import Finding
 
-# What only some calls need is imported by them: a process that asks one thing pays for that alone.
+# Some imports are local: a process only pays for what it uses.
 
 
 class Maintenance(OperationGroup):
@@ -89,8 +89,7 @@ class Maintenance(OperationGroup):
         )
 
     @operation(Verify, effect="read")
-    def verify(self, request: Verify) -> "Verification":
-
+    def verify(self, request: Verify) -> Verification:
         check_store(self._engine.path)
         self._engine.record_sizes()
         read_model = self._engine.reads.maintenance
@@ -108,15 +107,11 @@ class Maintenance(OperationGroup):
 
     @operation(SealLog, effect="maintain")
     def seal(self, request: SealLog) -> "SealReport":
-
         return seal(self._engine.log, accept_loss=request.accept_loss)
 
     @operation(Digest, effect="read")
     def digest(self, request: Digest) -> str:
-        def taken(read_model: ReadModel) -> str:
-            return digest(read_model.latest()[0], content=request.content)
-
-        return self._engine.reads.healed(taken)
+        return self._engine.reads.healed(lambda model: digest(model.latest()[0], content=request.content))
 
     @operation(ShowStatus, effect="read")
     def status(self, _: ShowStatus) -> Status:
@@ -131,15 +126,15 @@ class Maintenance(OperationGroup):
         return self._read(provenance.quarantine)
 
     def explain(self, line: QuarantinedLine) -> str:
-        """Tell why a line is quarantined, and what can be done about it."""
+        """Explain why a line is quarantined, and what to do about it."""
         return provenance.explanation(self._engine.log_path, line)
 
 
 class SegmentLoss(SegmentRecord, frozen=True, omit_defaults=True):
     """A segment that has lost or changed bytes.
 
-    bytes: its size now; None if it is missing, 0 in its new seal. sealed: its size by its seal; None for one
-    without a seal. read: its size when it was read last, without a seal. why: a sentence for people.
+    bytes: its current size; None if it is missing, 0 in its new seal. sealed: its size in its seal; None
+    without a seal. read: its size when last read, without a seal. why: the reason in words.
     """
 
     bytes: int | None
@@ -149,7 +144,7 @@ class SegmentLoss(SegmentRecord, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, loss: Seal | Loss | OpenLoss) -> Self:
-        """Return a loss; of an accepted one that was sealed, by its new seal."""
+        """Convert a loss; an accepted one of a sealed segment comes as its new seal."""
         if isinstance(loss, Seal):
             lost = loss.lost or 0
             why = f"{loss.segment}: {lost} bytes lost, {loss.bytes} left"
@@ -159,10 +154,10 @@ class SegmentLoss(SegmentRecord, frozen=True, omit_defaults=True):
 
 
 class SealReport(msgspec.Struct, kw_only=True):
-    """The seals of a run.
+    """The result of sealing.
 
     sealed: new seals, one for each segment that had none.
-    accepted: losses that are accepted from now on.
+    accepted: losses that this run has accepted.
     lost: losses that are not accepted.
     """
 
@@ -172,7 +167,7 @@ class SealReport(msgspec.Struct, kw_only=True):
 
 
 def seal(log: Log, *, accept_loss: bool) -> SealReport:
-    """See `memlog.service.upkeep.requests.Seal`."""
+    """Seal the older segments; see `SealLog`."""
     check_store(log.store)
     made = seal_all(log.store, lock_timeout=log.lock_timeout)
     accepted = accept_losses(log.store, lock_timeout=log.lock_timeout) if accept_loss else []
@@ -184,34 +179,46 @@ def seal(log: Log, *, accept_loss: bool) -> SealReport:
 
 
 _LONGEST_SCRUB, _STOPPED = 600.0, 10.0
-"""Seconds to wait for a scrub, which is mostly a rebuild; and if its process is stopped."""
+"""Seconds to wait for a scrub, which is mostly a rebuild; and for one whose process is stopped."""
 
 _IN_MEMORY = 200
-"""MiB of log that are replayed in memory if no file can be made: measured to take 4.6 bytes for each byte of
-the log, so 1 GB at most."""
+"""MiB of log that are replayed in memory at most if no file can be created: a replay takes 4.6 bytes per byte
+of log (measured), so at most 1 GB."""
 
 
 def verify_store(read_model: ReadModel, progress: Progress | None) -> Verification:
     """See `Verify`."""
-    found = _verified(read_model, progress)
+    found = _verify_once(read_model, progress)
     if found.ok:
         return found
-    # A scrub that ran beside this has changed lines between two looks at them, and left its lock file.
+    # A concurrent scrub changes lines between two reads, and leaves its lock file.
     lock = read_model.path / SCRUB_LOCK
     with locked_if_there(lock, "the log", _LONGEST_SCRUB, if_stopped=_STOPPED) as has_been_scrubbed:
-        return _verified(read_model, progress) if has_been_scrubbed else found
+        return _verify_once(read_model, progress) if has_been_scrubbed else found
 
 
-def _verified(read_model: ReadModel, progress: Progress | None) -> Verification:
+def _verify_once(read_model: ReadModel, progress: Progress | None) -> Verification:
     log = check_log(read_model.projector.log)
-    found = _compared(read_model, progress)
-    if found.digest is None:
-        found = _counted(found, log)
+    found = _compare_with_replay(read_model, progress)
+    if found.digest is None:  # no read model has counts
+        found = msgspec.structs.replace(
+            found,
+            events=log.lines.events,
+            duplicates=log.lines.duplicates,
+            conflicts=log.lines.conflicts,
+            quarantined=dict(sorted(log.lines.quarantined.items())),
+            damaged=log.lines.damaged,
+        )
     cached, cache_problems = check_cache(read_model.path, read_only=read_model.is_only_read)
+    unused = 0
+    if found.digest is not None and not cache_problems:
+        with wrapped("the read model"):
+            texts = index.texts(read_model.projector.live(read_only=read_model.is_read_only))
+            unused = count_unused(read_model.path, texts, read_only=read_model.is_only_read)
     return msgspec.structs.replace(
         found,
         cached_vectors=cached,
-        unused_vectors=0 if found.digest is None or cache_problems else _count_unused(read_model),
+        unused_vectors=unused,
         seals=log.seals,
         torn_seals=log.torn_seals,
         accepted_losses=log.accepted_losses,
@@ -221,14 +228,8 @@ def _verified(read_model: ReadModel, progress: Progress | None) -> Verification:
     )
 
 
-def _count_unused(read_model: ReadModel) -> int:
-    with wrapped("the read model"):
-        texts = index.texts(read_model.projector.live(read_only=read_model.is_read_only))
-        return count_unused(read_model.path, texts, read_only=read_model.is_only_read)
-
-
-def _compared(read_model: ReadModel, progress: Progress | None) -> Verification:
-    """Compare the read model with a replay, as far as it has caught up; or says why it cannot."""
+def _compare_with_replay(read_model: ReadModel, progress: Progress | None) -> Verification:
+    """Compare the read model with a replay up to the same point, or note why that is impossible."""
     projector = read_model.projector
     if projector.generations.current() is None:
         if lexists(read_model.path / CURRENT):
@@ -242,7 +243,7 @@ def _compared(read_model: ReadModel, progress: Progress | None) -> Verification:
             standing = catchup.stored_projection_id(db)
         if standing != catchup.projection_id(projector.sizes):
             return Verification(
-                notes=["the read model was made with other chunk sizes, or by another memlog: not compared"]
+                notes=["the read model was built with other chunk sizes or by another memlog: not compared"]
             )
         if read_model.is_only_read:
             mebibytes = sum(segment.status().st_size for segment in segments_of(projector.log)[0]) >> 20
@@ -262,15 +263,3 @@ _TOO_LONG = (
     "the store cannot be written, and its log of {} MiB is too long to be replayed in memory: not compared;"
     " verify a copy that can be written"
 )
-
-
-def _counted(found: Verification, log: LogCheck) -> Verification:
-    """Take the counts from the log, since no read model has them."""
-    return msgspec.structs.replace(
-        found,
-        events=log.lines.events,
-        duplicates=log.lines.duplicates,
-        conflicts=log.lines.conflicts,
-        quarantined=dict(sorted(log.lines.quarantined.items())),
-        damaged=log.lines.damaged,
-    )

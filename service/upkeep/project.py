@@ -1,4 +1,4 @@
-"""Bringing the read model up to the log, as long work that reports: rows and text, then vectors."""
+"""Brings the read model up to date with the log, with progress reports: rows and text, then vectors."""
 
 import threading
 import time
@@ -21,16 +21,15 @@ if TYPE_CHECKING:
 
 
 class ProjectReport(msgspec.Struct, kw_only=True):
-    """What a projection did.
+    """The result of a projection.
 
-    events, duplicates, conflicts, quarantined: lines that were read now, by what became of them.
+    events, duplicates, conflicts, quarantined: the lines read now, by outcome.
     nul_runs: runs of NUL bytes around them, left by a power cut.
     rows: events in the read model.
     vectors_computed, vectors_cached, vectors_pending: passages.
-    rebuilt: why everything was read from scratch; None where the read model was read on.
-    notes: what a person should know: streams whose history was rewritten, what is lost, files that are no
-        segments.
-    silent: what did not work, and why.
+    rebuilt: why everything was read from scratch; None after a catch-up.
+    notes: for people: streams with a rewritten history, losses, files that are not segments.
+    silent: the parts that did not work, and why.
     """
 
     events: int
@@ -49,11 +48,12 @@ class ProjectReport(msgspec.Struct, kw_only=True):
 
 
 class EmbedReport(msgspec.Struct, kw_only=True):
-    """What became of passages without a vector: how many the model `computed` one for, the cache had one for
-    (`cached`), get none (`withheld`), and still have none (`pending`).
+    """The outcome for passages without a vector: how many got a `computed` one or a `cached` one, get none
+    (`withheld`), and still have none (`pending`).
 
-    withheld: they are not sent to a provider, or a model could not embed them. set_aside: what it could not
-    embed today: words find it, and another day asks again. silent: why the multilingual model embedded none.
+    withheld: passages that are not sent to a provider, or that a model cannot embed. set_aside: those that it
+    could not embed today: full-text search finds them, and another day retries. silent: why the multilingual
+    model embedded nothing.
     """
 
     computed: int
@@ -64,8 +64,8 @@ class EmbedReport(msgspec.Struct, kw_only=True):
     silent: dict[str, str] = {}
 
 
-class _BesideOthers:
-    """An embedder that lets other threads have the read model while it computes; they may close it."""
+class _ReleasingEmbedder:
+    """An embedder that releases the read model to other threads while it computes; they may close it."""
 
     def __init__(self, embedder: Embedder, mutex: threading.RLock) -> None:
         self.id, self.dimension = embedder.id, embedder.dimension
@@ -83,11 +83,11 @@ class _BesideOthers:
 
 
 def project(read_model: ReadModel, request: Replay) -> ProjectReport:
-    """See `Replay`."""
-    return read_model.healed(lambda: _projected(read_model, request))
+    """Catch up with the log or rebuild, then embed; see `Replay`."""
+    return read_model.healed(lambda: _project(read_model, request))
 
 
-def _projected(read_model: ReadModel, request: Replay) -> ProjectReport:
+def _project(read_model: ReadModel, request: Replay) -> ProjectReport:
     started = time.monotonic()
     read_model.check_writable()
     projector = read_model.projector
@@ -99,7 +99,9 @@ def _projected(read_model: ReadModel, request: Replay) -> ProjectReport:
     embedded = Embedded()
     for name, embedder in models.named():
         try:
-            embedded += projector.embed(_BesideOthers(embedder, read_model.mutex), progress=request.progress)
+            embedded += projector.embed(
+                _ReleasingEmbedder(embedder, read_model.mutex), progress=request.progress
+            )
         except EmbeddingError as error:
             silent[name] = error.message
     db = projector.live()
@@ -121,11 +123,11 @@ def _projected(read_model: ReadModel, request: Replay) -> ProjectReport:
 
 
 def embed(read_model: ReadModel, request: Embed) -> EmbedReport:
-    """See `Embed`."""
-    return read_model.healed(lambda: _embedded(read_model, request))
+    """Embed the pending passages; see `Embed`."""
+    return read_model.healed(lambda: _embed_pending(read_model, request))
 
 
-def _embedded(read_model: ReadModel, request: Embed) -> EmbedReport:
+def _embed_pending(read_model: ReadModel, request: Embed) -> EmbedReport:
     models, _ = read_model.model.models_or_why("command")
     if not models.loaded:
         read_model.model.embedder("command")  # raises why
@@ -134,7 +136,7 @@ def _embedded(read_model: ReadModel, request: Embed) -> EmbedReport:
     done, projector = Embedded(), read_model.projector
     silent: dict[str, str] = {}
     for name, model in models.named():
-        embedder = _BesideOthers(model, read_model.mutex)
+        embedder = _ReleasingEmbedder(model, read_model.mutex)
         try:
             done += projector.embed(embedder, batch=request.batch, progress=request.progress)
         except EmbeddingError as error:

@@ -1,4 +1,4 @@
-"""The state, counts and sizes of a store, and what works here."""
+"""The state, counts and sizes of a store, and which parts work on this machine."""
 
 import os
 from contextlib import suppress
@@ -13,7 +13,7 @@ from memlog.eventlog.log.streams import shown
 from memlog.projector import catchup
 from memlog.projector.embedding.fill import names_set_aside
 from memlog.projector.passages import index, vectors
-from memlog.projector.sqlite import Connection, count_rows, described, transaction, vec_version, wrapped
+from memlog.projector.sqlite import count_rows, described, transaction, vec_version, wrapped
 from memlog.query import records
 from memlog.query.buffer import SetAside, failures_of_today
 from memlog.query.conflicts import MOST_OPEN, open_conflicts
@@ -27,22 +27,22 @@ from memlog.service.upkeep.doctor import why_multilingual, why_not_multilingual
 
 
 class Status(msgspec.Struct, kw_only=True):
-    """The state of a store, and what works here.
+    """The state of a store, and which parts work on this machine.
 
     generation: the file of the read model; None without one.
-    unread_bytes: of the log, behind the read model.
+    unread_bytes: of the log that the read model has not read.
     nul_runs: runs of NUL bytes around lines, left by a power cut.
-    plain_texts: events that are too long for their form to be looked at; their words are searched.
-    vector_model: the model that the read model's vectors are of; None where it has no room for any.
-    sqlite: the binding and its version, the first here that loads extensions where one does.
-    sqlite_vec: the version of the extension; None where it does not work.
-    model, dimension: of the embedding model that works here; None where none does. multilingual_model: of the
-        extra `multilingual`; None where it is not installed, or does not work.
-    vectors_set_aside: what a model could not embed today: words find it, and another day asks again.
-    providers: those of vectors and ranks, and their state.
-    set_aside: what is not sent to the language model again before tomorrow, in UTC.
-    memory_conflicts: that wait for a person; memory_conflicts_queued: more of them, which wait behind these.
-    silent: what would not take part in a search, or in a job, and why: `vector`, `multilingual`, `pending`,
+    plain_texts: events too long for structured indexing; full-text search finds them.
+    vector_model: the model of the vectors in the read model; None if it has no vector table.
+    sqlite: the binding and its version; one that loads extensions is preferred.
+    sqlite_vec: the version of the extension; None if it does not work.
+    model, dimension: of the working embedding model; None without one. multilingual_model: of the extra
+        `multilingual`; None if it is not installed or does not work.
+    vectors_set_aside: what a model could not embed today: full-text search finds it, and another day retries.
+    providers: the state of the embedding and rerank providers.
+    set_aside: what is not sent to the language model again before tomorrow (UTC).
+    memory_conflicts: conflicts that wait for a person; memory_conflicts_queued: those behind them.
+    silent: the parts of searches and jobs that do not work, and why: `vector`, `multilingual`, `pending`,
         `prune`.
     """
 
@@ -75,7 +75,7 @@ class Status(msgspec.Struct, kw_only=True):
 
 
 def status_of(language_model: LanguageModelProvider | None, read_model: ReadModel) -> Status:
-    """Read the state, without catching up."""
+    """Return the state without a catch-up."""
     projector = read_model.projector
     (embedder, multilingual), silent = read_model.model.models_or_why()
     if multilingual is not None and (problem := why_not_multilingual(multilingual)):
@@ -129,16 +129,16 @@ def status_of(language_model: LanguageModelProvider | None, read_model: ReadMode
 class Stats(msgspec.Struct, kw_only=True):
     """Counts and sizes of a store. Counts by name are sorted by name.
 
-    synced: whether the read model was caught up with the log, so that everything is counted.
-    unread_bytes, unread_lines: of the log, that the read model lacked before it caught up.
-    events_by_type, events_by_day: accepted events; a day is the UTC day on which they happened.
+    synced: whether the read model has caught up with the log, so that everything is counted.
+    unread_bytes, unread_lines: of the log that was unread before the catch-up.
+    events_by_type, events_by_day: accepted events, by the UTC day on which they happened.
     messages_by_role, messages_by_chat: without session breaks; a chat is `<channel>:<chat_id>`.
-    memories_by_category, memories_by_kind: including archived ones, which memories_archived counts.
-    passages: that are searched; vectors: how many have one; vectors_pending: how many have none yet.
+    memories_by_category, memories_by_kind: including archived ones; memories_archived counts those.
+    passages: in the search index; vectors: how many have one; vectors_pending: how many lack one.
     log_bytes, model_bytes, cache_bytes: of the files in these folders.
-    counters: `memory.saved.count`, saves; `memory.retrieved.count`, memories given to an agent, each as often
-        as it was; `memory.extraction.count`, `.success`, `.errors`, `.tokens`: requests to a language model,
-        whose errors the cache records.
+    counters: `memory.saved.count`: saves; `memory.retrieved.count`: deliveries of a memory to an agent;
+        `memory.extraction.count`, `.success`, `.errors`, `.tokens`: requests to a language model; the cache
+        records their errors.
     """
 
     synced: bool
@@ -161,13 +161,17 @@ class Stats(msgspec.Struct, kw_only=True):
 
 
 def stats_of(read_model: ReadModel) -> Stats:
-    """Measure how far the read model is behind, catch up, and count."""
+    """Measure how far the read model lags, catch up, and count."""
     log = read_model.projector.log
     behind, _ = read_model.latest(sync=False)
     unread_bytes, unread_lines = catchup.unread_bytes(behind, log), catchup.unread_lines(behind, log)
     db, synced = (behind, False) if read_model.is_read_only else read_model.latest()
+    errors = count_errors(read_model.path, "language_model")  # failed requests leave no event
     with transaction(db, "DEFERRED"):
         by_type = records.count_by(db, "type", "events")
+        counters = records.counters(db, by_type)
+        counters["memory.extraction.errors"] = errors
+        counters["memory.extraction.count"] = counters["memory.extraction.success"] + errors
         messages = "messages WHERE type <> 'session_break'"
         return Stats(
             synced=synced,
@@ -186,22 +190,12 @@ def stats_of(read_model: ReadModel) -> Stats:
             log_bytes=_bytes_below(log),
             model_bytes=_bytes_below(read_model.projector.generations.folder),
             cache_bytes=_bytes_below(read_model.path / CACHE),
-            counters=_counters(db, by_type, read_model.path),
+            counters=counters,
         )
 
 
-def _counters(db: Connection, by_type: dict[str, int], store: Path) -> dict[str, int]:
-    """With the requests to a language model that failed: of them no event tells."""
-    found = records.counters(db, by_type)
-    errors = count_errors(store, "language_model")
-    return found | {
-        "memory.extraction.errors": errors,
-        "memory.extraction.count": found["memory.extraction.success"] + errors,
-    }
-
-
 def _bytes_below(folder: Path) -> int:
-    """Return the size of the files below a folder, without those that vanish meanwhile, as SQLite's do."""
+    """Return the size of the files below a folder; SQLite's temporary files may vanish meanwhile."""
     total = 0
     for parent, _, files in os.walk(folder):
         for name in files:

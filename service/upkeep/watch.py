@@ -1,7 +1,7 @@
-"""Watching a store: what any process appends is projected at once; documents and vectors follow behind.
+"""Watches a store: projects what any process appends at once; vectors, documents and jobs follow.
 
-Rows, vectors and documents have a thread and a connection each, so that no row waits for a vector or a file.
-The threads queue calls of the caller's functions, and the thread that called makes them.
+Each has its own thread and connection, so that no row waits for a vector or a file. The threads queue calls
+of the caller's functions, and the calling thread makes them.
 """
 
 import math
@@ -38,7 +38,7 @@ from memlog.service.upkeep.project import project
 from memlog.service.upkeep.requests import Replay
 from memlog.service.upkeep.worker import Shared, WatchLock, WatchStep, Worker
 
-_AT_A_TIME = 0.1  # events appended while many documents are read do not wait for all of them
+_AT_A_TIME = 0.1  # so that new events need not wait for a long catch-up with many documents
 _SETTLED = 0.3
 _EMBED_STEP = 16
 _TICK = 0.25
@@ -62,9 +62,9 @@ class Rows(Worker):
         if not self._has_store():
             return False
         projector = self._read_model.projector
-        # Looked at before it is read: what comes while it is read is new to the next look.
+        # Taken before reading, so that the next look sees what is appended meanwhile.
         state = state_of(self._log), projector.generations.current()
-        if state == self._done or (state[1] is None and self._is_going()):
+        if state == self._done or (state[1] is None and self._is_being_removed()):
             return False
         self._done = None
         self._shared.caught_up.clear()
@@ -76,7 +76,7 @@ class Rows(Worker):
         return True
 
     def _has_store(self) -> bool:
-        """Whether the store still exists. A new one in its place is watched by the first process."""
+        """Whether the store exists. If it was recreated, the first process to lock it watches it."""
         if self._shared.lock.holds():
             return True
         self._read_model.close()
@@ -86,15 +86,15 @@ class Rows(Worker):
         self._shared.lock.take()
         return True
 
-    def _is_going(self) -> bool:
-        """Whether the whole store is being removed, the read model first: nothing may be made in it."""
+    def _is_being_removed(self) -> bool:
+        """Whether the store is being removed, read model first, so that nothing may be created in it."""
         if self._is_first:
             return False
         self._shared.stop.wait(_SETTLED)
         return not self._shared.lock.holds()
 
     def _project(self) -> bool:
-        """Read on for a moment, and return whether all was read."""
+        """Catch up for a moment, and return whether everything was read."""
         started = time.perf_counter()
         read_model = self._read_model
         done = read_model.healed(
@@ -109,10 +109,13 @@ class Rows(Worker):
 
 
 class Vectors(Worker):
-    """Gives passages vectors, in small steps, while the processors have nothing better to do."""
+    """Embeds passages in small steps, at low priority."""
 
     def _work(self) -> None:
-        _be_nice()
+        if sys.platform == "linux":  # only Linux has a niceness per thread; new threads inherit it
+            thread = threading.get_native_id()
+            niceness = os.getpriority(os.PRIO_PROCESS, thread) + _NICENESS
+            os.setpriority(os.PRIO_PROCESS, thread, min(19, niceness))
         last = time.monotonic()
         while not self._shared.stop.is_set():
             if self._shared.rows_came.wait(_TICK) or time.monotonic() - last >= SWEEP_SECONDS:
@@ -145,42 +148,35 @@ class Vectors(Worker):
         return was_due
 
     def _has_work(self, db: Connection) -> bool:
-        """Whether anything waits to be embedded, found without loading the model, which takes 260 MB."""
+        """Whether passages wait, without loading the model, which takes 260 MB."""
         known = self._read_model.model.all_known()
         is_other = any(vectors.model_of(db, vectors.set_for(each)) != each.id for each in known)
         return is_other or index.count_all_pending(db) > 0
 
 
-def _be_nice() -> None:
-    """Lower the priority of this thread and those that it starts. Only Linux has a niceness per thread."""
-    if sys.platform == "linux":
-        thread = threading.get_native_id()
-        os.setpriority(os.PRIO_PROCESS, thread, min(19, os.getpriority(os.PRIO_PROCESS, thread) + _NICENESS))
+# File system events are only hints: a source is read again if names, sizes or times of its files have
+# changed, which a check finds without opening them. Checks run after an event in a folder of the source, and
+# periodically.
 
-
-# The file system's events are hints here too: a source is read again if the names, sizes or times of its
-# files have changed, which a look finds without opening any. It is looked at after an event in one of its
-# folders, and from time to time without.
-
-# An editor writes a file in several steps: it is read when the folder has been quiet for a moment.
+# An editor writes a file in several steps, so wait until the folder has been quiet for a moment.
 _QUIET_MS = 100
 _AT_MOST_MS = 400
 _SHARE = 25
-"""Looking at a large source without an event takes 1/25 of the time."""
+"""Periodic checks of a large source take 1/25 of the time."""
 
 _GONE = -1
 
 
 DocumentsBy = Callable[[ReadModel, Callable[[], None]], Documents]
-"""Makes the documents of the store, as another read model of it sees them. The other argument is called while
-a file takes long; an exception of it ends the reading."""
+"""Returns the `Documents` of the store for a read model. The second argument is called while a file takes
+long; raising in it ends the reading."""
 
 
 class _Watched:
-    """A source, and its state when its documents were brought up to its files.
+    """A source, and its state when its documents were last brought up to date.
 
-    state: a hash of its files' names, sizes and times; None where its documents may be behind them.
-    folders: those of its files. due: when to look at it next.
+    state: a hash of its files' names, sizes and times; None if its documents may be outdated.
+    folders: of its files. due: when to check it next.
     """
 
     def __init__(self, source: Registered) -> None:
@@ -191,27 +187,24 @@ class _Watched:
         self.due = 0.0
 
     def look(self, store: Path, readers: Readers) -> int:
-        """Return the present state."""
+        """Return the current state."""
         started = time.monotonic()
         self.folders = {self.root}
         state = _GONE
         with suppress(OSError), Root(self.root) as root:
             files = walk(root, self.source, store, readers).files
             self.folders |= {(self.root / file).parent for file in files}
-            state = sum(_hash_of(root, file) for file in files)
+            state = sum(_file_hash(root, file) for file in files)
         now = time.monotonic()
         self.due = now + max(SWEEP_SECONDS, _SHARE * (now - started))
         return state
 
 
 class Folders(Worker):
-    """Reads files into the log as they change.
-
-    documents_by: makes the documents of the store, as a read model sees them.
-    """
+    """Reads files into the log as they change."""
 
     lock_timeout = LOCK_TIMEOUT.default
-    """The rows thread has precedence, and takes turn after turn."""
+    """Long: the rows thread has precedence, and takes turn after turn."""
 
     def __init__(self, shared: Shared, read_model: ReadModel, documents_by: DocumentsBy) -> None:
         super().__init__(shared, read_model)
@@ -228,31 +221,29 @@ class Folders(Worker):
             while not stop.is_set():
                 self._try(self._look)
                 folders = {folder for each in self._watched.values() for folder in each.folders}
-                self._hear(hints.wait(sorted(folders), self._pause()))
+                changed = hints.wait(sorted(folders), self._pause())
+                for each in self._watched.values():
+                    root = str(each.root)
+                    if any(path == root or path.startswith(f"{root}/") for path in changed):
+                        each.due = 0.0
 
     def _pause(self) -> float:
         """Return the seconds until the next source is due, or may have been registered."""
         next_due = min((each.due for each in self._watched.values()), default=float("inf"))
         return max(0.0, min(SWEEP_SECONDS, next_due - time.monotonic()))
 
-    def _hear(self, changed: Iterable[str]) -> None:
-        for each in self._watched.values():
-            root = str(each.root)
-            if any(path == root or path.startswith(f"{root}/") for path in changed):
-                each.due = 0.0
-
     def _look(self) -> bool:
         if not self._shared.lock.holds():
             self._read_model.close()
             self._watched.clear()
         elif self._read_model.projector.why_unusable() is None:
-            self._take(self._read_model.healed(self._refreshed_here))
+            self._watch_only(self._read_model.healed(self._own_sources))
             due = [each for each in self._watched.values() if each.due <= time.monotonic()]
-            return sum(self._bring_up(each) for each in due) > 0
+            return sum(self._refresh_source(each) for each in due) > 0
         return False
 
-    def _refreshed_here(self) -> list[Registered]:
-        """Return the sources that this copy of the store refreshes; other sources are reported once."""
+    def _own_sources(self) -> list[Registered]:
+        """Return the sources that this copy of the store refreshes; report the others once."""
         registered = queries.registered(self._read_model.projector.live())
         others = [each for each in registered if self._documents.is_of_another_copy(each)]
         notes = [left_to_another_copy(each.source_id, each.writer) for each in others]
@@ -263,13 +254,13 @@ class Folders(Worker):
         return [each for each in registered if each not in others]
 
     def _new_links(self, reports: Iterable[IndexingReport]) -> list[str]:
-        """Return the reports about links that were not links when their source was last read."""
+        """Return the notes about links that the last read of their source did not report."""
         before, now = self._links, {each.source_id: links_of(each) for each in reports}
         self._links = before | now
         return [note for name, notes in now.items() for note in notes if note not in before.get(name, ())]
 
-    def _take(self, registered: list[Registered]) -> None:
-        """Watch these from now on, and no others."""
+    def _watch_only(self, registered: list[Registered]) -> None:
+        """Watch exactly these sources."""
         before = self._watched
         self._watched = {
             source.source_id: before[source.source_id]
@@ -278,20 +269,20 @@ class Folders(Worker):
             for source in registered
         }
 
-    def _bring_up(self, watched: _Watched) -> bool:
-        """Bring the documents of a source up to its files, and return whether these have changed."""
+    def _refresh_source(self, watched: _Watched) -> bool:
+        """Bring the documents of a source up to date, and return whether its files have changed."""
         started = time.perf_counter()
-        # Looked at before they are read: what changes meanwhile is another state.
+        # Taken before reading: a later change gives another state.
         state = watched.look(self._store, self._documents.readers)
         if state == watched.state:
             return False
-        # Otherwise this thread would project in place of the rows thread, and hold that up.
+        # Otherwise this thread would project instead of the rows thread, and delay it.
         while not self._shared.caught_up.wait(_TICK):
             self._heartbeat()
         reports = self._documents.refresh(watched.source.source_id, progress=self._progress)
         notes = problems_of(reports)
         self._notes += [*notes, *self._new_links(reports)]
-        # What could not be read is tried again, except a missing folder: `look` sees when it is back.
+        # Retry what could not be read, except a missing folder: `look` notices its return.
         watched.state = None if notes and state != _GONE else state
         step = WatchStep(
             indexed=sum(each.indexed for each in reports), removed=sum(each.removed for each in reports)
@@ -302,18 +293,18 @@ class Folders(Worker):
 
 
 def links_of(report: IndexingReport) -> list[str]:
-    """Return the reports about links in a folder of notes."""
+    """Return notes about links in a folder."""
     told = (each for each in report.skipped if each.reason == "link" and each.detail is not None)
     return [f"{report.source_id}/{each.file}: {each.detail}" for each in told]
 
 
 def problems_of(reports: Iterable[IndexingReport]) -> list[str]:
-    """Describe for people why sources were not refreshed."""
+    """Return why sources were not refreshed."""
     return [each.problem for each in reports if each.problem is not None]
 
 
-def _hash_of(root: Root, file: str) -> int:
-    """Return a number that changes with the file; the same for all missing files."""
+def _file_hash(root: Root, file: str) -> int:
+    """Return a number that changes with the file; 0 for a missing file."""
     try:
         return hash((file, file_version(root.status(file))))
     except OSError:
@@ -321,14 +312,14 @@ def _hash_of(root: Root, file: str) -> int:
 
 
 _JOBS_TICK = 15.0
-"""Seconds between two looks: no job has to run at once."""
+"""Seconds between two checks: no job is urgent."""
 
 _UNTIL_THERE = 0.5
-"""Seconds until the next look where there is no read model yet."""
+"""Seconds until the next check while there is no read model."""
 
 RunnerBy = Callable[[ReadModel, Callable[[], None], Callable[[str], None]], JobRunner]
-"""Makes what runs the jobs of the store, with another read model of it, what ends a run, and what
-tells of each request to a language model."""
+"""Returns the job runner for a read model, a heartbeat that may end a run, and a function to notify of each
+request to a language model."""
 
 
 class DueJobs(Worker):
@@ -363,7 +354,7 @@ class DueJobs(Worker):
 
 Tell = Callable[[WatchStep], None]
 _PATIENCE = 0.3
-"""Seconds for the threads to end, so that the watch ends within one; a busy thread is left to itself."""
+"""Seconds for the threads to end, so that the watch ends within one second; a busy thread is abandoned."""
 
 _CALLS_TICK = 0.2
 
@@ -377,7 +368,7 @@ def watch(
     tell: Tell,
     progress: Progress | None,
 ) -> None:
-    """See `Store.watch`."""
+    """Watch until `stop` is set; see `Watch`."""
     read_model.make_store()
     with closing(WatchLock(read_model.path)) as lock:
         shared = Shared(lock, stop, tell, read_model.notify, progress)
@@ -391,7 +382,7 @@ def watch(
         try:
             for thread in threads:
                 thread.start()
-            _make_calls(shared, len(threads))
+            _run_calls(shared, len(threads))
         except BaseException:
             stop.set()
             deadline = time.monotonic() + _PATIENCE
@@ -402,11 +393,11 @@ def watch(
 
 
 def bring_up(read_model: ReadModel, documents: Documents, *, tell: Tell, progress: Progress | None) -> None:
-    """See `Store.watch`, `once`."""
+    """Do once what a watch does; see `Watch`, `once`."""
     read_model.make_store()
     started = time.perf_counter()
     with closing(WatchLock(read_model.path)):
-        # First, since documents are compared with the rows.
+        # First, as documents are compared with the rows.
         rows = project(read_model, Replay(embed=False, progress=progress))
         _notify(read_model, rows.notes)
         reports = documents.refresh(progress=progress)
@@ -430,8 +421,8 @@ def _notify(read_model: ReadModel, notes: list[str]) -> None:
         read_model.notify(note)
 
 
-def _make_calls(shared: Shared, running: int) -> None:
-    """Make the calls that threads queue until all threads have ended, a call raises, or patience has."""
+def _run_calls(shared: Shared, running: int) -> None:
+    """Make the queued calls until all threads have ended, a call raises, or patience runs out."""
     deadline = math.inf
     while running and time.monotonic() < deadline:
         if shared.stop.is_set():

@@ -1,4 +1,4 @@
-"""A thread of a watch: what all of them have in common."""
+"""The lock of a watch, and the base class of its threads."""
 
 import threading
 import time
@@ -23,15 +23,15 @@ from memlog.projector.sqlite import wrapped
 from memlog.service.documents.indexing import described
 from memlog.service.engine.read_model import ReadModel
 
-# The file is never unlinked: the kernel frees the lock, also at kill -9.
+# The file is never unlinked: the kernel releases the lock, even after kill -9.
 
 
 class WatchLock:
-    """The lock of the store at `store`, which is taken at once. Close it after use.
+    """The lock of the store at `store`, acquired immediately. Close it after use.
 
     Raises:
         Busy: another process watches the store; the message names it if the system knows it.
-        OSError: the file cannot be made.
+        OSError: the file cannot be created.
     """
 
     def __init__(self, store: Path) -> None:
@@ -41,10 +41,7 @@ class WatchLock:
         self.take()
 
     def take(self) -> None:
-        """Lock the present file, which is made if it is missing.
-
-        Raises the errors of the class.
-        """
+        """Lock the current file, and create it if missing. Raises the errors of the class."""
         self.close()
         self._fd = file_io.open_file(self._path, disk.WRITE | disk.CREATE)
         try:
@@ -63,7 +60,7 @@ class WatchLock:
         self._fd = None
 
     def holds(self) -> bool:
-        """Whether the locked store still exists: its folder may be removed and made again."""
+        """Whether the locked file is still in place: the store may be removed and recreated."""
         if self._fd is None:
             return False
         try:
@@ -72,19 +69,19 @@ class WatchLock:
             return False
 
 
-_LOCK_TIMEOUT = 1.0  # a watch stops soon, even while another process projects
+_LOCK_TIMEOUT = 1.0  # so that a watch stops soon even while another process projects
 _GOES_ON = "watching goes on"
 _BETWEEN_STAGES = 0.1
 
 
 class WatchStep(msgspec.Struct, kw_only=True):
-    """What one step of a watch did.
+    """The work that one step of a watch did.
 
-    projected: events that came into the read model.
-    embedded: passages that were given a vector, computed or from the cache.
-    indexed, removed: documents that were read into the log, or left it.
-    pending: passages that have no vector yet.
-    ms: how long it took, in milliseconds.
+    projected: events added to the read model.
+    embedded: passages that got a vector, computed or cached.
+    indexed, removed: documents read into the log, or removed from it.
+    pending: passages without a vector.
+    ms: the duration in milliseconds.
     """
 
     projected: int = 0
@@ -96,17 +93,17 @@ class WatchStep(msgspec.Struct, kw_only=True):
 
 
 class _Stopped(BaseException):
-    """Ends a thread in the middle of long work; no step of it is left half done."""
+    """Ends a thread in the middle of long work, between two atomic steps."""
 
 
 @dataclass
 class Shared:
-    """What the threads of a watch have in common.
+    """The state that the threads of a watch share.
 
     stop: ends them. tell, notify, progress: the caller's functions.
-    caught_up: set while the rows have come up to the log, as far as that is known.
-    rows_came: set when passages may wait for a vector.
-    calls: of the caller's functions, to be made by the caller's thread; None when a thread has ended.
+    caught_up: set while the rows have caught up with the log.
+    rows_came: set when passages may lack a vector.
+    calls: calls of the caller's functions for the caller's thread to make; None when a thread has ended.
     """
 
     lock: WatchLock
@@ -120,10 +117,10 @@ class Shared:
 
 
 class Worker(ABC):
-    """One thread of a watch. An error is reported once while it lasts, and the work is retried."""
+    """One thread of a watch. It reports a lasting error once, and retries."""
 
     lock_timeout = _LOCK_TIMEOUT
-    """Seconds that it waits for other projectors at most."""
+    """How many seconds it waits for other projectors."""
 
     def __init__(self, shared: Shared, read_model: ReadModel) -> None:
         self._shared = shared
@@ -141,7 +138,7 @@ class Worker(ABC):
         except _Stopped:
             pass
         except BaseException as outcome:  # noqa: BLE001 - the caller's thread raises it
-            self._shared.calls.put(partial(_raise, outcome))
+            self._shared.calls.put(partial(_reraise, outcome))
         self._shared.calls.put(None)
 
     @abstractmethod
@@ -149,13 +146,13 @@ class Worker(ABC):
         """Work until the watch stops."""
 
     def _try(self, work: Callable[[], bool]) -> None:
-        """Do `work`, which returns whether there was anything to do.
+        """Run `work`, which returns whether there was anything to do.
 
-        Its notes, or its error, are reported unless they were reported the last time.
+        Reports its notes or its error, unless the last report had them.
         """
         self._notes.clear()
         try:
-            # A fork waits for all of it: in the child, a thread of SQLite would never release its locks.
+            # The mutex makes a fork wait: in the child, SQLite locks of this thread would never be released.
             with self._read_model.mutex, wrapped("the read model"):
                 is_worth_a_report, has_failed = work(), False
         except (MemlogError, OSError) as error:
@@ -187,11 +184,11 @@ class Worker(ABC):
             self._shared.calls.put(partial(self._shared.progress, what, done, total))
 
     def _tell(self, done: WatchStep, started: float) -> None:
-        """Report what was done since the `time.perf_counter()` of `started`."""
+        """Report the work done since `started`, a time of `time.perf_counter()`."""
         done.pending = index.count_all_pending(self._read_model.projector.live())
         done.ms = round((time.perf_counter() - started) * 1000, 3)
         self._shared.calls.put(partial(self._shared.tell, done))
 
 
-def _raise(outcome: BaseException) -> None:
+def _reraise(outcome: BaseException) -> None:
     raise outcome

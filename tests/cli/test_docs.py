@@ -152,7 +152,7 @@ def test_a_name_that_is_taken_says_how_to_name_it(memlog: Run, notes: Path, tmp_
     (tmp_path / "other/notes").mkdir(parents=True)
     done = memlog("docs", "add", tmp_path / "other/notes")
     assert done.code == 65
-    assert b"hint: give the other one a name of its own: --source NAME" in done.err
+    assert b"hint: give the new one another name: --source NAME" in done.err
     assert memlog("docs", "add", tmp_path / "other/notes", "--source", "others").code == 0
 
 

@@ -109,7 +109,7 @@ def test_a_store_over_a_network_is_warned_of(
     for mounts, state, says in (
         ("1 0 0:1 / / rw - nfs4 far:/ rw\n", "warning", "nfs4"),
         ("1 0 0:1 / / rw - xfs /dev/sda rw\n", "ok", "xfs"),
-        (None, "ok", "cannot be told"),
+        (None, "ok", "of an unknown type"),
     ):
         (tmp_path / "mounts").unlink(missing_ok=True)
         if mounts is not None:

@@ -40,12 +40,10 @@ from memlog.service.engine.requests import Request, description_of, fields_of, g
 from memlog.service.projects import DEFAULT, OpenStores
 from memlog.service.store import Store
 
-_JSON = "application/json"
 _TEXTS = ("text", "question")
-"""Fields with words of people, which do not belong into addresses."""
+"""Fields with people's words, which do not belong in URLs."""
 
 _PROJECT = {"name": "project", "in": "path", "required": True, "schema": {"type": "string"}}
-
 
 _CHAT = "/v1/projects/{project}/pre_route"
 _EVENT = {"type": "object", "required": ["type"]}
@@ -54,17 +52,14 @@ _EVENTS = [_EVENT, _MANY, {"type": "object", "required": ["events"], "properties
 
 
 def has_get(operation: Operation[Any, Any, Any, Any]) -> bool:
-    """Whether an operation is read with GET, too: it appends nothing, writes no file and takes no text."""
+    """Whether an operation also has a GET route: it appends nothing, writes no file and takes no text."""
     request: type[Request] = operation.request
     is_read = operation.effect == "read" and not operation.writes_paths
     return is_read and not any(each.name in _TEXTS for each in fields_of(request))
 
 
 def openapi(served: Operations, version: str) -> dict[str, Any]:
-    """Return the document.
-
-    served: the operations that have a route.
-    """
+    """Return the OpenAPI document. served: the operations with a route."""
     template = "#/components/schemas/{name}"
     answers, schemas = answer_schemas(template)
     (problem,), more = msgspec.json.schema_components([ProblemAnswer], ref_template=template)
@@ -75,20 +70,20 @@ def openapi(served: Operations, version: str) -> dict[str, Any]:
             "summary": description_of(operation.request).partition("\n")[0],
             "description": f"{description_of(operation.request)}\n\nEffect: {operation.effect}.",
             "responses": {
-                "200": {"description": "done", "content": {_JSON: {"schema": answers[name]}}},
+                "200": {"description": "done", "content": {JSON: {"schema": answers[name]}}},
                 "4XX": {"$ref": "#/components/responses/Problem"},
                 "5XX": {"$ref": "#/components/responses/Problem"},
             },
         }
         schema = schema_of(operation.request)
-        body = {"required": bool(schema["required"]), "content": {_JSON: {"schema": schema}}}
+        body = {"required": bool(schema["required"]), "content": {JSON: {"schema": schema}}}
         path = paths.setdefault(f"/v1/projects/{{project}}/{name}", {"parameters": [_PROJECT]})
         path["post"] = described | {"operationId": name, "requestBody": body}
         if has_get(operation):
             path["get"] = described | {"operationId": f"{name}.get", "parameters": _parameters(operation)}
     append = paths["/v1/projects/{project}/append"]["post"]["requestBody"]
-    append["content"] = {_JSON: {"schema": {"anyOf": _EVENTS}}, "application/x-ndjson": {"schema": _EVENT}}
-    paths |= _of_seeds(paths)
+    append["content"] = {JSON: {"schema": {"anyOf": _EVENTS}}, "application/x-ndjson": {"schema": _EVENT}}
+    paths |= _seed_paths(paths)
     for name in ("healthz", "readyz"):
         answer = {"200": {"description": "well"}, "503": {"$ref": "#/components/responses/Problem"}}
         paths[f"/{name}"] = {"get": {"operationId": name, "security": [], "responses": answer}}
@@ -99,24 +94,22 @@ def openapi(served: Operations, version: str) -> dict[str, Any]:
         "security": [{"token": []}],
         "components": {
             "schemas": schemas | more,
-            "responses": {"Problem": {"description": "refused", "content": {_JSON: {"schema": problem}}}},
+            "responses": {"Problem": {"description": "refused", "content": {JSON: {"schema": problem}}}},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
 
 
-def _of_seeds(paths: dict[str, Any]) -> dict[str, Any]:
-    """Return the routes of two earlier services."""
-    some = {"content": {_JSON: {"schema": {}}}, "description": "done"}
+def _seed_paths(paths: dict[str, Any]) -> dict[str, Any]:
+    """Return the OpenAPI paths of two earlier services."""
+    some = {"content": {JSON: {"schema": {}}}, "description": "done"}
     problem = {
         "4XX": {"$ref": "#/components/responses/Problem"},
         "5XX": paths[_CHAT]["post"]["responses"]["5XX"],
     }
 
     def described(name: str, status: str = "200", request: type[Request] | None = None) -> dict[str, Any]:
-        body = (
-            {} if request is None else {"requestBody": {"content": {_JSON: {"schema": schema_of(request)}}}}
-        )
+        body = {} if request is None else {"requestBody": {"content": {JSON: {"schema": schema_of(request)}}}}
         summary = {} if request is None else {"summary": description_of(request).partition("\n")[0]}
         return (
             {"operationId": name, "tags": ["seeds"], "responses": {status: some} | problem} | summary | body
@@ -158,58 +151,68 @@ _MEMORIES = "/api/sessions/{session:path}/memories"
 
 
 def seed_routes(stores: OpenStores) -> list[Route]:
-    """Return the routes, for an application."""
+    """Return the routes of two earlier services."""
     one = f"{_MEMORIES}/{{memory}}"
     return [
         *(
-            Route(path, answering(partial(_of_project, stores, *what)), methods=["POST"])
+            Route(path, answering(partial(_run_project_route, stores, *what)), methods=["POST"])
             for path, what in compat.ROUTES.items()
         ),
-        Route("/v1/projects/{project:path}/chat", answering(partial(_routed, stores)), methods=["POST"]),
-        Route(_MEMORIES, answering(partial(_of_session, stores, compat.list_memories, 200)), methods=["GET"]),
-        Route(_MEMORIES, answering(partial(_created, stores)), methods=["POST"]),
-        Route(one, answering(partial(_of_session, stores, compat.get_memory, 200)), methods=["GET"]),
-        Route(one, answering(partial(_of_session, stores, compat.delete_memory, 204)), methods=["DELETE"]),
+        Route(
+            "/v1/projects/{project:path}/chat", answering(partial(_run_chat_route, stores)), methods=["POST"]
+        ),
+        Route(
+            _MEMORIES,
+            answering(partial(_run_session_route, stores, compat.list_memories, 200)),
+            methods=["GET"],
+        ),
+        Route(_MEMORIES, answering(partial(_create_session_memory, stores)), methods=["POST"]),
+        Route(one, answering(partial(_run_session_route, stores, compat.get_memory, 200)), methods=["GET"]),
+        Route(
+            one, answering(partial(_run_session_route, stores, compat.delete_memory, 204)), methods=["DELETE"]
+        ),
     ]
 
 
-async def _of_project(
+async def _run_project_route(
     stores: OpenStores, kind: type[Any], does: Callable[[Store, Any], Any], call: Call
 ) -> Response:
     given = await object_of(call)
 
     def answered() -> Any:  # noqa: ANN401
-        request = kind.of(given)
+        request = kind.of(given, call.url.path)
         return stores.run(request.project_id, lambda store: does(store, request))
 
-    return await _answered_as_seed(answered, 200)
+    return await _answer_as_seed(answered, 200)
 
 
-async def _routed(stores: OpenStores, call: Call) -> Response:
+async def _run_chat_route(stores: OpenStores, call: Call) -> Response:
     given = await object_of(call)
     project = call.path_params["project"]
-    return await _answered_as_seed(lambda: stores.run(project, lambda store: compat.route(store, given)), 200)
+    return await _answer_as_seed(lambda: stores.run(project, lambda store: compat.route(store, given)), 200)
 
 
-async def _of_session(stores: OpenStores, does: Callable[..., Any], status: int, call: Call) -> Response:
+async def _run_session_route(
+    stores: OpenStores, does: Callable[..., Any], status: int, call: Call
+) -> Response:
     named = call.path_params.values()
-    return await _answered_as_seed(lambda: stores.run(DEFAULT, lambda store: does(store, *named)), status)
+    return await _answer_as_seed(lambda: stores.run(DEFAULT, lambda store: does(store, *named)), status)
 
 
-async def _created(stores: OpenStores, call: Call) -> Response:
+async def _create_session_memory(stores: OpenStores, call: Call) -> Response:
     given = await object_of(call)
     session = call.path_params["session"]
 
     def created(store: Store) -> Any:  # noqa: ANN401
-        return compat.create_memory(store, session, CreateMemory.of(given))
+        return compat.create_memory(store, session, CreateMemory.of(given, "a memory"))
 
-    return await _answered_as_seed(lambda: stores.run(DEFAULT, created), 201)
+    return await _answer_as_seed(lambda: stores.run(DEFAULT, created), 201)
 
 
-async def _answered_as_seed(does: Callable[[], Any], status: int) -> Response:
+async def _answer_as_seed(does: Callable[[], Any], status: int) -> Response:
     found = await run_in_threadpool(does)
     body = b"" if status == 204 else msgspec.json.encode(found)
-    return Response(body, status, media_type="application/json" if body else None)
+    return Response(body, status, media_type=JSON if body else None)
 
 
 _MCP = ("/mcp", "/v1/projects/{project:path}/mcp")
@@ -226,7 +229,7 @@ def application(
 ) -> Callable[..., Any]:
     """Return the application of a server.
 
-    root, exports: the folders below which operations may read, and write, files; None for none.
+    root, exports: the folders below which operations may read and write files; None for no access.
     mcp: an `McpApplication`.
     """
     served = {name: each for name, each in catalogue.operations().items() if not each.is_endless}
@@ -260,7 +263,7 @@ async def _answer(
         given = given_as_texts(operation.request, texts)
     else:
         given = await object_of(call)
-    return await _answered(
+    return await _run_and_answer(
         stores,
         call,
         lambda store: msgspec.json.encode(catalogue.answer(store, name, given, root=root, exports=root)),
@@ -268,18 +271,18 @@ async def _answer(
 
 
 async def _append(stores: OpenStores, name: str, _: object, root: Path | None, call: Call) -> Response:
-    """Append events: one, a list, `{"events": […]}`, or one per line; each one is stored or refused."""
+    """Append events: one, a list, `{"events": […]}`, or one per line."""
     data = await body_of(call, EVENTS, (LINES, JSON))
     if type_of(call) == LINES:
-        return await _answered(stores, call, lambda store: acknowledged(store, data, root), LINES)
+        return await _run_and_answer(stores, call, lambda store: acknowledged(store, data, root), LINES)
     given = decoded(data)
     request = given if isinstance(given, dict) and "events" in given else {"events": given}
-    return await _answered(
+    return await _run_and_answer(
         stores, call, lambda store: msgspec.json.encode(catalogue.answer(store, name, request, root=root))
     )
 
 
-async def _answered(
+async def _run_and_answer(
     stores: OpenStores, call: Call, answer: Callable[[Store], bytes], media_type: str = JSON
 ) -> Response:
     with acting_for_header(call.headers.get(HEADER)):
@@ -292,21 +295,21 @@ async def _constant(data: bytes, _: Call) -> Response:
 
 
 async def _challenge(admission: Admission, call: Call) -> Response:
-    """Prove to whoever is about to send the token that this server has it."""
+    """Prove to a client that this server has the token, before the client sends it."""
     try:
         proof = proof_of(admission.token or "", call.query_params.get("nonce", ""), admission.url)
     except ValueError as error:
         return answer_of(Problem("bad_request", str(error), "see /openapi.json"), 422)
     if admission.token is None:
-        return answer_of(Problem("no_route", "this server has no token", "ask without one"), 404)
+        return answer_of(Problem("no_route", "this server has no token", "connect without one"), 404)
     return Response(proof, media_type="text/plain")
 
 
 async def _ready(stores: OpenStores, call: Call) -> Response:
     if troubles := await run_in_threadpool(stores.troubles):
-        # It needs no token: why is in `status`, which does.
+        # This route needs no token, so the reasons are only in `status`, which does.
         message = f"not ready: {', '.join(troubles)}"
-        return answer_of(Problem("not_ready", message, "ask the operation status why", retryable=True), 503)
+        return answer_of(Problem("not_ready", message, "see the operation status", retryable=True), 503)
     return await _constant(b'{"ready":true}', call)
 
 

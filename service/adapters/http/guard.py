@@ -1,4 +1,4 @@
-"""Lets in what may ask: the right host and origin, a token, not too many at once. Nothing of it is logged."""
+"""Admits requests by host, origin, token and load. Logs nothing."""
 
 import asyncio
 import hmac
@@ -27,7 +27,7 @@ _SECONDS = 30
 
 
 class Refused(Exception):
-    """A request that reaches no operation: the status of its answer, and why."""
+    """A request that reaches no operation, with the status and reason for its answer."""
 
     def __init__(self, status: int, code: str, message: str, hint: str = "", **headers: str) -> None:
         super().__init__(message)
@@ -40,9 +40,9 @@ class Refused(Exception):
 
 
 class Budget:
-    """Bytes of bodies that a server holds at once: as values of Python each takes about five times as much.
+    """The bytes of bodies that a server holds at once; decoded, each takes about five times as much.
 
-    A request that has no room waits for those before it, as long as a body may take to arrive.
+    A request without room waits for earlier ones, up to the timeout for a body.
     """
 
     def __init__(self, most: int) -> None:
@@ -51,10 +51,10 @@ class Budget:
 
     @asynccontextmanager
     async def of(self, call: Call) -> AsyncIterator[None]:
-        """Hold the body of a request while the context lasts."""
+        """Reserve room for the body of a request in this context."""
         given = call.headers.get("content-length", "")
         most = EVENTS if call.url.path.endswith("/append") else _BODY
-        # What comes in chunks may be as long as a body may be.
+        # A chunked body may have the maximum length.
         unknown = most if "transfer-encoding" in call.headers else 0
         size = int(given) if given.isdecimal() and len(given) < _DIGITS else unknown
         size = 0 if call.url.path == "/readyz" else min(size, most)
@@ -77,7 +77,7 @@ _IN_FLIGHT = Budget(EVENTS + _BODY)
 
 
 def answering(endpoint: Callable[[Call], Awaitable[Response]]) -> Callable[[Call], Awaitable[Response]]:
-    """Wrap an endpoint so that refused and failed requests get an answer, too."""
+    """Wrap an endpoint so that refused and failed requests also get an answer."""
 
     async def answer(call: Call) -> Response:
         try:
@@ -86,7 +86,7 @@ def answering(endpoint: Callable[[Call], Awaitable[Response]]) -> Callable[[Call
         except Refused as refused:
             return refused.answer()
         except ClientDisconnect:
-            return Refused(400, "bad_request", "the client went away", "send all of the body").answer()
+            return Refused(400, "bad_request", "the client disconnected", "send the whole body").answer()
         except MemlogError as error:
             again = {"retry-after": "1"} if status_of(error) == 503 else {}
             return answer_of(problem_of(error), status_of(error), **again)
@@ -95,7 +95,7 @@ def answering(endpoint: Callable[[Call], Awaitable[Response]]) -> Callable[[Call
 
 
 def answer_of(problem: Problem, status: int, **headers: str) -> Response:
-    """Return the answer that describes a problem."""
+    """Return the answer for a problem."""
     return Response(msgspec.json.encode(ProblemAnswer(problem)), status, headers, media_type=JSON)
 
 
@@ -127,7 +127,7 @@ async def body_of(call: Call, most: int, types: tuple[str, ...]) -> bytes:
     """Return the bytes of a body.
 
     Raises:
-        Refused: it has another type, is longer than `most`, or comes too late.
+        Refused: it has another type, is longer than `most`, or times out.
     """
     if (given := call.headers.get("content-length", "")).isdecimal() and int(given) > most:
         raise _too_large(most)
@@ -141,7 +141,7 @@ async def body_of(call: Call, most: int, types: tuple[str, ...]) -> bytes:
     except TimeoutError:
         raise Refused(408, "timeout", "the body did not come in time", connection="close") from None
     if data and type_of(call) not in types:
-        raise Refused(415, "bad_type", f"the body is not {' or '.join(types)}", "name its content-type")
+        raise Refused(415, "bad_type", f"the body is not {' or '.join(types)}", "set its content-type")
     return bytes(data)
 
 
@@ -155,13 +155,13 @@ def type_of(call: Call) -> str:
 
 
 _OPEN = ("/healthz", "/readyz", CHALLENGE)  # need no token
-_MOST = 64  # requests at the same time
+_MAX_RUNNING = 64  # requests at the same time
 
 
 class Admission(msgspec.Struct, frozen=True):
-    """Who may ask.
+    """Which requests are admitted.
 
-    hosts: what the header Host may be, with the port; None for any. token: None for none.
+    hosts: the allowed Host headers, with port; None for any. token: the required token, if any.
     url: the address that the server is bound to.
     """
 
@@ -171,37 +171,37 @@ class Admission(msgspec.Struct, frozen=True):
 
 
 class Guard:
-    """Passes on the requests that an `Admission` lets in, and answers the others."""
+    """Passes on admitted requests, and answers the others."""
 
     def __init__(self, app: ASGIApp, admission: Admission) -> None:
         self._app, self._admission, self._running = app, admission, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See the class."""
-        if scope["type"] == "http" and (refused := self._refused(scope)):
+        if scope["type"] == "http" and (refused := self._why_refused(scope)):
             await refused.answer()(scope, receive, send)
             return
-        # Whoever has no token takes no place of those who have.
+        # Requests without a token do not count towards the limit.
         counts = scope.get("path") not in _OPEN
         self._running += counts
         try:
             await self._app(scope, receive, send)
         except asyncio.CancelledError:
-            ending = Refused(503, "ending", "the server ends", "try again", connection="close")
+            ending = Refused(503, "ending", "the server is shutting down", "try again", connection="close")
             await ending.answer()(scope, receive, send)
         finally:
             self._running -= counts
 
-    def _refused(self, scope: Scope) -> Refused | None:
+    def _why_refused(self, scope: Scope) -> Refused | None:
         headers, admission = Headers(scope=scope), self._admission
         hosts = headers.getlist("host")
         scheme, _, given = "\n".join(headers.getlist("authorization")).partition(" ")
         is_given = scheme.casefold() == "bearer"
         if len(hosts) != 1 or (admission.hosts is not None and hosts[0] not in admission.hosts):
             return Refused(421, "misdirected", "this server does not answer to that name", "use its address")
-        if "\ufffd" in scope["path"]:  # what is no UTF-8 would be one name with all that is none
+        if "\ufffd" in scope["path"]:  # all invalid UTF-8 would map to the same name
             return Refused(422, "bad_request", "the address is not UTF-8", "escape it as UTF-8")
-        # A page in a browser may ask only if this server served it: none does.
+        # Only a page from this server may send requests, and there are none.
         if any(origin != f"http://{hosts[0]}" for origin in headers.getlist("origin")):
             return Refused(403, "forbidden", "a page of another origin asks", "ask without a browser")
         if admission.token is None:
@@ -213,6 +213,6 @@ class Guard:
             hint = "send Authorization: Bearer TOKEN; the file of the token is named when the server starts"
             why = "the token is missing or wrong"
             return Refused(401, "unauthorized", why, hint, www_authenticate="Bearer")
-        if self._running >= _MOST:
+        if self._running >= _MAX_RUNNING:
             return Refused(503, "overloaded", "too many requests at once", "try again", retry_after="1")
         return None

@@ -1,4 +1,4 @@
-"""Runs the application: sockets, signals, and limits on how long a request may take to arrive."""
+"""Runs the application: sockets, signals, and timeouts for incoming requests."""
 
 import asyncio
 import select
@@ -18,29 +18,27 @@ from memlog.service.adapters.local_sockets import is_own
 from memlog.service.adapters.problems import Problem, ProblemAnswer
 
 _HEADER_SECONDS = 10
-_LAST_SECONDS = 3  # for what runs when the server is to end: with the watches, it ends within 5 s
-
+_LAST_SECONDS = 3  # for running requests at shutdown; with the watches, the server ends within 5 s
 
 _HEAD_BYTES = 64 * 1024
 _WAITING = 256
-"""Connections that wait for the head of a request. Of more, the one that waits longest is closed: a request
-comes at once, and whoever only connects keeps nobody out. Those of the Unix socket have a
-list of their own."""
+"""Connections that may wait for the head of a request. Beyond it the one that waits longest is closed, so
+that idle connections keep nobody out. Unix sockets and TCP are counted separately."""
 
-_LOOKED_AT = 16
-"""Of those that wait longest, the first that has sent nothing is closed: what others sent is read next."""
+_CANDIDATES = 16
+"""Of so many that wait longest, the first that has sent nothing is closed: others are about to be read."""
 
-_AHEAD = 16
-"""Requests that a client may send before it has read the answers."""
+_MAX_PIPELINED = 16
+"""Requests that a client may pipeline before it reads the answers."""
 
 
 class _Protocol(HttpToolsProtocol):
-    """HTTP, with a limit on the time that the head of a request takes, and on the connections that wait."""
+    """HTTP with a timeout for the head of a request, and a limit on waiting connections."""
 
     _head: asyncio.TimerHandle | None = None
     _head_bytes = 0
     _waiting: ClassVar[defaultdict[int, dict["_Protocol", None]]] = defaultdict(dict)
-    """By the family of the socket, in the order in which they began to."""
+    """By socket family, in the order in which they began to wait."""
     _family = 0
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401
@@ -52,7 +50,7 @@ class _Protocol(HttpToolsProtocol):
         self._await_head()
 
     def data_received(self, data: bytes) -> None:
-        """Read what came; a head that does not end is refused."""
+        """Read the data; refuse a head that is too long."""
         super().data_received(data)
         if self._head is not None and not self.transport.is_closing():
             self._head_bytes += len(data)
@@ -61,13 +59,13 @@ class _Protocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        # Also of what is left of a body that nobody reads, or of a byte that ends uvicorn's own wait.
+        # The timeout also covers the rest of an unread body, and a byte that ends uvicorn's own timeout.
         self._await_head()
 
     def on_headers_complete(self) -> None:
         self._end_waiting()
-        if len(self.pipeline) >= _AHEAD:
-            raise ValueError("requests without end")  # ends the parser: it would hold any number
+        if len(self.pipeline) >= _MAX_PIPELINED:
+            raise ValueError("too many pipelined requests")  # ends the parser, which has no limit
         super().on_headers_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -79,13 +77,13 @@ class _Protocol(HttpToolsProtocol):
         waiting = self._waiting[self._family]
         waiting[self] = None
         if len(waiting) > _WAITING:
-            oldest = [*islice(waiting, _LOOKED_AT)]
-            closed = next((each for each in oldest if not each._has_sent()), oldest[0])
+            oldest = [*islice(waiting, _CANDIDATES)]
+            closed = next((each for each in oldest if not each._has_unread_data()), oldest[0])
             del waiting[closed]
             closed.transport.close()
 
-    def _has_sent(self) -> bool:
-        """Whether something has come that is not read yet."""
+    def _has_unread_data(self) -> bool:
+        """Whether there is unread data."""
         poll = select.poll()
         poll.register(self.transport.get_extra_info("socket"), select.POLLIN)
         return bool(poll.poll(0))
@@ -97,7 +95,7 @@ class _Protocol(HttpToolsProtocol):
         self._waiting[self._family].pop(self, None)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what is no HTTP with a problem, as all that is refused."""
+        """Answer a malformed request with a problem, like any other refused request."""
         body = msgspec.json.encode(ProblemAnswer(Problem("bad_request", msg, "send a request of HTTP/1.1")))
         head = (
             "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n"
@@ -113,13 +111,13 @@ class _Server(uvicorn.Server):
         self._before_end = before_end
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Shut down once nobody looks for the server any more."""
+        """Withdraw the announcement, then shut down."""
         self._before_end()
         await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """End what runs on SIGTERM and SIGINT; uvicorn's own would raise them again."""
+        """Shut down on SIGTERM and SIGINT; uvicorn's own handler would raise them again."""
         before = {each: signal.signal(each, self.handle_exit) for each in (signal.SIGTERM, signal.SIGINT)}
         try:
             yield

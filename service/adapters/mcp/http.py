@@ -1,4 +1,4 @@
-"""The MCP server over HTTP: `/mcp` of the project `default`, and one address for each project."""
+"""The MCP server over HTTP: `/mcp` for the project `default`, and one address per project."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -17,7 +17,7 @@ _BODY = 1024 * 1024
 
 
 class McpApplication:
-    """Answers each request that comes to its address; the path may name the project."""
+    """Answers MCP requests; the path may name the project."""
 
     def __init__(self, stores: OpenStores, version: str) -> None:
         def run(ctx: Context, call: Callable[[Any], T]) -> T:
@@ -34,7 +34,7 @@ class McpApplication:
         self._sdk = StreamableHTTPASGIApp(self._sessions)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - of ASGI
-        """Answer a request whose body has come, within the limits of any other."""
+        """Read the body of a request within the usual limits, and answer it."""
         try:
             body = await body_of(Call(scope, receive), _BODY, (JSON,))
         except Refused as refused:
@@ -49,6 +49,6 @@ class McpApplication:
 
     @asynccontextmanager
     async def running(self, _: object) -> AsyncIterator[None]:
-        """Return the context in which it answers."""
+        """Accept requests in this context."""
         async with self._sessions.run():
             yield

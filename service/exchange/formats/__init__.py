@@ -1,10 +1,10 @@
-"""Importers: a module for each format of another program. It makes events of a source, and knows no store.
+"""Importers: one module per format of another program. It turns a source into events, and knows no store.
 
-A module has `read`, which yields what becomes of each record; its docstring says what it reads. It may have
-`SOURCES`: patterns of files that are sources each, where a folder is none; and `projects`, which yields their
-names: `read` then yields the records of the requested one. The name of the format is the
-module's, with hyphens. The ids of events are made of the source's own ids, never of texts,
-so that a second run knows them: `tiered/7`, of a second source `tiered~1f0c9a3e/7`.
+A module has `read`, which yields the outcome for each record; its docstring says what it reads. It may have
+`SOURCES`, patterns of the files that are sources if a folder is not one; and `projects`, which yields the
+names of projects: `read` then yields only the requested one. The format is named like the module, with
+hyphens. The ids of events derive from the source's ids, never from texts, so that a second run recognises
+them: `tiered/7`, or `tiered~1f0c9a3e/7` from a second source.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -18,19 +18,19 @@ from memlog.eventlog.events import Event, MemoryAccessed
 from memlog.eventlog.fields import MOST_TIMES
 
 Reason = Literal["empty", "structure", "bookkeeping", "duplicate_in_source", "unsupported", "archived"]
-"""Why a record is left out. archived: core memory has no archive."""
+"""Why a record is skipped. archived: core memory has no archive."""
 
 
 class Used(NamedTuple):
     """A record that gives events.
 
-    events: what it says, each with the id of its own.
-    changes: what happened to the first of them since, with ids such as `tiered/7/updated`, to which the
-        import adds the time and a hash. resets: changes that count only if they differ from an earlier one.
-    created: when the source says that it was made.
-    group: of records whose ids say their places: where one of them has changed, new ones may be old ones that
+    events: its content, each event with its own id.
+    changes: later changes of the first event, with ids such as `tiered/7/updated`, to which the import adds
+        the time and a hash. resets: changes that count only if an earlier one differs.
+    created: when the source claims that it was created.
+    group: names records that are identified by position: once one has changed, new ones may be old ones that
         have moved, and are not stored.
-    is_telling: whether two sources that say the same here are likely one.
+    is_telling: whether equal content here suggests that two sources are the same.
     """
 
     events: list[Event]
@@ -42,23 +42,20 @@ class Used(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """A record that is left out."""
+    """A record that is not imported."""
 
     reason: Reason
 
 
 class Unreadable(NamedTuple):
-    """A record, or a file, that cannot be read.
-
-    where: names it. why: in a few words.
-    """
+    """An unreadable record or file. where: its name."""
 
     where: str
     why: str
 
 
 class ForeignData(Protocol):
-    """The files of another program. `memlog.service.exchange.source` says what each method does."""
+    """The files of another program; see `memlog.service.exchange.source.ForeignFiles`."""
 
     path: Path
     suffix: str
@@ -68,7 +65,7 @@ class ForeignData(Protocol):
         """Return the files that match."""
 
     def name(self, path: Path) -> str:
-        """Return the name of a file for people."""
+        """Return the name of a file for display."""
 
     def text(self, path: Path) -> str | Unreadable:
         """Return the text of a file."""
@@ -77,7 +74,7 @@ class ForeignData(Protocol):
         """Return the text of a Markdown file without its front matter."""
 
     def is_of_user(self, headings: Sequence[tuple[int, str]], key: str, value: str) -> bool:
-        """Whether a value below headings is one of the user."""
+        """Whether a value below headings is about the user."""
 
     def document(self, path: Path) -> Any:  # noqa: ANN401 - whatever it holds
         """Return the JSON of a file, or an `Unreadable`."""
@@ -85,13 +82,13 @@ class ForeignData(Protocol):
     def rows(
         self, path: Path, table: str, known: Collection[str], *, is_optional: bool = False
     ) -> Iterator[dict[str, Any] | Unreadable]:
-        """Return the rows of a table of SQLite."""
+        """Yield the rows of an SQLite table."""
 
     def changed(self, path: Path) -> str:
-        """Return the time of a file's last change."""
+        """Return when a file was last changed."""
 
     def time(self, value: object) -> str | None:
-        """Return a time as another program wrote it."""
+        """Parse another program's time."""
 
 
 Record = Used | Skipped | Unreadable
@@ -102,10 +99,10 @@ Read = Callable[[ForeignData], Iterator[Record]]
 
 
 class Importer(NamedTuple):
-    """What reads a format.
+    """The reader of a format.
 
-    sources: the patterns of its sources; () where a folder is one.
-    projects: yields the names of the projects in a source, each once or more; None for a format without.
+    sources: the patterns of its sources; () if a folder is one.
+    projects: yields the names of the projects in a source, possibly repeated; None if the format has none.
     """
 
     read: Read
@@ -133,15 +130,15 @@ def records(
         try:
             yield make(data, row)
         except (TypeError, ValueError, KeyError, AttributeError, OSError, MemlogError) as error:
-            yield Unreadable(f"{table} {row.get('id')!r}", f"it has another form: {error}")
+            yield Unreadable(f"{table} {row.get('id')!r}", f"unexpected form: {error}")
 
 
 def accessed(
     name: str, count: object, last_accessed: str | None, otherwise: str | None
 ) -> Iterator[MemoryAccessed]:
-    """Yield the accesses of a record so far, if there are any.
+    """Yield the accesses of a record so far, if any.
 
-    last_accessed: when the last was. otherwise: another time, where its source does not say.
+    last_accessed: the time of the last one. otherwise: used if that is unknown.
     """
     if isinstance(count, int) and count > 0:
         yield MemoryAccessed(
@@ -154,13 +151,13 @@ def accessed(
 
 
 def formats() -> list[str]:
-    """Return the names of the formats: memory-folder."""
+    """Return the names of the formats, such as memory-folder."""
     modules = (path.stem for path in Path(__file__).parent.glob("*.py"))
     return sorted(name.replace("_", "-") for name in modules if name != "__init__")
 
 
 def is_imported(event_id: str) -> bool:
-    """Whether an event with this id came from another program: its id begins with a format, `tiered/7`."""
+    """Whether an event was imported: its id begins with a format, as in `tiered/7`."""
     name, _, rest = event_id.partition("/")
     return bool(rest) and name.partition("~")[0] in _formats()
 
@@ -182,7 +179,7 @@ def known_format(name: str) -> str:
 
 
 def about(name: str) -> str:
-    """Return the description of a format, in one sentence."""
+    """Return a one-sentence description of a format."""
     module = import_module(f"{__name__}.{name.replace('-', '_')}")
     return str(module.__doc__).partition("\n\n")[0].strip()
 

@@ -1,7 +1,6 @@
 """The databases of the ChatDO memory service: facts, chat messages and sources."""
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,17 +25,19 @@ _CHANNEL = "chatdo"
 _FILES = ("**/tracking.sqlite", "**/index.sqlite")
 _OF_PROJECT = "project-"
 _WITHOUT = "default"
-"""The project of what names none."""
+"""The project of rows that name none."""
 
 
 def read(source: ForeignData) -> Iterator[Record]:
     """Yield the facts of `tracking.sqlite` and the messages of each `index.sqlite`.
 
-    Its sources are folders of another machine, whose files must be indexed again: they are counted as
-    structure.
+    Its sources are folders of another machine, whose files must be indexed again: they count as structure.
     """
     for path in source.files(*_FILES):
-        is_wanted = partial(_is_wanted, source.project, path)
+
+        def is_wanted(row: Row, path: Path = path) -> bool:
+            return source.project is None or _project(path, row) == source.project
+
         if path.name != "index.sqlite":
             yield from records(source, path, "facts", _FACTS, _fact, is_wanted=is_wanted)
         if path.name != "tracking.sqlite":
@@ -56,14 +57,10 @@ def projects(source: ForeignData) -> Iterator[str]:
 
 
 def _project(path: Path, row: Row) -> str:
-    """Return the project of a row. A database of one project alone is in a folder that names it."""
+    """Return the project of a row; a database of a single project is in a folder that names it."""
     folder = path.parent.name
     of_folder = folder.removeprefix(_OF_PROJECT) if folder.startswith(_OF_PROJECT) else ""
     return str(row["project_id"] or of_folder or _WITHOUT)
-
-
-def _is_wanted(project: str | None, path: Path, row: Row) -> bool:
-    return project is None or _project(path, row) == project
 
 
 def _fact(source: ForeignData, row: Row) -> Record:
@@ -73,7 +70,7 @@ def _fact(source: ForeignData, row: Row) -> Record:
     kind: Literal["ranked", "single"] = "ranked" if rank else "single"
     names = (row["project_id"], row["chat_id"], row["topic_key"], kind, rank)
     channel = f"{_CHANNEL}{source.suffix}"
-    # What two sources say of no chat would replace each other.
+    # Facts of two sources without a chat would replace each other.
     chat = row["chat_id"] or (source.suffix and row["project_id"])
     message_id = row["source_message_id"]
     event = FactStored(
@@ -86,7 +83,7 @@ def _fact(source: ForeignData, row: Row) -> Record:
         chat_id=f"{channel}:{chat}" if chat else None,
         source_message_id=None if message_id is None else str(message_id),
     )
-    return Used([event])  # its time is that of its value
+    return Used([event])  # not `created`: its time is that of the value
 
 
 def _message(source: ForeignData, row: Row) -> Record:

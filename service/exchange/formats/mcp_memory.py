@@ -1,7 +1,7 @@
 """memory.json or memory.jsonl of the memory server of the Model Context Protocol: entities and relations.
 
 https://github.com/modelcontextprotocol/servers, src/memory. It has no times and no ids: an observation is
-known by its entity and its place there.
+identified by its entity and its position there.
 """
 
 import json
@@ -38,7 +38,7 @@ def _record(prefix: str, line: str, where: str) -> Record:
             name = "/".join([prefix, *ids])
             return Used([_memory(name, content, entity["from"], "relation")], is_telling=False)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        return Unreadable(where, f"no JSON of an entity or a relation: {error!r}")
+        return Unreadable(where, f"not an entity or a relation in JSON: {error!r}")
     return Unreadable(where, "neither an entity nor a relation")
 
 

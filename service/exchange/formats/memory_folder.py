@@ -22,8 +22,8 @@ _END = "# "
 def read(source: ForeignData) -> Iterator[Record]:
     """Yield a memory for each list item and each paragraph, with its heading as topic.
 
-    An item includes what is indented below it. `key: value` below a heading about the user is core memory; a
-    file such as `2026-02-24.md` holds daily events.
+    An item includes the indented lines below it. `key: value` below a heading about the user becomes core
+    memory; a file such as `2026-02-24.md` holds daily events.
     """
     for path in source.files("**/*.md"):
         text, name = source.notes(path), source.name(path).removesuffix(".md")
@@ -66,7 +66,7 @@ def _memories(source: ForeignData, text: str, file: str, ts: str) -> Iterator[Re
 
 
 def _blocks(text: str) -> Iterator[tuple[list[tuple[int, str]], str]]:
-    """Yield each item with what is indented below it, and each paragraph, with its headings by level.
+    """Yield each item with its indented lines, and each paragraph, with the headings above and their levels.
 
     The nearest heading comes last. Fenced code stays unchanged, and belongs to the lines directly above it.
     """
@@ -74,7 +74,7 @@ def _blocks(text: str) -> Iterator[tuple[list[tuple[int, str]], str]]:
     fence, is_item = "", False
     block: list[str] = []
     whole = text.replace("\r\n", "\n")
-    end = whole.rfind("-->") + len("-->")  # behind it, each <!-- would look for its end in vain
+    end = whole.rfind("-->") + len("-->")  # beyond it, each <!-- would scan to the end in vain
     plain = _COMMENT.sub("", whole[:end]) + whole[end:]
     for line in [*plain.split("\n"), _END]:
         mark = _FENCE.match(line)
@@ -98,5 +98,5 @@ def _blocks(text: str) -> Iterator[tuple[list[tuple[int, str]], str]]:
             block = [item[1]]
         elif not ends and (block or not is_blank):
             block.append(line)
-    if fence and (joined := "\n".join(block[:-1]).strip()):  # it was never closed
+    if fence and (joined := "\n".join(block[:-1]).strip()):  # an unclosed fence
         yield headings, joined

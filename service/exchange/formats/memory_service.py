@@ -54,8 +54,8 @@ def _memory(folder: Path, source: ForeignData, row: dict[str, Any]) -> Record:
 def _content(source: ForeignData, folder: Path, row: dict[str, Any]) -> str | Unreadable:
     """Return the text of a memory's file, which is below the folder of the database.
 
-    Its path is relative to a folder above that one: `data/memory/context/a1.md`. The whole may have moved
-    since, so that the path is known by its end.
+    Its path is relative to a folder above: `data/memory/context/a1.md`. As the folders may have moved, the
+    end of the path counts.
     """
     root, parts = folder.resolve(), Path(row["file_path"]).parts
     for start in range(max(1, len(parts) - 1)):

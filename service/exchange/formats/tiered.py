@@ -49,7 +49,7 @@ def _memory(source: ForeignData, row: Row) -> Record:
     if row["tier"] == _CORE:
         if row["is_archived"]:
             return Skipped("archived")
-        # Its key is the person's, not the source's: that of another person stays.
+        # The suffix keeps the values of two sources, possibly of two people, separate.
         key = f"{row['topic'] or row['category'] or name}{source.suffix}"
         value = CoreMemoryUpdated(
             id=name, ts=created or updated, section="user", key=key, value=content, source=_SOURCE

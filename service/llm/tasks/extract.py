@@ -1,7 +1,7 @@
-"""Distils the buffer of a chat: asks a language model, and appends what it answers as one extraction.
+"""Distils the buffer of a chat: asks a language model, and appends its answer as one extraction.
 
-The events of an extraction, and last the line that closes it, are appended at once. So a process that is
-killed at any moment has either distilled the messages or left them in the buffer.
+The events of an extraction, and last the closing event, are one append. So a process that is killed at any
+moment has either distilled the messages or left them in the buffer.
 """
 
 from collections import Counter
@@ -49,16 +49,16 @@ from memlog.service.memory.save import SAVED
 
 
 class ExtractionReport(msgspec.Struct, kw_only=True):
-    """What became of some messages of a chat, or of the daily events of a day.
+    """The outcome for some messages of a chat, or for the daily events of a day.
 
-    extraction_id: of the event that closes it; None in a dry run. messages: how many of either were
+    extraction_id: of the closing event; None in a dry run. messages: how many messages or daily events were
         distilled. requests: to the language model.
-    saved, merged: memories. known: entries that memories held before. below: the importance threshold, or too
-        many. refused: entries of another form.
-    tokens_in, tokens_out: as the provider counts them; in a dry run as memlog estimates the questions.
-    set_aside: why they are not sent to the model again before tomorrow, in UTC; then date is today, and
-        extraction_id that of the event that says so. Without one it says why messages wait: the tokens of
-        today are spent, or they were imported and their channel is not named.
+    saved, merged: memories. known: entries that memories already held. below: entries under the importance
+        threshold, or over the limit of a session. refused: malformed entries.
+    tokens_in, tokens_out: counted by the provider; in a dry run memlog's estimate of the questions.
+    set_aside: why they are not sent again before tomorrow (UTC); then date is today, and extraction_id that
+        of the failure event. Without extraction_id: why messages wait: the daily token budget is spent, or
+        they were imported and the settings do not name their channel.
     """
 
     chat: str | None
@@ -85,7 +85,7 @@ def report_of(
     answer: ModelAnswer,
     completions: list[Completion],
 ) -> ExtractionReport:
-    """Return a new report, with the number of messages and the tokens of the request."""
+    """Return a report with the number of messages and the cost of the requests."""
     return ExtractionReport(
         chat=chat,
         date=date,
@@ -99,13 +99,13 @@ def report_of(
 
 
 def report_of_rest(messages: int, why: str) -> ExtractionReport:
-    """Report that messages wait, and why."""
+    """Report why messages wait."""
     day = timestamps.today()
     return ExtractionReport(chat=None, date=day, extraction_id=None, messages=messages, set_aside=why)
 
 
 def report_of_set_aside(about: SetAside) -> ExtractionReport:
-    """Report what is set aside."""
+    """Report messages that are set aside."""
     return ExtractionReport(
         chat=about.chat,
         date=about.ts[:10],
@@ -122,8 +122,8 @@ SOURCE = "extraction"
 class Extractor:
     """Distils messages of the store at `path`.
 
-    decide: reads the read model of the log as it is now. questions: to the language model.
-    zone: of the user, whose days are meant; None is the system's.
+    decide: reads the read model after it has caught up. questions: to the language model.
+    zone: the user's time zone, which defines days; None for the system's.
     """
 
     def __init__(
@@ -140,13 +140,13 @@ class Extractor:
     def run(
         self, chat: Chat | None, mode: str | None, *, lock_timeout: float, is_requested: bool
     ) -> Iterator[ExtractionReport]:
-        """Distil the buffers that are due, and report after each request. One process at a time does so.
+        """Distil the buffers that are due, and report after each request. One process at a time.
 
-        The last reports are of what is set aside. mode: what the conversation is for, which shapes the
-        prompt. is_requested: whether a person wants it: also of buffers that are not due.
+        The last reports are of what is set aside. mode: the purpose of the conversation, for the prompt.
+        is_requested: whether a person asked, so that buffers need not be due.
 
         Raises:
-            Busy: another one does. ProviderError: the model fails; what is left stays in the buffer.
+            Busy: another process distils. ProviderError: the model fails; the rest stays in the buffer.
         """
         with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
             items = self._questions.begin("extract")
@@ -157,7 +157,7 @@ class Extractor:
             ]
             try:
                 for name in due:
-                    yield from self._of_chat(items, name, mode)
+                    yield from self._distil_chat(items, name, mode)
             except ProviderError as error:
                 if not error.is_of_budget:
                     raise
@@ -166,7 +166,7 @@ class Extractor:
             yield from map(report_of_set_aside, items.end(chat and str(chat)))
 
     def plan(self, chat: Chat | None, mode: str | None) -> Iterator[ExtractionReport]:
-        """Yield a report of what `run` would send of each chat, and send nothing."""
+        """Yield a report of what `run` would send for each chat; send nothing."""
         of_prompt = tokens(self._system(mode), "model")
         for buffer in self._buffers(chat):
             count, day = len(buffer.messages), self._day(buffer.messages[-1].ts)
@@ -179,10 +179,10 @@ class Extractor:
             yield report
 
     def _buffers(self, chat: Chat | None) -> list[Buffer]:
-        return self._decide(partial(self._sendable, chat=chat))
+        return self._decide(partial(self._sendable_buffers, chat=chat))
 
-    def _sendable(self, db: Connection, chat: Chat | None) -> list[Buffer]:
-        """Return the buffers, with the messages that may be sent."""
+    def _sendable_buffers(self, db: Connection, chat: Chat | None) -> list[Buffer]:
+        """Return the buffers without the messages that may not be sent."""
         found = list(buffers(db, chat))
         for buffer in found:
             channel = Chat.of(buffer.chat).channel
@@ -191,8 +191,8 @@ class Extractor:
             ]
         return [buffer for buffer in found if buffer.messages]
 
-    def kept_here(self, chat: Chat | None) -> list[ExtractionReport]:
-        """Report the messages that are not sent, since they were imported."""
+    def report_withheld(self, chat: Chat | None) -> list[ExtractionReport]:
+        """Report the messages that are not sent, as they were imported."""
         waiting = self._decide(lambda db: list(buffers(db, chat)))
         kept: Counter[str] = Counter()
         for buffer in waiting:
@@ -204,31 +204,31 @@ class Extractor:
         why = f"imported, and extraction.channels does not name {', '.join(names)}"
         return [report_of_rest(kept.total(), why)] if names else []
 
-    def _of_chat(self, items: Items, name: str, mode: str | None) -> Iterator[ExtractionReport]:
-        # Read now: another chat may have been forgotten while the model worked on one.
+    def _distil_chat(self, items: Items, name: str, mode: str | None) -> Iterator[ExtractionReport]:
+        # Read again: the chat may have been forgotten while the model worked on another.
         for buffer in self._buffers(Chat.of(name)):
             for part in self._parts(buffer.messages):
-                yield from self._of_part(items, name, part, mode)
+                yield from self._distil_part(items, name, part, mode)
 
-    def _of_part(
+    def _distil_part(
         self, items: Items, chat: str, part: list[BufferedMessage], mode: str | None
     ) -> Iterator[ExtractionReport]:
-        """Distil a part; in halves, if a request about all of it was too much for the model."""
+        """Distil a part; in halves if a request about all of it failed."""
         ids = [message.id for message in part]
         is_first = not items.has_failed(chat, ids)
         if is_first:
-            yield from self._of_request(items, chat, part, mode)
+            yield from self._distil_request(items, chat, part, mode)
         is_tried_again = not is_first or len(part) > 1
         if is_tried_again and items.has_failed(chat, ids) and not items.rests(chat, ids):
             middle = len(part) // 2
             for half in filter(None, (part[:middle], part[middle:])):
-                yield from self._of_request(items, chat, half, mode)
+                yield from self._distil_request(items, chat, half, mode)
 
-    def _of_request(
+    def _distil_request(
         self, items: Items, chat: str, messages: list[BufferedMessage], mode: str | None
     ) -> Iterator[ExtractionReport]:
         ids = [message.id for message in messages]
-        report = items.tried(chat, ids, partial(self._distil, chat, messages, mode))
+        report = items.attempt(chat, ids, partial(self._distil, chat, messages, mode))
         if report is not None:
             yield report
 
@@ -238,7 +238,7 @@ class Extractor:
         The last reports are of what is set aside.
 
         Raises:
-            Busy: another process distils. ProviderError: the model fails; what is left is not marked.
+            Busy: another process distils. ProviderError: the model fails; the rest stays pending.
         """
         with locked(self._path / EXTRACT_LOCK, "the extraction", lock_timeout):
 
@@ -256,7 +256,7 @@ class Extractor:
                     events = list(of_chat)
                     chat, ids = _chat_of(events[0]), [event.id for event in events]
                     if not items.rests(chat, ids):
-                        report = items.tried(chat, ids, partial(self._compress, date, chat, events))
+                        report = items.attempt(chat, ids, partial(self._compress, date, chat, events))
                         if report is not None:
                             yield report
                     left -= len(events)
@@ -267,7 +267,7 @@ class Extractor:
             yield from map(report_of_set_aside, items.end())
 
     def _compress(self, date: str, chat: str | None, days: list[DailyEvent]) -> ExtractionReport:
-        """Distil daily events of one chat, whose memories are of that chat: no other one is told."""
+        """Distil daily events of one chat into memories that only that chat sees."""
         used = prompt(COMPRESS)
         summaries = masked_parts([SentText(each.summary) for each in days])
         shown = [
@@ -275,13 +275,13 @@ class Extractor:
             for each, summary in zip(days, summaries, strict=True)
         ]
         parts = packed(shown, "summary", self._rules.tokens)
-        answer, completions = self._answered(used.text, *map(_encoded, parts))
+        answer, completions = self._ask_all(used.text, *map(_encoded, parts))
         origin = Extraction(new_id(), self._questions.model, used.id, chat_id=chat)
         ts = min(f"{date}T12:00:00.000Z", timestamps.now())
 
         def found(db: Connection) -> tuple[ExtractionReport, list[MemorySaved | MemoryUpdated]]:
             report = report_of(chat, date, origin, len(days), answer, completions)
-            return report, self._memories(db, chat, ts, answer, origin, report)
+            return report, self._events_of_answer(db, chat, ts, answer, origin, report)
 
         report, memories = self._decide(found)
         closing = DailyEventsCompressed(
@@ -293,7 +293,7 @@ class Extractor:
         return report
 
     def _is_due(self, items: Items, buffer: Buffer, *, is_requested: bool) -> bool:
-        """Whether a buffer is distilled: unasked after a quiet gap, at so many tokens, or on another day."""
+        """Whether to distil a buffer now: after a quiet period, at the token limit, or on a new day."""
         parts = self._parts(buffer.messages)
         waiting = [
             each for part in parts if not items.rests(buffer.chat, (one.id for one in part)) for each in part
@@ -307,7 +307,7 @@ class Extractor:
         return is_of_before or is_quiet or self._size(waiting) >= self._rules.tokens
 
     def _parts(self, messages: list[BufferedMessage]) -> Iterator[list[BufferedMessage]]:
-        """Yield the messages of each request: within the tokens, and of one day, as its summary is."""
+        """Yield the messages of each request: within the token limit, and of one day, like its summary."""
         for _, of_day in groupby(messages, key=lambda message: self._day(message.ts)):
             part: list[BufferedMessage] = []
             room = self._rules.tokens - FRAME
@@ -323,18 +323,20 @@ class Extractor:
     def _distil(
         self, chat: str, messages: list[BufferedMessage], mode: str | None
     ) -> ExtractionReport | None:
-        """Distil messages, and return the report; None if some were forgotten or distilled meanwhile."""
+        """Distil messages, and return the report; None if some have been forgotten or distilled meanwhile."""
         used, of = prompt(EXTRACT), Chat.of(chat)
-        answer, completions = self._answered(self._system(mode), *self._shown(of, messages))
+        answer, completions = self._ask_all(self._system(mode), *self._requests_of(of, messages))
         ids = [message.id for message in messages]
         origin = Extraction(new_id(), self._questions.model, used.id, message_ids=ids, chat_id=chat)
 
         def found(db: Connection) -> tuple[ExtractionReport, list[Event]] | None:
-            if not {each.id for buffer in self._sendable(db, of) for each in buffer.messages}.issuperset(ids):
+            if not {
+                each.id for buffer in self._sendable_buffers(db, of) for each in buffer.messages
+            }.issuperset(ids):
                 return None
             day = self._day(messages[-1].ts)
             report = report_of(chat, day, origin, len(messages), answer, completions)
-            return report, [*self._memories(db, chat, messages[-1].ts, answer, origin, report)]
+            return report, [*self._events_of_answer(db, chat, messages[-1].ts, answer, origin, report)]
 
         distilled = self._decide(found)
         if distilled is None:
@@ -365,8 +367,8 @@ class Extractor:
         self._questions.append([*events, closing])
         return report
 
-    def _answered(self, system: str, *request: str) -> tuple[ModelAnswer, list[Completion]]:
-        """Return the usable parts of the answers to all questions."""
+    def _ask_all(self, system: str, *request: str) -> tuple[ModelAnswer, list[Completion]]:
+        """Ask all questions, and return the usable parts of the answers."""
         completions: list[Completion] = []
         whole = ModelAnswer([])
         for user in request:
@@ -379,11 +381,8 @@ class Extractor:
             whole.summary, whole.refused = "", whole.refused + 1
         return whole, completions
 
-    def _shown(self, chat: Chat, messages: list[BufferedMessage]) -> list[str]:
-        """Return the messages in the form for the model: as data, without keys.
-
-        A message that is longer than a request may be is given in parts.
-        """
+    def _requests_of(self, chat: Chat, messages: list[BufferedMessage]) -> list[str]:
+        """Return requests with the messages as data, with keys masked. A long message is split."""
         contents = self._decide(lambda db: masked_messages(db, chat, messages))
         entries = (self._entry(each, content) for each, content in zip(messages, contents, strict=True))
         return [*map(_encoded, packed(entries, "content", self._rules.tokens))]
@@ -396,7 +395,7 @@ class Extractor:
         return text if mode is None else f"{text}\nThe conversation is of the mode: {mode}\n"
 
     def _day(self, ts: str) -> str:
-        """Return the day of a time, where the user is."""
+        """Return the day of a time in the user's time zone."""
         return str(timestamps.in_zone(ts, self._zone).date())
 
     def _entry(self, message: BufferedMessage, content: str) -> dict[str, Any]:
@@ -407,7 +406,7 @@ class Extractor:
     def _size(self, messages: Sequence[BufferedMessage]) -> int:
         return sum(size_of(self._entry(message, message.content)) for message in messages)
 
-    def _memories(
+    def _events_of_answer(
         self,
         db: Connection,
         chat: str | None,
@@ -416,9 +415,9 @@ class Extractor:
         origin: Extraction,
         report: ExtractionReport,
     ) -> list[MemorySaved | MemoryUpdated]:
-        """Return the events of an answer.
+        """Return the events for the memories of an answer, most important first.
 
-        ts: the time of what it is about; the latest one holds.
+        ts: the time of what the answer is about.
         """
         before = 0 if chat is None else count_of_session(db, Chat.of(chat), SOURCE, ts)
         room = max(0, self._rules.max_per_session - before)
@@ -432,10 +431,10 @@ class Extractor:
                 report.known += 1
             else:
                 new.append(text)
-                events += self._saved(db, chat, ts, entry, origin, report)
+                events += self._events_of_entry(db, chat, ts, entry, origin, report)
         return events
 
-    def _saved(
+    def _events_of_entry(
         self,
         db: Connection,
         chat: str | None,
@@ -459,14 +458,14 @@ class Extractor:
         except BadInput:
             report.refused += 1
             return []
-        if kinds_in(entry.content):  # the model was given none, and may make one up
+        if kinds_in(entry.content):  # the model saw no keys, but may invent one
             report.refused += 1
             return []
-        # What happened on a day may be known from the chat that told it.
+        # A daily event may repeat what a chat has told.
         found = decided(db, self._path / LOG, event, any_chat=chat is None)
         if not isinstance(found.event, MemorySaved | MemoryUpdated):
             report.known += 1
-            # It says that the messages say so, too. A daily event repeats its messages.
+            # Record that messages confirm the memory. A daily event only repeats its messages.
             again = MemoryUpdated(ts=ts, memory_id=found.memory_id, salience=1.0, extraction=origin)
             return [again] if origin.message_ids else []
         report.saved += found.decision == SAVED
@@ -475,13 +474,13 @@ class Extractor:
 
 
 def _chat_of(event: DailyEvent) -> str | None:
-    """Return the chat of a daily event; one with a channel and a sender is private to that chat, too."""
+    """Return the chat of a daily event; a channel and a sender also make it private to a chat."""
     told_by = f"{event.channel}:{event.sender_id}" if event.channel and event.sender_id else None
     return event.chat or told_by
 
 
 def _group(event: DailyEvent) -> tuple[str, str]:
-    """Return the day of an event, and whose it is: no context shows two of these together."""
+    """Return the day and the owner of a daily event: no context shows events of two owners together."""
     is_of_all = event.channel is None and event.sender_id is None
     place = "" if is_of_all else f"{event.channel or ''}:{event.sender_id or ''}"
     return event.event_date, _chat_of(event) or place

@@ -1,13 +1,13 @@
-"""Whether a merged text says what its sources say, word for word.
+"""Checks that a merged text says exactly what its sources say.
 
-It does where it puts its sources one after another in their order, each whole. That holds in any language.
+In any language, it may concatenate whole sources in their order.
 
-In a language whose words memlog knows (`MemoryWords.light`), a sentence may also give the beginning of
-several sources once ("Anna likes tea and coffee"), and a source may stand within a longer one ("Anna lives
-in Oulu and teaches"). No word of such a sentence may reach from one part into another: none that denies,
-limits, counts, compares, reports or refers to something.
+In a language with known function words (`MemoryWords.light`), a sentence may also share the beginning of
+several sources ("Anna likes tea and coffee"), and a longer source may contain a shorter one ("Anna lives in
+Oulu and teaches"). No word of such a sentence may affect another part of it: none that negates, limits,
+counts, compares, reports or refers to something.
 
-In doubt something is lost, and the memories stay as they are.
+In doubt the text counts as lossy, and the memories stay unchanged.
 """
 
 import re
@@ -29,13 +29,14 @@ _MARK = {sign: mark for mark, signs in _MARKS.items() for sign in signs}
 _OPENING = "(["
 _BULLET = re.compile(r"^\s*[-–*•]\s+(?!\d)", re.MULTILINE)
 _ANYWHERE = re.compile("[—،؛、。।։።؟՞…]|(?<=[^\x00-\u2fff])[,;:()!?.]|[,;:()!?.](?=[^\x00-\u2fff])")
-"""Marks without a space beside them; within a word or a number, others belong to it."""
+"""Punctuation that needs no space beside it; other marks inside a word or number belong to it."""
 
 
 class _Joining(NamedTuple):
-    """The words with which sentences are joined.
+    """The words of a language that matter for joining sentences.
 
-    light: the function words that may be in a joined one.
+    joints: conjunctions. light: function words allowed in a joined sentence. reaching: words that affect
+    other parts of a sentence.
     """
 
     joints: Collection[str] = ()
@@ -43,8 +44,8 @@ class _Joining(NamedTuple):
     stops: Collection[str] = ()
     reaching: re.Pattern[str] = re.compile(".*")
 
-    def keeps_apart(self, words: Iterable[str]) -> bool:
-        """Whether none of some words reaches beyond the part of a sentence that it stands in."""
+    def are_independent(self, words: Iterable[str]) -> bool:
+        """Whether no word affects the sentence beyond its own part."""
         return all(
             word in (_PAUSE, _END)
             or word in self.joints
@@ -64,25 +65,25 @@ class _Joining(NamedTuple):
 
 
 def loss(sources: Sequence[str], text: str) -> str | None:
-    """Name what `text` loses of `sources`, or makes up, such as "a number"; None where nothing."""
+    """Name what `text` loses from `sources` or adds, such as "a number"; None if nothing."""
     language = _language_of(" ".join([*sources, text]))
     told = [_words(source, language) for source in sources]
     merged = _words(text, language)
-    used = _parts(merged, told, language)
+    used = _decompose(merged, told, language)
     order = [told.index(each) for each in used]
     is_whole = all(each in used or _is_within(each, used, language) for each in told)
     if used and is_whole and order == sorted(order):
         return None
     lost = {word.lower() for words in told for word in words} - {*map(str.lower, merged), *_STRENGTH}
     if lost:
-        return _kind_of(lost)
-    return _unsaid(merged, told, language) or "what belongs together"
+        return _describe(lost)
+    return _describe_unsaid(merged, told, language) or "what belongs together"
 
 
 def made_up(sources: Sequence[str], text: str) -> str | None:
-    """Name what `text` has and none of `sources` has, such as "a number that nobody said".
+    """Name what `text` adds to `sources`, such as "a number that nobody said"; None if nothing.
 
-    It may have function words of its own that turn nothing round.
+    It may add function words that do not reverse the meaning.
     """
     language = _language_of(" ".join([*sources, text]))
     texts = [
@@ -90,22 +91,22 @@ def made_up(sources: Sequence[str], text: str) -> str | None:
         for word in _words(text, language)
         if word.lower() not in language.stops or turns(word.lower().replace("ё", "е"))
     ]
-    return _unsaid(texts, [_words(source, language) for source in sources], language)
+    return _describe_unsaid(texts, [_words(source, language) for source in sources], language)
 
 
-def _unsaid(texts: Sequence[str], told: Sequence[list[str]], language: _Joining) -> str | None:
+def _describe_unsaid(texts: Sequence[str], told: Sequence[list[str]], language: _Joining) -> str | None:
     known = {word.lower() for words in told for word in words}
     unsaid = {*map(str.lower, texts)} - known - {*_STRENGTH, *language.joints}
-    return f"{_kind_of(unsaid)} that nobody said" if unsaid else None
+    return f"{_describe(unsaid)} that nobody said" if unsaid else None
 
 
-def _kind_of(words: Iterable[str]) -> str:
+def _describe(words: Iterable[str]) -> str:
     return "a number" if any(map(_is_number, words)) else "a word"
 
 
 def _language_of(text: str) -> _Joining:
-    """Return the language of a text; one without words where memlog does not know them."""
-    name = (Text(text).language or _probable(text)) if len(text) <= LONGEST else None
+    """Return the words of a text's language; empty if memlog does not know them."""
+    name = (Text(text).language or _guess_language(text)) if len(text) <= LONGEST else None
     if name is None:
         return _Joining()
     words = languages("memories")[name].memories
@@ -120,8 +121,8 @@ def _language_of(text: str) -> _Joining:
     )
 
 
-def _probable(text: str) -> str | None:
-    """Return the language of a text too short to detect; English if the dictionary has all its words."""
+def _guess_language(text: str) -> str | None:
+    """Guess the language of a text too short to detect; English only if the dictionary has all its words."""
     found = stemming.language_of(text)
     if found not in understood() or not is_certain(text.lower(), found):
         return None
@@ -130,11 +131,10 @@ def _probable(text: str) -> str | None:
 
 
 def _words(text: str, language: _Joining) -> list[str]:
-    """Return the words and marks of a text, with one mark between two words.
+    """Return the words and marks of a text, with at most one mark between two words.
 
-    A word includes whatever sticks to it.
-
-    A word that begins a sentence is in lower case, unless it has capitals in it.
+    A word includes attached characters. At the beginning of a sentence it is in lower case, unless it has
+    inner capitals.
     """
     found: list[str] = []
     for word in _pieces(same_width(text).replace("’", "'"), is_cut=any(map(is_cjk, language.joints))):
@@ -165,20 +165,22 @@ def _pieces(text: str, *, is_cut: bool) -> Iterator[str]:
         yield from map(_MARK.__getitem__, opened[len(bare) :])
 
 
-def _parts(text: Sequence[str], told: Sequence[list[str]], language: _Joining) -> list[list[str]]:
-    """Return the sources that a text is composed of; none where it is not composed of sources."""
+def _decompose(text: Sequence[str], told: Sequence[list[str]], language: _Joining) -> list[list[str]]:
+    """Return the sources that a text is composed of; empty if it has other parts."""
     found: list[list[str]] = []
     at = 0
     while at < len(text):
-        whole = [each for each in told if each and _stands(each, text, at) and _ends(text, at + len(each))]
+        whole = [
+            each for each in told if each and _occurs_at(each, text, at) and _ends_at(text, at + len(each))
+        ]
         if whole:
             longest = max(whole, key=len)
             found.append(longest)
             at += len(longest)
         else:
             end = next((n for n in range(at, len(text)) if text[n] in (_END, _QUESTION)), len(text))
-            joined = _joined(text[at:end], told, language)
-            if not joined or not _ends(text, end):
+            joined = _match_joined(text[at:end], told, language)
+            if not joined or not _ends_at(text, end):
                 return []
             found += joined
             at = end
@@ -186,44 +188,44 @@ def _parts(text: Sequence[str], told: Sequence[list[str]], language: _Joining) -
     return found
 
 
-def _stands(part: Sequence[str], text: Sequence[str], at: int) -> bool:
+def _occurs_at(part: Sequence[str], text: Sequence[str], at: int) -> bool:
     return list(text[at : at + len(part)]) == list(part)
 
 
-def _ends(text: Sequence[str], at: int) -> bool:
-    """Whether a sentence ends at a place, without a question mark that is none of its own."""
+def _ends_at(text: Sequence[str], at: int) -> bool:
+    """Whether a sentence ends here, without a question mark that it did not have."""
     return at == len(text) or text[at] == _END or text[at - 1] == _QUESTION
 
 
-def _joined(sentence: Sequence[str], told: Sequence[list[str]], language: _Joining) -> list[list[str]]:
-    """Return the sources that a sentence joins, with one beginning or each with its own."""
-    if not language.keeps_apart(sentence):
+def _match_joined(sentence: Sequence[str], told: Sequence[list[str]], language: _Joining) -> list[list[str]]:
+    """Return the sources that a sentence joins, with or without a shared beginning."""
+    if not language.are_independent(sentence):
         return []
     single = [each for each in told if _END not in each and _QUESTION not in each]
     for length in range(len(sentence) - 1, -1, -1):
         head = list(sentence[:length])
         tails = [each[length:] for each in single if each[:length] == head and len(each) > length]
-        found = list(_in_a_row(sentence[length:], tails, language.joints))
+        found = list(_match_tails(sentence[length:], tails, language.joints))
         if sum(map(len, found)) + len(found) - 1 != len(sentence) - length or len(found) < 2:
             continue
         counts = {any(map(_is_number, tail)) for tail in found}
-        if len(counts) == 1 and (not head or not any(map(_names_another, found[:-1]))):
+        if len(counts) == 1 and (not head or not any(map(_continues_after_name, found[:-1]))):
             return [[*head, *tail] for tail in found]
     return []
 
 
-def _in_a_row(
+def _match_tails(
     words: Sequence[str], tails: Sequence[list[str]], joints: Collection[str]
 ) -> Iterator[list[str]]:
-    """Yield the parts that follow each other, with a joint between two."""
+    """Yield the tails that follow each other, with a joint between two."""
     at = 0
     while at < len(words):
-        # A word that began a sentence may have got its capital back.
+        # A word that began a sentence may have regained its capital.
         here = words if at == 0 else [*words[:at], _uncapitalized(words[at]), *words[at + 1 :]]
         fitting = [
             tail
             for tail in tails
-            if (_stands(tail, words, at) or _stands(tail, here, at))
+            if (_occurs_at(tail, words, at) or _occurs_at(tail, here, at))
             and (at + len(tail) == len(words) or _is_joint(words[at + len(tail)], joints))
         ]
         if not fitting:
@@ -234,20 +236,28 @@ def _in_a_row(
 
 
 def _is_within(part: list[str], others: Iterable[list[str]], language: _Joining) -> bool:
-    """Whether a longer source has a sentence, with more behind it only after a joint, or as in "in Oulu"."""
+    """Whether a longer source contains a part, followed only by a joint or a precise place ("in Oulu")."""
     if not part or _is_number(part[-1]):
         return False
     for other in others:
         for at in range(len(other) - len(part) + 1):
             begins = at == 0 or other[at - 1] == _END
             behind = at + len(part)
+            # A light word before a name or a number adds a detail; "in training" changes the meaning.
+            following = other[behind + 1 : behind + 2]
+            is_precise = any(word != word.lower() or _is_number(word) for word in following)
             goes_on = (
-                _ends(other, behind)
+                _ends_at(other, behind)
                 or _is_joint(other[behind], language.joints)
-                or (other[behind] in language.light and _is_precise(other[behind + 1 : behind + 2]))
+                or (other[behind] in language.light and is_precise)
             )
             rest = [*other[:at], *other[behind:]]
-            if begins and goes_on and _stands(part, other, at) and language.keeps_apart([*part, *rest]):
+            if (
+                begins
+                and goes_on
+                and _occurs_at(part, other, at)
+                and language.are_independent([*part, *rest])
+            ):
                 return True
     return False
 
@@ -256,15 +266,10 @@ def _is_joint(word: str, joints: Collection[str]) -> bool:
     return word == _PAUSE or word in joints
 
 
-def _names_another(part: Sequence[str]) -> bool:
-    """Whether a part goes on behind a name, so that the next part may be about that one."""
+def _continues_after_name(part: Sequence[str]) -> bool:
+    """Whether a part continues after a name, so that the next part may be about that name."""
     capitals = [word != word.lower() for word in part]
     return any(before and not behind for before, behind in pairwise(capitals))
-
-
-def _is_precise(words: Sequence[str]) -> bool:
-    """Whether a word is a name or a number: "in training" makes another thing of what is before."""
-    return any(word != word.lower() or _is_number(word) for word in words)
 
 
 def _is_number(word: str) -> bool:

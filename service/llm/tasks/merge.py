@@ -1,9 +1,9 @@
 """Merges memories that mean the same, within one partition: a chat, a topic and a category.
 
-While several people talk to the agent, the chat of a memory is also the one that it comes from. What comes
-from several chats is of no partition.
+While several people talk to the agent, the chat of a memory is the one that it comes from. A memory that
+comes from several chats belongs to no partition.
 
-A comparison is one append: the merged memory, the archived ones, and last the line that closes it.
+A comparison is one append: the merged memory, the archived ones, and last the closing event.
 """
 
 from collections import Counter, defaultdict
@@ -46,7 +46,7 @@ from memlog.query.sendable import masked_memories
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.prompts import MERGE, prompt
 from memlog.service.llm.answers import LONGEST, Listed, listed, usable_text
-from memlog.service.llm.task import FRAME, Items, Outcome, Questions, kept_note, set_aside_note, size_of
+from memlog.service.llm.task import FRAME, Items, Outcome, Questions, set_aside_note, size_of, withheld_note
 from memlog.service.llm.tasks.losses import loss, made_up
 
 SCHEMA: dict[str, Any] = {
@@ -76,7 +76,7 @@ Relation = Literal["same", "update", "contradiction"]
 
 
 class MergeGroup(msgspec.Struct):
-    """Memories that the model has found, by their numbers in the question."""
+    """Related memories that the model found, by their numbers in the question."""
 
     relation: Relation
     numbers: list[int]
@@ -84,19 +84,19 @@ class MergeGroup(msgspec.Struct):
 
 
 def shown_memory(number: int, memory: Memory, text: str) -> dict[str, Any]:
-    """Return a memory as the model is shown it."""
+    """Return a memory as an entry of a question."""
     return {"number": number, "date": memory.updated_at[:10], "text": text}
 
 
 def read_groups(text: str) -> Listed[MergeGroup] | None:
-    """Return the usable groups of an answer; None where it has no such JSON."""
+    """Return the usable groups of an answer; None if it has no such JSON."""
     return listed(text, member="groups", kind=MergeGroup)
 
 
 class MergeFindings(msgspec.Struct):
     """The result of a comparison.
 
-    refused: why, for each group that is left as it is.
+    refused: the reason for each group that is left unchanged.
     """
 
     events: list[Made] = []
@@ -113,15 +113,15 @@ def decided(
     *,
     own: Container[str],
     room: int,
-    apart: Sequence[frozenset[str]],
+    separated: Sequence[frozenset[str]],
 ) -> MergeFindings:
     """Return the decisions for the usable groups.
 
-    A memory is in one group, and each group has a new one.
+    A memory belongs to at most one group, and each group has a new memory.
 
-    chat: that of all of them. own: the memories that somebody saved: a model does not overrule them.
-    room: for conflicts; the text of a further one is a memory until it is one.
-    apart: the events with the contents of memories that a person has parted again.
+    chat: of all memories. own: the memories that a person saved; a model does not overrule them.
+    room: how many more conflicts may be open; beyond it a proposed text stays active as a memory.
+    separated: sets of content events that a person has unmerged.
     """
     new = {memory.memory_id for memory in batch}
     left = dict(enumerate(shown, 1))
@@ -133,10 +133,10 @@ def decided(
             found.refused.append("no group")
             continue
         event_ids = {memory.event_id for memory in members}
-        if any(len(event_ids & each) > 1 for each in apart):
+        if any(len(event_ids & each) > 1 for each in separated):
             found.refused.append("what was parted")
             continue
-        made = _made(group, members, chat, origin, own, has_room=room > 0)
+        made = _resolve_group(group, members, chat, origin, own, has_room=room > 0)
         if isinstance(made, str):
             found.refused.append(made)
             continue
@@ -149,7 +149,7 @@ def decided(
     return found
 
 
-def _made(
+def _resolve_group(
     group: MergeGroup,
     members: list[Memory],
     chat: str | None,
@@ -158,24 +158,24 @@ def _made(
     *,
     has_room: bool,
 ) -> tuple[list[Made], MergeDecision] | str:
-    """Return the events that a group gives, and the decision; or why it is refused."""
+    """Return the events and the decision for a group, or why it is refused."""
     origin = replace(origin, memory_ids=[memory.memory_id for memory in members])
     content = usable_text(group.content)
-    if content is not None and kinds_in(content):  # the model was given none, and may make one up
+    if content is not None and kinds_in(content):  # the model saw no keys, but may invent one
         content = None
     what = None
     if group.relation != "contradiction":
         what = "no text" if content is None else loss(_texts(members), content)
     elif content is not None and (what := made_up(_texts(members), content)):
         content = None
-        # Where somebody has saved one of them, a person decides without the text.
+        # If a person saved one of them, a person decides, without the proposed text.
         what = None if any(memory.memory_id in own for memory in members) else what
     if what is not None:
         return what
-    kept, made = _standing(group.relation, members, content, chat, origin, own)
+    kept, made = _choose_survivor(group.relation, members, content, chat, origin, own)
     if kept is None:
-        proposed = content if content is not None and _naming(members, content) is None else None
-        made = [] if proposed is None else [_merged(new_id(), None, proposed, members, chat, origin)]
+        proposed = content if content is not None and _find_same_text(members, content) is None else None
+        made = [] if proposed is None else [_merged_memory(new_id(), None, proposed, members, chat, origin)]
     try:
         for event in made:
             draft(event)
@@ -191,7 +191,7 @@ def _made(
     return made, decision_of(group.relation, members, None, proposal)
 
 
-def _standing(
+def _choose_survivor(
     relation: Relation,
     members: list[Memory],
     content: str | None,
@@ -199,17 +199,17 @@ def _standing(
     origin: Extraction,
     own: Container[str],
 ) -> tuple[str | None, list[Made]]:
-    """Return the memory that replaces a group, and its origin; None if that changes a person's memory."""
+    """Return the memory that replaces a group, and its events; None if a person has to decide."""
     own_members = [memory for memory in members if memory.memory_id in own]
     if relation == "contradiction":
         if content is None or any(memory is not members[-1] for memory in own_members):
             return None, []
-        if own_members:  # what a person wrote last is kept as is
+        if own_members:  # a person's latest words stay unchanged
             return members[-1].memory_id, []
         kept = members[0].memory_id
         return kept, [MemoryUpdated(id=new_id(), memory_id=kept, content=content, extraction=origin)]
     assert content is not None
-    same = _naming(own_members or members, content)
+    same = _find_same_text(own_members or members, content)
     if (
         own_members
         and same is None
@@ -221,13 +221,13 @@ def _standing(
         return None, []
     if same is not None:
         return same, []
-    # No id of the text: another memory may have it, and say something else by now.
+    # Not the content hash: another memory may have that id, with other content by now.
     name = new_id()
-    return name, [_merged(name, members[-1].updated_at, content, members, chat, origin)]
+    return name, [_merged_memory(name, members[-1].updated_at, content, members, chat, origin)]
 
 
-def _naming(members: list[Memory], content: str) -> str | None:
-    """Return the id of the memory that has this text."""
+def _find_same_text(members: list[Memory], content: str) -> str | None:
+    """Return the id of the memory that has this text, if any."""
     folded_text = folded(with_quantities(content))
     same = (memory.memory_id for memory in members if folded(with_quantities(memory.content)) == folded_text)
     return next(same, None)
@@ -237,7 +237,7 @@ def _texts(members: list[Memory]) -> list[str]:
     return [memory.content for memory in members]
 
 
-def _merged(
+def _merged_memory(
     name: str,
     ts: str | None,
     content: str,
@@ -247,7 +247,7 @@ def _merged(
 ) -> MemorySaved:
     """Return a memory that replaces `members`.
 
-    ts: of the newest one, which it replaces; None for now.
+    ts: of the newest member; None for now.
     """
     weightiest = max(members, key=lambda memory: memory.importance)
     return MemorySaved(
@@ -267,7 +267,7 @@ def _merged(
 
 
 def tags_of(members: Sequence[Memory]) -> list[str]:
-    """Return the tags of all."""
+    """Return the tags of all members, each once."""
     return [*dict.fromkeys(tag for memory in members for tag in memory.tags)]
 
 
@@ -276,7 +276,7 @@ def decision_of(
 ) -> MergeDecision:
     """Return the decision about some memories.
 
-    kept: the one that replaces the others; None: a person is to decide. proposal: the memory with the text
+    kept: the one that replaces the others; None if a person has to decide. proposal: the memory with the text
         that the model proposes.
     """
     ids = [memory.memory_id for memory in members]
@@ -284,7 +284,7 @@ def decision_of(
 
 
 _CANDIDATES = 5
-"""Memories that words find for a new one, and as many by meaning, where a partition does not fit into a
+"""How many candidates full-text and vector search each give for a new memory, if the partition exceeds a
 request."""
 
 
@@ -297,30 +297,30 @@ class _Partition(NamedTuple):
 class Merger:
     """Merges the memories of a store.
 
-    questions: to the language model; None where none is configured. room: tokens of a request.
+    questions: to the language model; None if none is configured. room: tokens of a request.
     """
 
     def __init__(self, engine: Engine, questions: Questions | None, room: int) -> None:
         self._engine, self._questions, self._room = engine, questions, room - FRAME
         self._sizes: dict[str, int] = {}
-        """Tokens by the event with the content."""
+        """Tokens of a memory, by its content event."""
         self._refused: list[str] = []
         """Why groups were refused in this run."""
-        self._kept: set[str] = set()
+        self._withheld: set[str] = set()
         """Imported memories that this run has not sent."""
 
     def merge_exact(self) -> Outcome:
-        """Archive memories whose texts differ only in white space, case and compatible forms.
+        """Archive memories whose texts differ only in white space, case and compatibility forms (NFKC).
 
-        Of each, the oldest that somebody saved stays, with the greatest importance and the tags of all.
+        The oldest that a person saved stays, with the greatest importance and the tags of all.
         """
         archived = 0
-        parts, partitions = self._engine.decide(lambda db: (undone_merges(db), self._partitions(db)))
-        apart = {event_id for each in parts for event_id in each}
+        sets, partitions = self._engine.decide(lambda db: (undone_merges(db), self._partitions(db)))
+        separated = {event_id for each in sets for event_id in each}
         for partition, found in partitions.items():
             by_text: defaultdict[str, list[Memory]] = defaultdict(list)
             for memory in found:
-                if memory.event_id not in apart:
+                if memory.event_id not in separated:
                     by_text[folded(with_quantities(memory.content))].append(memory)
             groups = [group for group in by_text.values() if len(group) > 1]
             if groups:
@@ -333,7 +333,7 @@ class Merger:
         archived: list[Memory] = []
         origin = Extraction(new_id(), "memlog", "duplicates")
         for group in groups:
-            kept = _kept(group, own)
+            kept = _choose_kept(group, own)
             others = [memory for memory in group if memory is not kept]
             importance, tags = max(each.importance for each in (kept, *others)), tags_of([kept, *others])
             if (importance, tags) != (kept.importance, kept.tags):
@@ -350,43 +350,45 @@ class Merger:
             topic=partition.topic,
             category=partition.category,
             event_ids=[memory.event_id for memory in archived],
-            decisions=[decision_of("same", group, _kept(group, own).memory_id) for group in groups],
+            decisions=[decision_of("same", group, _choose_kept(group, own).memory_id) for group in groups],
         )
         self._engine.append([*events, closing])
         return len(archived)
 
     def merge(self, compared_some: Callable[[int], None]) -> Outcome:
-        """Have the model compare what is new with the rest of its partition.
+        """Have the model compare new memories with the rest of their partition.
 
-        compared_some: called after each request with the number of memories that it showed.
+        compared_some: called after each request with the number of memories in it.
 
         Raises:
-            ProviderError: the model fails; what was merged before stays.
+            ProviderError: the model fails; earlier merges stay.
         """
         assert self._questions is not None
         known, partitions = self._engine.decide(lambda db: (compared(db, "memory"), self._partitions(db)))
         items = self._questions.begin("merge")
         self._refused.clear()
-        self._kept.clear()
+        self._withheld.clear()
         closed: list[MemoriesMerged] = []
         for partition, members in partitions.items():
             if is_private(partition.category):
                 continue
-            found = self._askable(items, partition, members)
+            found = self._sendable(items, partition, members)
             new = [memory.event_id for memory in found if memory.event_id not in known]
             while new and len(found) > 1:
                 batch = self._batch([memory for memory in found if memory.event_id in new])
                 tried = [memory.event_id for memory in batch]
-                shown = self._shown(batch, found) if batch else []
+                shown = self._with_candidates(batch, found) if batch else []
                 if len(shown) > 1:
-                    made = items.tried(partition.chat, tried, partial(self._compare, partition, batch, shown))
+                    made = items.attempt(
+                        partition.chat, tried, partial(self._compare, partition, batch, shown)
+                    )
                     closed += [made] if made is not None else []
                 compared_some(len(shown))
                 new = [event_id for event_id in new if event_id not in tried] if batch else []
                 if new and shown:
                     # The request may have changed some of them.
                     members = self._engine.decide(partial(self._partition, partition=partition))
-                    found = self._askable(items, partition, members)
+                    found = self._sendable(items, partition, members)
         set_aside = set_aside_note([each.why for each in items.end()])
         decisions = [decision for closing in closed for decision in closing.decisions]
         waiting = sum(decision.memory_id is None for decision in decisions)
@@ -398,25 +400,26 @@ class Merger:
             if refused
             else []
         )
-        notes += [each for each in (set_aside, kept_note(len(self._kept))) if each is not None]
+        notes += [each for each in (set_aside, withheld_note(len(self._withheld))) if each is not None]
         return Outcome(len(decisions) - waiting, "; ".join(notes) or None)
 
     def _partitions(self, db: Connection) -> dict[_Partition, list[Memory]]:
-        """Return the active memories by partition, those that changed last at the end; without long ones."""
+        """Return the active memories by partition, last changed last, without long ones."""
         proposed = proposed_memories(db)
         found = (memory for memory in memories(db) if memory.memory_id not in proposed)
         known = [memory for memory in found if len(memory.content) <= LONGEST]
         is_shared = automatic_scope(db, self._engine.read_model.people).scope == "store"
         sources = {} if is_shared else chats_of(db, [memory.memory_id for memory in known])
         by_partition: defaultdict[_Partition, list[Memory]] = defaultdict(list)
-        for memory in sorted(known, key=_when):
+        # By log position within a millisecond.
+        for memory in sorted(known, key=lambda m: (m.updated_at, m.position.segment, m.position.offset)):
             chats = [*sources.get(memory.memory_id, ())] or [memory.chat]
             if len(chats) == 1:
                 by_partition[_Partition(chats[0], memory.topic, memory.category)].append(memory)
         return by_partition
 
     def _partition(self, db: Connection, partition: _Partition) -> list[Memory]:
-        """Return the memories of one partition, as `_partitions` has them."""
+        """Return the memories of one partition in the order of `_partitions`."""
         return self._partitions(db).get(partition, [])
 
     def _size(self, memory: Memory) -> int:
@@ -425,9 +428,9 @@ class Merger:
         return self._sizes[memory.event_id]
 
     def _batch(self, waiting: list[Memory]) -> list[Memory]:
-        """Return the first memories that leave room in the request for those compared with them.
+        """Return the first memories that fill at most half a request; the rest is for their candidates.
 
-        One that leaves no such room is compared with none.
+        A memory that is longer than that is never compared.
         """
         room = self._room // 2
         batch: list[Memory] = []
@@ -440,8 +443,8 @@ class Merger:
                 batch.append(memory)
         return batch
 
-    def _shown(self, batch: list[Memory], found: list[Memory]) -> list[Memory]:
-        """Return `batch` and the memories that are compared with it, the oldest first."""
+    def _with_candidates(self, batch: list[Memory], found: list[Memory]) -> list[Memory]:
+        """Return `batch` and the memories to compare it with, oldest first."""
         room = self._room - sum(self._size(memory) for memory in batch)
         chosen = {memory.memory_id for memory in batch}
         others = [memory for memory in found if memory.memory_id not in chosen]
@@ -459,11 +462,11 @@ class Merger:
         by_id = {memory.memory_id: memory for memory in others}
         return [by_id[name] for name in dict.fromkeys(chain.from_iterable(found.values()))]
 
-    def _askable(self, items: Items, partition: _Partition, members: list[Memory]) -> list[Memory]:
-        """Return the memories that are not set aside, and may be sent."""
+    def _sendable(self, items: Items, partition: _Partition, members: list[Memory]) -> list[Memory]:
+        """Return the memories that may be sent and are not set aside."""
         assert self._questions is not None
-        kept = self._engine.decide(partial(self._questions.kept_memories, memories=members))
-        self._kept |= kept
+        kept = self._engine.decide(partial(self._questions.withheld_memories, memories=members))
+        self._withheld |= kept
         return [
             memory
             for memory in members
@@ -471,7 +474,7 @@ class Merger:
         ]
 
     def _compare(self, partition: _Partition, batch: list[Memory], shown: list[Memory]) -> MemoriesMerged:
-        """Have the model compare memories, and append what it found."""
+        """Have the model compare memories, and append its findings."""
         assert self._questions is not None
         used = prompt(MERGE)
         request = [
@@ -481,7 +484,7 @@ class Merger:
         answer, took = self._questions.ask(
             used.text, msgspec.json.encode(request).decode(), SCHEMA, read_groups
         )
-        members, open_now, own, apart = self._engine.decide(
+        members, open_now, own, separated = self._engine.decide(
             lambda db: (
                 self._partition(db, partition),
                 open_conflicts(db),
@@ -491,11 +494,13 @@ class Merger:
         )
         now = {memory.event_id for memory in members}
         if not now.issuperset(memory.event_id for memory in shown):
-            # One of them was changed or forgotten meanwhile: the next run compares them.
+            # One of them has changed or been forgotten meanwhile: the next run compares them.
             return MemoriesMerged(event_ids=[memory.event_id for memory in shown])
         origin = Extraction(new_id(), self._questions.model, used.id)
         room = MOST_OPEN - open_now
-        found = decided(answer.entries, batch, shown, partition.chat, origin, own=own, room=room, apart=apart)
+        found = decided(
+            answer.entries, batch, shown, partition.chat, origin, own=own, room=room, separated=separated
+        )
         self._refused += found.refused
         made = [str(event.id) for event in found.events if not isinstance(event, MemoryArchived)]
         closing = MemoriesMerged(
@@ -515,10 +520,5 @@ class Merger:
         return closing
 
 
-def _kept(group: list[Memory], own: Container[str]) -> Memory:
+def _choose_kept(group: list[Memory], own: Container[str]) -> Memory:
     return next((memory for memory in group if memory.memory_id in own), group[0])
-
-
-def _when(memory: Memory) -> tuple[str, str, int]:
-    """Return the time and log position of its content: times have only milliseconds."""
-    return memory.updated_at, memory.position.segment, memory.position.offset

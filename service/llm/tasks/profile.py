@@ -1,7 +1,7 @@
-"""Keeps the profiles: core memory that a language model makes of memories.
+"""Keeps the profiles: core memory that a language model derives from memories.
 
-Each group of chats that share a scope has one, made of its own memories alone. What a person has set or
-removed stays as it is. A value names the memories that it was made of: it goes with them.
+Each group of chats that share a scope has one, derived only from its own memories. Values that a person has
+set or removed are left alone. A value names its source memories, and disappears with them.
 """
 
 import re
@@ -32,7 +32,7 @@ from memlog.service.engine.engine import Engine
 from memlog.service.engine.prompts import PROFILE as PROMPT
 from memlog.service.engine.prompts import prompt
 from memlog.service.llm.answers import LONGEST, Listed, listed
-from memlog.service.llm.task import Items, Outcome, Questions, kept_note, set_aside_note, size_of
+from memlog.service.llm.task import Items, Outcome, Questions, set_aside_note, size_of, withheld_note
 from memlog.service.llm.tasks.merge import shown_memory
 from memlog.service.memory.compared_text import Text, is_known, negates
 from memlog.service.memory.core_markdown import is_fact_of_project, tells_of_project
@@ -67,7 +67,7 @@ _DAYS = [
 
 _PHONE = re.compile(r"\+?\(?\d[\d ()./-]{5,}\d")
 _OWN_DIGITS = 7
-"""Digits at the end of a telephone number that belong to it in every notation."""
+"""The last digits of a telephone number, which all notations share."""
 
 _NUMBERS = {
     word: str(number)
@@ -93,12 +93,12 @@ _NUMBERS = {
 
 
 def in_digits(word: str) -> str:
-    """Return a small number in digits: `2` for `two`; any other word as it is."""
+    """Return a small number in digits: `2` for `two`; any other word unchanged."""
     return _NUMBERS.get(word, word)
 
 
 def days_in(text: str) -> set[tuple[int, int, int]]:
-    """Return the days that a folded text names, each with year, month and day; an ambiguous one twice."""
+    """Return the days in a folded text as (year, month, day); an ambiguous date gives two."""
     found = (match.groupdict() for pattern in _DAYS for match in pattern.finditer(text))
     return {
         (int(each["y"]), month, int(each["d"]))
@@ -108,7 +108,7 @@ def days_in(text: str) -> set[tuple[int, int, int]]:
 
 
 def phones_in(text: str) -> set[str]:
-    """Return the ends of the telephone numbers in a text, in which all notations agree."""
+    """Return the last digits of the telephone numbers in a text."""
     bare = (re.sub(r"\D", "", match[0]) for match in _PHONE.finditer(text) if not days_in(match[0]))
     return {digits[-_OWN_DIGITS:] for digits in bare if len(digits) >= _OWN_DIGITS}
 
@@ -120,35 +120,35 @@ def _months(number: str | None, name: str) -> list[int]:
 
 
 _STEM = 5
-"""Letters by which two forms of a word are known: smoker, smokes."""
+"""Leading letters that forms of a word share: smoker, smokes; allergies, allergic."""
 
 _SHORTEST = 3
-"""Letters of a word of a key that tells what the key is about."""
+"""The fewest letters of a meaningful word in a key."""
 
 _MOST_MORE = 3
-"""Words that a value may add, or leave out, under a key like the old one, and say the same."""
+"""How many words a value may add or omit, under a similar key, and still say the same."""
 
 _LEAST_PART = 0.5
-"""Of the words of a rejected value, the part that says the same under any key."""
+"""The fraction of a rejected value's words that says the same under any key."""
 
 _ANSWER = re.compile(r"yes|no|true|false|none|\d|да|нет|是|否|有|无|没有|kyllä|ei|on")
-"""A value that says nothing without its key."""
+"""Values that mean nothing without their key."""
 
 _LIGHT = frozenset(
     "user lives living resides resident based works working likes loves prefers speaks uses has drinks eats"
     " wants near city suffers suffering diagnosed married since home"
     " asuu tykkää käyttää puhuu живет живёт любит работает 住 在 喜 欢 户 用".split()
 )
-"""Words that a sentence has around a value."""
+"""Words that often surround a value in a sentence."""
 
 _PAST = re.compile(
     r"\b(?:moved|left|former(?:ly)?|previous(?:ly)?|until|earlier|переехал\w*|раньше|бывш\w*|muutti\w*|entinen"
     r"|aiemmin)\b|搬|以前|曾"
 )
-"""What says that a value held once, which is another one."""
+"""Words that make a value a past one, and so a different one."""
 
 _CASES = re.compile(r"(?:ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|un)$")
-"""Endings before which Finnish changes a stem: Turku, Turussa."""
+"""Finnish endings that change the stem: Turku, Turussa."""
 
 _LONG_STEM, _SHORT_STEM = 8, 4
 
@@ -158,15 +158,20 @@ _SUBJECT = re.compile(
 
 
 def is_rejected(key: str, value: str, rejected: Iterable[RejectedValue]) -> bool:
-    """Whether a value is among the rejected ones: the same, nearly so, or with other words around it."""
+    """Whether a person has rejected a value: the same, a similar one, or one with more words around it."""
     return any(_is_same(key, value, each) for each in rejected)
 
 
 def _is_same(key: str, value: str, old: RejectedValue) -> bool:
-    are_alike = _are_alike(key, old.key)
+    are_alike = any(
+        this.startswith(that[:_STEM]) or that.startswith(this[:_STEM])
+        for this in _words_of_key(key)
+        for that in _words_of_key(old.key)
+        if min(len(this), len(that)) >= _SHORTEST
+    )
     if len(old.value) > LONGEST:
         return folded(value) == folded(old.value)
-    if _is_same_notation(value, old.value) or _has_all_that_tells(value, old):
+    if _is_same_notation(value, old.value) or _has_all_significant_words(value, old):
         return True
     new_words, old_words = _words(value), _words(old.value)
     if new_words == old_words:
@@ -175,7 +180,8 @@ def _is_same(key: str, value: str, old: RejectedValue) -> bool:
         return False
     if _is_answer(old.value):
         return are_alike and old_words <= new_words
-    if any(similarity(*texts) is not None for texts in _both_ways(value, old.value)):
+    new, was = Text(value), Text(old.value)
+    if similarity(new, was) is not None or similarity(was, new) is not None:
         return True
     added, missing = new_words - old_words, old_words - new_words
     if any(negates(word) or word.isdigit() for word in added | missing) or (added and missing):
@@ -188,7 +194,7 @@ def _is_same(key: str, value: str, old: RejectedValue) -> bool:
     light = (
         _LIGHT
         | stop_words_in(("english", "finnish"))
-        | {*_parts(key), *_parts(old.key)}
+        | {*_words_of_key(key), *_words_of_key(old.key)}
         | ({subject[1]} if subject else set())
     )
     return added <= light
@@ -199,7 +205,7 @@ def _is_answer(value: str) -> bool:
 
 
 def _is_same_notation(value: str, old: str) -> bool:
-    """Whether a value has the days or the telephone numbers of an old one, or only other spaces and signs."""
+    """Whether a value has a day or telephone number of an old one, or differs only in spaces and signs."""
     new, was = folded(value), folded(old)
     if not days_in(was).isdisjoint(days_in(new)) or not phones_in(was).isdisjoint(phones_in(new)):
         return True
@@ -207,15 +213,15 @@ def _is_same_notation(value: str, old: str) -> bool:
     if not bare_old or _is_answer(old):
         return False
     is_cjk_name = len(bare_old) > 1 and all(map(is_cjk, bare_old))
-    return bare == bare_old or (is_cjk_name and bare_old in bare and not _turns_round(value, old))
+    return bare == bare_old or (is_cjk_name and bare_old in bare and not _contradicts(value, old))
 
 
-def _has_all_that_tells(value: str, old: RejectedValue) -> bool:
-    """Whether a value has all significant words of an old one, in any form: names and numbers, or several.
+def _has_all_significant_words(value: str, old: RejectedValue) -> bool:
+    """Whether a value has all significant words of an old one, in any form.
 
-    One common word may stand in any sentence.
+    A single one must be a name or a number: a common word may occur in any sentence.
     """
-    if _is_answer(old.value) or _turns_round(value, old.value):
+    if _is_answer(old.value) or _contradicts(value, old.value):
         return False
     light = _LIGHT | stop_words_in(("english", "finnish"))
     telling = {word for word in _words(old.value) if word not in light and word.isalnum()}
@@ -228,8 +234,8 @@ def _has_all_that_tells(value: str, old: RejectedValue) -> bool:
     return bool(telling) and all(any(_is_form(each, word) for each in words) for word in telling)
 
 
-def _turns_round(value: str, old: str) -> bool:
-    """Whether a value denies what the old one says, or says that it held once."""
+def _contradicts(value: str, old: str) -> bool:
+    """Whether a value negates the old one, or puts it in the past."""
     added = _words(value) - _words(old)
     return any(map(negates, added)) or (
         _PAST.search(folded(value)) is not None and not _PAST.search(folded(old))
@@ -237,7 +243,7 @@ def _turns_round(value: str, old: str) -> bool:
 
 
 def _is_form(word: str, of: str) -> bool:
-    """Whether a word is a form of another one: Oulussa, Oulu."""
+    """Whether a word is a form of another: Oulussa, Oulu."""
     if word == of:
         return True
     common = next((n for n, (one, other) in enumerate(zip(word, of, strict=False)) if one != other), None)
@@ -249,27 +255,12 @@ def _is_form(word: str, of: str) -> bool:
     return common >= _SHORT_STEM or (common == _SHORTEST and _CASES.search(word) is not None)
 
 
-def _both_ways(one: str, other: str) -> Iterable[tuple[Text, Text]]:
-    texts = Text(one), Text(other)
-    return texts, texts[::-1]
-
-
 def _words(text: str) -> set[str]:
     return {in_digits(token.word) for token in Text(text).tokens}
 
 
-def _parts(key: str) -> list[str]:
+def _words_of_key(key: str) -> list[str]:
     return [part for part in folded(key).split("_") if part]
-
-
-def _are_alike(one: str, other: str) -> bool:
-    """Whether two keys share a word, in any form."""
-    return any(
-        this.startswith(that[:_STEM]) or that.startswith(this[:_STEM])
-        for this in _parts(one)
-        for that in _parts(other)
-        if min(len(this), len(that)) >= _SHORTEST
-    )
 
 
 _Change = CoreMemoryUpdated | CoreMemoryDeleted
@@ -277,9 +268,7 @@ _Change = CoreMemoryUpdated | CoreMemoryDeleted
 _SECTION: Literal["user"] = "user"
 _LONGEST_KEY, _LONGEST_VALUE = 64, 500
 _MOST = 40
-"""Values of the profile: every context contains all of them."""
-
-"""Letters by which a word of a key is known in a memory: allergies, allergic."""
+"""The most values of a profile: every context contains all of them."""
 
 _SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -310,8 +299,11 @@ class _ProfileEntry(msgspec.Struct):
 
 
 class _ProfileState(NamedTuple):
-    """What a profile is made of, its values by key, the contents that it knows, its stale keys, and those
-    whose values are not sent."""
+    """The input of a profile.
+
+    shown: the memories. values: by key. compared: known content events. stale: keys. kept: keys whose values
+    may not be sent.
+    """
 
     shown: list[Memory]
     values: dict[str, CoreValueSource]
@@ -332,35 +324,35 @@ class Profile:
     def refresh(self) -> Outcome:
         """Bring the profile of each group of chats up to date with its memories.
 
-        Sends no request where none has come, changed or gone.
+        Sends no request for a group whose memories have not changed.
 
         Raises:
-            ProviderError: the model fails; the profiles that were refreshed stay.
+            ProviderError: the model fails; profiles already refreshed stay.
         """
         groups = self._engine.decide(lambda db: chat_groups(db, self._engine.read_model.people))
-        changed = self._remove_others(groups)
+        changed = self._remove_obsolete(groups)
         refused = 0
         items = self._questions.begin("profile")
         for group in groups:
             made, left_out = self._refresh(items, group)
             changed, refused = changed + made, refused + left_out
         notes = [f"{refused} entries refused"] if refused else []
-        kept = self._engine.decide(lambda db: len(self._questions.kept_memories(db, memories(db))))
-        notes += filter(None, (set_aside_note([each.why for each in items.end()]), kept_note(kept)))
+        kept = self._engine.decide(lambda db: len(self._questions.withheld_memories(db, memories(db))))
+        notes += filter(None, (set_aside_note([each.why for each in items.end()]), withheld_note(kept)))
         return Outcome(changed, "; ".join(notes) or None)
 
     def _refresh(self, items: Items, group: ChatGroup) -> tuple[int, int]:
-        """Refresh the profile of a group; return the number of changed values and of refused entries."""
+        """Refresh the profile of a group; return the numbers of changed values and refused entries."""
         state = self._engine.decide(partial(self._read, group=group))
         shown, _, known, stale, _ = state
         if not shown:
             if stale:
-                self._engine.append([_removed(group.chat, key) for key in sorted(stale)])
+                self._engine.append([_deletion_of(group.chat, key) for key in sorted(stale)])
             return len(stale), 0
         ids = [memory.event_id for memory in shown]
         if (not stale and known.issuperset(ids)) or items.rests(group.chat, ids):
             return 0, 0
-        return items.tried(group.chat, ids, partial(self._ask, group, state)) or (0, 0)
+        return items.attempt(group.chat, ids, partial(self._ask, group, state)) or (0, 0)
 
     def _ask(self, group: ChatGroup, state: _ProfileState) -> tuple[int, int]:
         shown, values, _, stale, kept = state
@@ -380,7 +372,7 @@ class Profile:
         }
         answer, took = self._questions.ask(used.text, msgspec.json.encode(request).decode(), _SCHEMA, _read)
         origin = Extraction(new_id(), self._questions.model, used.id, chat_id=group.chat)
-        changes, refused = self._changes(group, answer, shown, stale, origin)
+        changes, refused = self._select_changes(group, answer, shown, stale, origin)
         closing = ProfileRefreshed(
             id=origin.id,
             event_ids=[memory.event_id for memory in shown],
@@ -394,17 +386,16 @@ class Profile:
         self._questions.append([*changes, closing])
         return len(changes), refused
 
-    def _remove_others(self, groups: list[ChatGroup]) -> int:
-        """Remove the profiles of groups that are none any more; return how many values they had."""
+    def _remove_obsolete(self, groups: list[ChatGroup]) -> int:
+        """Remove the profiles of groups that no longer exist; return how many values they had."""
         chats = {group.chat for group in groups}
         keys = self._engine.decide(lambda db: profile_keys(db, _SECTION))
-        gone = [_removed(chat, key) for chat, key in keys if chat not in chats]
+        gone = [_deletion_of(chat, key) for chat, key in keys if chat not in chats]
         if gone:
             self._engine.append(gone)
         return len(gone)
 
     def _read(self, db: Connection, group: ChatGroup) -> _ProfileState:
-        """Read what a profile is made of, its values, the contents that it knows, and its stale keys."""
         values = core_sources(db, _SECTION, group.chat)
         own = {key: each for key, each in values.items() if each.source == PROFILE}
         sources = chats_of_profiles(db, {each.extraction_id for each in own.values() if each.extraction_id})
@@ -412,19 +403,24 @@ class Profile:
         stale = {
             key
             for key, each in own.items()
-            # An older version made some of credentials.
+            # An older version used credentials.
             if each.is_stale
             or not private.isdisjoint(each.memory_ids)
-            # Made under another scope, of what no context of the group shows; or nobody can say of what.
-            or (group.chats is not None and not _is_of(group, sources.get(each.extraction_id or "")))
+            # Derived under another scope, from chats outside the group; or the sources are unknown.
+            or (
+                group.chats is not None
+                and ((chats := sources.get(each.extraction_id or "")) is None or not group.has(chats))
+            )
         }
-        shown, known = self._chosen(db, group, values), compared(db, "core", group.chat)
-        return _ProfileState(shown, values, known, stale, self._kept(db, values))
+        shown, known = self._select_memories(db, group, values), compared(db, "core", group.chat)
+        return _ProfileState(shown, values, known, stale, self._withheld_keys(db, values))
 
-    def _chosen(self, db: Connection, group: ChatGroup, values: dict[str, CoreValueSource]) -> list[Memory]:
-        """Return the most relevant memories that fit into a request, by last change.
+    def _select_memories(
+        self, db: Connection, group: ChatGroup, values: dict[str, CoreValueSource]
+    ) -> list[Memory]:
+        """Return the most relevant memories that fit into a request, sorted by last change.
 
-        Memories in a conflict that waits for a person are left out.
+        Omits memories in an open conflict.
         """
         room = self._room - size_of(
             {"profile": {key: each.value for key, each in values.items()}, "memories": []}
@@ -433,7 +429,7 @@ class Profile:
         contested = contested_memories(db)
         found = memories(db)
         sources = {} if group.chats is None else chats_of(db, [each.memory_id for each in found])
-        kept = self._questions.kept_memories(db, found)
+        kept = self._questions.withheld_memories(db, found)
         own = (
             each
             for each in found
@@ -449,9 +445,9 @@ class Profile:
                 chosen.append(memory)
         return sorted(chosen, key=lambda memory: (memory.updated_at, memory.memory_id))
 
-    def _kept(self, db: Connection, values: dict[str, CoreValueSource]) -> set[str]:
-        """Return the keys whose values, or their sources and events, may not be sent."""
-        profiles = self._questions.kept_profiles(
+    def _withheld_keys(self, db: Connection, values: dict[str, CoreValueSource]) -> set[str]:
+        """Return the keys whose values may not be sent, as their sources or events were imported."""
+        profiles = self._questions.withheld_profiles(
             db, {each.extraction_id for each in values.values() if each.extraction_id}
         )
         return {
@@ -464,7 +460,7 @@ class Profile:
             )
         }
 
-    def _changes(
+    def _select_changes(
         self,
         group: ChatGroup,
         answer: Listed[_ProfileEntry],
@@ -473,7 +469,7 @@ class Profile:
         origin: Extraction,
     ) -> tuple[list[_Change], int]:
         """Return the values to set and to remove, and how many entries are refused."""
-        # Read now: a person may have set one while the model worked.
+        # Read again: a person may have set a value while the model worked.
         values, rejected = self._engine.decide(
             lambda db: (
                 core_sources(db, _SECTION, group.chat),
@@ -489,7 +485,7 @@ class Profile:
             key = known.get(entry.key.strip().casefold()) or known.get(bare) or bare
             value, there = entry.value.strip(), values.get(key)
             if there is not None and (there.source != PROFILE or (there.value == value and key not in stale)):
-                continue  # somebody has set or removed it, or it is there
+                continue  # a person has set or removed it, or it is unchanged
             cited = [shown[number - 1] for number in entry.numbers if 0 < number <= len(shown)]
             event = CoreMemoryUpdated(
                 id=new_id(),
@@ -501,7 +497,7 @@ class Profile:
                 extraction=replace(origin, memory_ids=[*dict.fromkeys(each.memory_id for each in cited)]),
             )
             is_new = there is None and key not in made
-            is_told = bool(cited) and _is_usable(event) and _is_told(key, value, cited)
+            is_told = bool(cited) and _is_usable(event) and _is_about_person(key, value, cited)
             if not is_told or is_rejected(key, value, rejected) or (is_new and room <= 0):
                 refused += 1
                 continue
@@ -509,23 +505,18 @@ class Profile:
             made[key] = event
         for key in stale - made.keys():
             if values[key].source == PROFILE:
-                made[key] = replace(_removed(group.chat, key), extraction=origin)
+                made[key] = replace(_deletion_of(group.chat, key), extraction=origin)
         return [*made.values()], refused
 
 
-def _is_of(group: ChatGroup, chats: set[str] | None) -> bool:
-    return chats is not None and group.has(chats)
-
-
-def _removed(chat: str | None, key: str) -> CoreMemoryDeleted:
+def _deletion_of(chat: str | None, key: str) -> CoreMemoryDeleted:
     return CoreMemoryDeleted(id=new_id(), section=_SECTION, key=key, source=PROFILE, chat_id=chat)
 
 
-def _is_told(key: str, value: str, cited: list[Memory]) -> bool:
-    """Whether a value says something of a person.
+def _is_about_person(key: str, value: str, cited: list[Memory]) -> bool:
+    """Whether a value says something about a person.
 
-    A bare `none` does so where a memory denies what the key is about: what a model does not know, and what a
-    person does not have, are not the same.
+    A bare `none` does only if a memory negates the topic of the key: "unknown" differs from "has none".
     """
     if is_fact_of_project(key, value) or tells_of_project(value):
         return False

@@ -1,6 +1,6 @@
 """Summarises conversations: the older part of a long session, and sessions that have ended.
 
-A summary is one line, and covers its session up to a message: the next one goes on from it.
+A summary is one event, and covers its session up to a message; the next summary continues from there.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ from memlog.service.llm.answers import read_summary
 from memlog.service.llm.task import Items, Outcome, Questions, packed, set_aside_note, shortened, size_of
 
 _LEAST = 500
-"""Tokens of what is left of a session that has ended: a summary of less is hardly shorter."""
+"""The fewest unsummarised tokens of an ended session that are worth a summary."""
 
 _SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -38,7 +38,7 @@ _SCHEMA: dict[str, Any] = {
 class Summariser:
     """Summarises the conversations of a store.
 
-    room: tokens of a request, and of what stays unsummarised.
+    room: tokens of a request, and of the newest messages that stay unsummarised.
     """
 
     def __init__(self, engine: Engine, questions: Questions, room: int) -> None:
@@ -46,15 +46,15 @@ class Summariser:
         self._seen, self._day = 0, ""
 
     def run(self, summarised: Callable[[int], None]) -> Outcome:
-        """Summarise what is due; how many messages it covers.
+        """Summarise what is due, and return the number of messages covered.
 
-        summarised: called after each request with the number of messages; an exception of it ends the run.
+        summarised: called after each request with the number of messages; raising in it ends the run.
 
         Raises:
-            ProviderError: the model fails; summaries that were written stay.
+            ProviderError: the model fails; summaries already written stay.
         """
         today, done = timestamps.today(), 0
-        # On another day, what was set aside is sent again.
+        # On a new day, what was set aside is sent again.
         since = self._seen if self._day == today else 0
         news, seen = self._engine.decide(lambda db: chats_with_news(db, since))
         items = self._questions.begin("summarise")
@@ -63,37 +63,37 @@ class Summariser:
                 told = [*stretch.covered, *(each.id for each in stretch.messages)]
                 if not all(self._questions.may_be_sent(chat.channel, each) for each in told):
                     continue
-                for covered in self._summarised(items, chat, stretch):
+                for covered in self._summarise_stretch(items, chat, stretch):
                     done += covered
                     summarised(covered)
         set_aside = [each.why for each in items.end()]
         self._seen, self._day = seen, today
         return Outcome(done, set_aside_note(set_aside))
 
-    def _summarised(self, items: Items, chat: Chat, stretch: Unsummarised) -> Iterator[int]:
+    def _summarise_stretch(self, items: Items, chat: Chat, stretch: Unsummarised) -> Iterator[int]:
         due = stretch.messages if stretch.is_over else self._older(stretch.messages)
         if sum(map(_size, due)) < (_LEAST if stretch.is_over else self._room):
             return
         before = stretch.before
         while due:
-            part = self._part(due, self._left(before))
+            part = self._first_part(due, self._room_beside(before))
             ids = [message.id for message in part]
             if items.rests(str(chat), ids):
                 return
             work = partial(self._summarise, chat, stretch.first, before, part)
-            written = items.tried(str(chat), ids, work)
-            if written is None:  # the next part goes on from this one
+            written = items.attempt(str(chat), ids, work)
+            if written is None:  # the next part would continue from this one
                 return
             before = written
             yield len(part)
             due = due[len(part) :]
 
-    def _left(self, before: str) -> int:
-        """Return the tokens of a request that are left beside the summary of what was before."""
+    def _room_beside(self, before: str) -> int:
+        """Return the tokens of a request that remain beside the previous summary."""
         return max(1, self._room - size_of({"before": before, "messages": []}))
 
     def _older(self, messages: list[WindowMessage]) -> list[WindowMessage]:
-        """Return the messages without the newest ones, which a context shows whole."""
+        """Return all messages except the newest, which a context shows in full."""
         room, kept = self._room, 0
         for message in reversed(messages):
             room -= _size(message)
@@ -102,11 +102,11 @@ class Summariser:
             kept += 1
         return messages[: len(messages) - kept]
 
-    def _part(self, messages: list[WindowMessage], room: int) -> list[WindowMessage]:
-        """Return the first messages that fit into a request; one at least."""
+    def _first_part(self, messages: list[WindowMessage], room: int) -> list[WindowMessage]:
+        """Return the first messages that fit into a request, at least one."""
         count = 0
         for message in messages:
-            room -= size_of(_shown(message, message.content))
+            room -= size_of(_message_entry(message, message.content))
             if count and room < 0:
                 break
             count += 1
@@ -115,9 +115,9 @@ class Summariser:
     def _summarise(self, chat: Chat, first: str, before: str, messages: list[WindowMessage]) -> str:
         used = prompt(SUMMARISE)
         contents = self._engine.decide(lambda db: masked_messages(db, chat, messages))
-        shown = [_shown(each, content) for each, content in zip(messages, contents, strict=True)]
-        if len(shown) == 1:  # a longer message is cut
-            (shown,) = islice(packed(shown, "content", self._left(before)), 1)
+        shown = [_message_entry(each, content) for each, content in zip(messages, contents, strict=True)]
+        if len(shown) == 1:  # truncate a message that is too long
+            (shown,) = islice(packed(shown, "content", self._room_beside(before)), 1)
         request = msgspec.json.encode({"before": before, "messages": shown}).decode()
         answer, _ = self._questions.ask(used.text, request, _SCHEMA, read_summary)
         name, text = new_id(), masked(answer)
@@ -134,7 +134,7 @@ class Summariser:
         return text
 
 
-def _shown(message: WindowMessage, content: str) -> dict[str, Any]:
+def _message_entry(message: WindowMessage, content: str) -> dict[str, Any]:
     content = shortened(message.role, content)
     return {"role": message.role, "name": message.name, "time": message.ts, "content": content}
 

@@ -260,10 +260,10 @@ def test_a_file_that_changes_whenever_it_is_read_is_named_and_its_document_stays
             file.write(" and more")
         return read(*args, **options)
 
-    read = text_files._bytes
+    read = text_files._read_up_to
     path.write_text("black tea")
     with monkeypatch.context() as writing:
-        writing.setattr(text_files, "_bytes", read_while_others_write)
+        writing.setattr(text_files, "_read_up_to", read_while_others_write)
         (added,) = store.documents.refresh("notes")
     assert reasons(added) == {"tea.md": "changing"}
     assert (counts(added), store.documents.jobs()[0].failures) == ((2, 0, 1, 1, 0), 1)
@@ -295,7 +295,7 @@ def test_a_file_that_others_write_all_the_time_is_read_whole_or_not_at_all(store
 
 
 def test_two_gigabytes_are_not_read(store, folder, monkeypatch):
-    lengths, read = [path.stat().st_size for path in folder.iterdir()], text_files._bytes
+    lengths, read = [path.stat().st_size for path in folder.iterdir()], text_files._read_up_to
     os.truncate(made(folder, {"large.md": b"x"}) / "large.md", 2 * 1024**3)
 
     def counted(*args, **options):
@@ -303,10 +303,10 @@ def test_two_gigabytes_are_not_read(store, folder, monkeypatch):
         lengths.remove(len(data))
         return data
 
-    monkeypatch.setattr(text_files, "_bytes", counted)
+    monkeypatch.setattr(text_files, "_read_up_to", counted)
     assert reasons(store.documents.add(folder)) == {"large.md": "too_large"}
     assert lengths == []
-    monkeypatch.setattr(text_files, "_bytes", lambda *_, **__: pytest.fail("it was read"))
+    monkeypatch.setattr(text_files, "_read_up_to", lambda *_, **__: pytest.fail("it was read"))
     with Root(folder) as root, pytest.raises(text_files.Unfit, match="too_large"):
         text_files.read(root, "large.md", store.documents.readers)
 
@@ -350,7 +350,7 @@ def test_an_empty_folder_in_the_place_of_another_takes_no_document_along(store, 
     folder.rename(tmp_path / "mounted")
     folder.mkdir()
     (refreshed,) = store.documents.refresh()
-    assert "another folder, an empty one" in refreshed.error
+    assert "replaced by an empty folder" in refreshed.error
     assert found(store, "green") == ["notes/tea.md"]
     assert store.documents.add(folder).removed == 2
 

@@ -92,7 +92,7 @@ def test_a_folder_in_the_place_of_the_root_takes_no_document_along(store, tmp_pa
     read = text_files.read
     monkeypatch.setattr(text_files, "read", read_and_exchange)
     (refreshed,) = store.documents.refresh()
-    assert "another folder was put in its place" in refreshed.error
+    assert "another folder has replaced it" in refreshed.error
     assert [each.file for each in store.documents.list("notes")] == ["a.md", "b.md"]
 
 

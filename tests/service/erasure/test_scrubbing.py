@@ -182,7 +182,7 @@ def test_a_seal_that_spoke_of_other_bytes_is_left_and_told(store):
     SealFiles(store.path / "log").seal(STREAM, [OLD])
     path.write_bytes(path.read_bytes().replace(b"green tea", b"black tea"))
     store.erasure.forget("old")
-    assert any("not as it was sealed: its seal stays" in note for note in store.erasure.scrub().notes)
+    assert any("did not match its seal, which is kept" in note for note in store.erasure.scrub().notes)
     assert not is_as_sealed(store.path / "log")
 
 

@@ -194,7 +194,7 @@ def test_a_placeholder_is_named_and_not_imported(tmp_path: Path) -> None:
     with memlog.open(tmp_path / "store") as store:
         report = store.exchange.import_from("memory-folder", [tmp_path / "notes"])
         assert report.refused == 3
-        assert {each.why for each in report.problems} == {"it is a placeholder, which says nothing"}
+        assert {each.why for each in report.problems} == {"it is a placeholder without content"}
         assert store.core.get("user") == {"city": "Turku", "allergies": "none"}
         assert [each.content for each in store.memories.list()] == ["Works at Example Ltd"]
         store.exchange.import_from("tiered", [tiered_db])
@@ -386,7 +386,7 @@ def test_a_source_that_has_nothing_of_the_format_is_an_error(tmp_path: Path) -> 
     (tmp_path / "empty").mkdir()
     with memlog.open(tmp_path / "store") as store:
         for name in MADE:
-            with pytest.raises(memlog.BadInput, match="nothing of the format"):
+            with pytest.raises(memlog.BadInput, match="no data in the format"):
                 store.exchange.import_from(name, [tmp_path / "empty"])
         with pytest.raises(memlog.BadInput, match="there is no format"):
             store.exchange.import_from("nothing", [tmp_path / "empty"])

@@ -154,8 +154,8 @@ def summaries(store: memlog.Store, _: Secret) -> None:
 SENDERS: dict[str, tuple[Callable[[memlog.Store, Secret], None], ...]] = {
     "service.engine.provider_embedders.RemoteEmbedder._post": (embed, ask),
     "service.retrieval.rerank.Reranker._answered": (ask_for_tea, ask),
-    "service.llm.model.LanguageModel._send": (),  # by those who ask it
-    "service.llm.tasks.extract.Extractor._answered": (distil, distil_one_by_one, distil_days),
+    "service.llm.model.LanguageModel.complete_once": (),  # by those who ask it
+    "service.llm.tasks.extract.Extractor._ask_all": (distil, distil_one_by_one, distil_days),
     "service.llm.tasks.merge.Merger._compare": (weekly,),
     "service.llm.tasks.profile.Profile._ask": (weekly,),
     "service.llm.tasks.summarise.Summariser._summarise": (summaries,),
@@ -192,7 +192,7 @@ def test_every_sender_is_tried() -> None:
     assert functions_that_call("Endpoint") == {"service.engine.http_client.Breaker.endpoint"}
     # Only these open connections: to providers, and to memlog's own server.
     assert functions_that_call("httpx2.Client", "httpx2.AsyncClient", "httpx2.post", "urlopen") == {
-        "service.engine.http_client.Endpoint._posted",
+        "service.engine.http_client.Endpoint._post",
         "service.adapters.remote.ServerConnection._client",
     }
     assert functions_that_call("Outgoing") == {"eventlog.secrets.outgoing.outgoing"}
