@@ -152,7 +152,7 @@ def runner_of(
 ) -> "JobRunner":
     """Return the job runner of a store.
 
-    lock_timeout: seconds to wait for another process. is_requested: whether a person asked for it.
+    lock_timeout: seconds to wait for another process. is_requested: whether a person requested it.
     retry: include what was set aside today. notify: called with a line per request to the language model.
     """
     # Imported here: most processes run no job.
@@ -200,7 +200,7 @@ class Steps:
     extractor, questions: None if no language model is used; why_no_model: why not.
     room: tokens of a request.
     lock_timeout: seconds to wait for another process that distils.
-    is_requested: whether a person asked, so that buffers need not be due.
+    is_requested: by a person, so that buffers need not be due.
     heartbeat: called as work goes on; raising in it ends the step. notify: called with a line per request to
         the language model.
     """

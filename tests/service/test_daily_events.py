@@ -165,7 +165,7 @@ def test_unknown_daily_events_and_memories_are_named_and_nothing_is_marked(three
 
 
 def test_nothing_to_compress_is_refused(daily):
-    with pytest.raises(memlog.BadInput, match="no daily event is named"):
+    with pytest.raises(memlog.BadInput, match="no daily event is given"):
         daily.compress()
 
 

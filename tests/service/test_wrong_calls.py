@@ -91,7 +91,7 @@ WRONG: dict[str, tuple[Callable[[Store], object], str, str]] = {
     ),  # type: ignore[arg-type]
     "a keyword": (
         lambda store: store.search("tea", chta="web:1"),  # type: ignore[call-overload]
-        "Store.search() takes no 'chta'",
+        "search() takes no 'chta'",
         "text, k, mode, chat",
     ),
     "a number": (lambda store: store.search("tea", k="5"), "k is '5'", "expected int, got str"),  # type: ignore[arg-type]
@@ -152,7 +152,7 @@ WRONG: dict[str, tuple[Callable[[Store], object], str, str]] = {
 GROUPS: dict[str, tuple[Callable[[Any], object], str, str]] = {
     "no keyword of save": (
         lambda store: store.memories.save("tea", chta="web:1"),
-        "Memories.save() takes no 'chta'",
+        "memories.save() takes no 'chta'",
         "content",
     ),
     "a memory's content": (lambda store: store.memories.save(7), "content is 7", "str"),
@@ -195,7 +195,7 @@ GROUPS: dict[str, tuple[Callable[[Any], object], str, str]] = {
         "section is 'usr'",
         "'user', 'agent'",
     ),
-    "a section without a value": (lambda store: store.core.set("user", "a"), "Core.set()", "value"),
+    "a section without a value": (lambda store: store.core.set("user", "a"), "core.set()", "value"),
     "a file": (lambda store: store.core.import_file(7), "not a path: 7", "pathlib.Path"),
     "a day": (lambda store: store.daily.list(date="soon"), "'soon'", "2026-02-24"),
     "a day and a stretch": (

@@ -143,7 +143,7 @@ class Extractor:
         """Distil the buffers that are due, and report after each request. One process at a time.
 
         The last reports are of what is set aside. mode: the purpose of the conversation, for the prompt.
-        is_requested: whether a person asked, so that buffers need not be due.
+        is_requested: by a person, so that buffers need not be due.
 
         Raises:
             Busy: another process distils. ProviderError: the model fails; the rest stays in the buffer.

@@ -153,7 +153,7 @@ def summaries(store: memlog.Store, _: Secret) -> None:
 
 SENDERS: dict[str, tuple[Callable[[memlog.Store, Secret], None], ...]] = {
     "service.engine.provider_embedders.RemoteEmbedder._post": (embed, ask),
-    "service.retrieval.rerank.Reranker._answered": (ask_for_tea, ask),
+    "service.retrieval.rerank.Reranker._request_scores": (ask_for_tea, ask),
     "service.llm.model.LanguageModel.complete_once": (),  # by those who ask it
     "service.llm.tasks.extract.Extractor._ask_all": (distil, distil_one_by_one, distil_days),
     "service.llm.tasks.merge.Merger._compare": (weekly,),
