@@ -51,7 +51,7 @@ from memlog.query.search.vector_cache import HeldVectors
 # are fused by rank. The weights stand beside the code that applies them; docs/search.md has all figures.
 #   1. The full text ranks each kind separately: bm25 depends on the statistics of its table. Filters apply
 #      before the cut.
-#   2. Copies of a text become one candidate before the cut: a question repeated 45 times would hide its answer.
+#   2. Copies of a text become one candidate before the cut: one repeated 45 times would hide its answer.
 #   3. A message also scores for its neighbours, added up at query time: nothing is stored, and a late message
 #      is a neighbour at once. A full-text column with their text is five times the index and finds no more
 #      (R@10 by words .750 instead of .763 on LoCoMo 1 to 5). A word counts at most .8 of its best match, or
