@@ -124,10 +124,7 @@ class Projects:
         return sorted(filter(None, found + left), key=lambda project: (project.name, project.folder))
 
     @operation("read", missing="project_not_found")
-    def get(
-        self,
-        name: Annotated[str, "The project."],
-    ) -> Project | None:
+    def get(self, name: Annotated[str, "The project."]) -> Project | None:
         """Show a project.
 
         Raises:

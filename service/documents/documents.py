@@ -540,10 +540,7 @@ class Workspaces(OperationGroup):
         return [each for each in self._documents.list() if each.kind == "memory"]
 
     @operation("append", missing="source_not_found")
-    def remove(
-        self,
-        name: Annotated[str, "The workspace."],
-    ) -> Position | Literal[False]:
+    def remove(self, name: Annotated[str, "The workspace."]) -> Position | Literal[False]:
         """Remove a workspace with the memories that are its files.
 
         The files stay, and so does the core memory.

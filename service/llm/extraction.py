@@ -155,19 +155,13 @@ class Extractions(OperationGroup):
         )
 
     @operation("read")
-    def buffer(
-        self,
-        chat: Annotated[ChatField | None, "Only of this conversation."] = None,
-    ) -> list[Buffer]:
+    def buffer(self, chat: Annotated[ChatField | None, "Only of this conversation."] = None) -> list[Buffer]:
         """List the messages that no extraction covers yet, by chat."""
         chat = None if chat is None else Chat.of(chat)
         return self._read(lambda db: list(buffers(db, chat)))
 
     @operation("read")
-    def prompt(
-        self,
-        name: Annotated[str, "The prompt's name, such as extract-1."],
-    ) -> Prompt:
+    def prompt(self, name: Annotated[str, "The prompt's name, such as extract-1."]) -> Prompt:
         """Show a prompt of the language model. Each event that was made with it names its id.
 
         Raises:

@@ -322,10 +322,7 @@ class Memories(OperationGroup):
         return found
 
     @operation("append")
-    def decay(
-        self,
-        rates: Rates | None = None,
-    ) -> "DecayReport":
+    def decay(self, rates: Rates | None = None) -> "DecayReport":
         """Let a day pass: multiply the salience of every older memory by the rate of its category.
 
         It takes effect once a UTC day, whatever number of times and processes call it. The answer says

@@ -361,10 +361,7 @@ class Erasure(OperationGroup):
         return done
 
     @operation("read")
-    def prove(
-        self,
-        text: Annotated[str, "The text."],
-    ) -> Proof:
+    def prove(self, text: Annotated[str, "The text."]) -> Proof:
         """Search every byte of the store for `text`, and list its places.
 
         Raises:
