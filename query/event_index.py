@@ -145,7 +145,7 @@ def contexts_naming(db: Connection, events: Collection[Key]) -> set[Key]:
         (as_list([key for key in events if key[0] == "memory"]),),
     )
     memories = [("", memory_id) for (memory_id,) in told]
-    return _contexts_with(db, [*events, *_as_asking(events), *memories])
+    return _contexts_with(db, [*events, *_prompt_keys(events), *memories])
 
 
 def _contexts_with(db: Connection, things: Collection[Key]) -> set[Key]:
@@ -157,7 +157,7 @@ def _contexts_with(db: Connection, things: Collection[Key]) -> set[Key]:
     return {(stream, event_id) for stream, event_id in rows}
 
 
-def _as_asking(messages: Collection[Key]) -> Iterator[Key]:
+def _prompt_keys(messages: Collection[Key]) -> Iterator[Key]:
     """Yield the keys by which a context may name its asking message: by its chat's stream, or by no chat."""
     chats = {stream: chat_of_stream(stream) for stream, _ in messages}
     for stream, event_id in messages:

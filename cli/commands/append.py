@@ -75,7 +75,7 @@ def append(ctx: click.Context) -> int:
     try:
         with _progress_of(fd) as tell:
             for batch in _batches(fd):
-                answers, code = _answered(log, batch)
+                answers, code = _append_batch(log, batch)
                 worst = max(worst, code)
                 if says_sentences(ctx):
                     click.echo("\n".join(one_line(_sentence(answer)) for answer in answers))
@@ -126,7 +126,7 @@ def _describes_members(paragraph: str) -> bool:
     return colon != "" and all(name.isidentifier() for name in names.split(", "))
 
 
-def _answered(log: Log, batch: list[NumberedLine]) -> tuple[list[Any], int]:
+def _append_batch(log: Log, batch: list[NumberedLine]) -> tuple[list[Any], int]:
     """Return the answer to each line once it is durable, and the exit code."""
     answers: list[Any] = []
     code = 0

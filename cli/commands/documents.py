@@ -182,7 +182,7 @@ def _notes_of(added: IndexingReport) -> Iterator[str]:
     counts = Counter(each.reason for each in added.skipped)
     if counts:
         told = ", ".join(
-            f"{counts[reason]} {words}{_named(reason, added)}"
+            f"{counts[reason]} {words}{_name_files(reason, added)}"
             for reason, words in _SKIPPED.items()
             if counts[reason]
         )
@@ -205,7 +205,7 @@ def _notes_of(added: IndexingReport) -> Iterator[str]:
         yield added.problem
 
 
-def _named(reason: Reason, added: IndexingReport) -> str:
+def _name_files(reason: Reason, added: IndexingReport) -> str:
     """Return in brackets the first files that were skipped for a reason that their owner can fix."""
     if reason not in _TO_PUT_RIGHT:
         return ""

@@ -56,7 +56,7 @@ def import_(store: Store, given: Given) -> _Account:
             projects = projects_of(given.format, given.paths) if given.project is None else [given.project]
     if not projects:
         done: memlog.ImportReport = bound_to(store, "exchange.import_from")(given)
-        return _Account(done, text=[*_told(done)], reports=[done])
+        return _Account(done, text=[*_summary_lines(done)], reports=[done])
     known = Projects(projects_folder())
     reports, nameless = [], []
     for name in projects:
@@ -67,12 +67,16 @@ def import_(store: Store, given: Given) -> _Account:
             continue
         with open_store(ctx) as own:
             reports.append(bound_to(own, "exchange.import_from")(replace(given, project=name)))
-    lines = [line for done in reports for line in (f"project  {printable(str(done.project))}", *_told(done))]
+    lines = [
+        line
+        for done in reports
+        for line in (f"project  {printable(str(done.project))}", *_summary_lines(done))
+    ]
     document = {"projects": reports, "left_out": nameless} if nameless else {"projects": reports}
     return _Account(document, text=lines, notes=nameless, reports=reports, nameless=nameless)
 
 
-def _told(done: "memlog.ImportReport") -> Iterator[str]:
+def _summary_lines(done: "memlog.ImportReport") -> Iterator[str]:
     skipped = "".join(f", {count} {reason}" for reason, count in done.skipped.items())
     yield f"records  {done.found:,} found: {done.used:,} used, {done.unreadable:,} unreadable{skipped}"
     verb = "would be appended" if done.dry_run else "appended"

@@ -39,8 +39,8 @@ def extract(store: Store, given: Given) -> Answer:
     if given.dry_run or (is_first and not yes):
         plan = [each for each in store.extraction.run(replace(given, dry_run=True)) if not each.set_aside]
         is_history = sum(each.requests for each in plan) > 1
-        if given.dry_run or (is_history and not agrees(f"Send {_sum_of(plan)}?")):
-            note(_sum_of(plan) if given.dry_run else "nothing was sent")
+        if given.dry_run or (is_history and not agrees(f"Send {_describe_plan(plan)}?")):
+            note(_describe_plan(plan) if given.dry_run else "nothing was sent")
             return list_answer("extractions", plan, PLAN, if_empty="nothing to distil")
         yes = is_history
     return extractions(store.extraction.run(replace(given, unbounded=yes)))
@@ -57,7 +57,7 @@ def extractions(reports: "Sequence[memlog.ExtractionReport]") -> Answer:
     return list_answer("extractions", reports, EXTRACTIONS, notes=notes, if_empty="nothing to distil")
 
 
-def _sum_of(plan: "list[memlog.ExtractionReport]") -> str:
+def _describe_plan(plan: "list[memlog.ExtractionReport]") -> str:
     messages, requests, tokens = (
         sum(getattr(each, name) for each in plan) for name in ("messages", "requests", "tokens_in")
     )

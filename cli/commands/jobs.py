@@ -38,7 +38,7 @@ def unit(host: str, command: Sequence[str]) -> str:
     """Return the configuration with which a host runs a command."""
     if host == "systemd":
         # https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html#Command%20lines
-        started = " ".join(_of_systemd(word) for word in command)
+        started = " ".join(_quote_for_systemd(word) for word in command)
         return (
             "# memlog-jobs.service\n[Unit]\nDescription=memlog runs the jobs that are due\n\n"
             f"[Service]\nType=oneshot\nExecStart={started}\n# Another process runs them.\n"
@@ -58,7 +58,7 @@ def unit(host: str, command: Sequence[str]) -> str:
     return plistlib.dumps(agent, sort_keys=False).decode()
 
 
-def _of_systemd(word: str) -> str:
+def _quote_for_systemd(word: str) -> str:
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return escaped if escaped == shlex.quote(word) else f'"{escaped}"'
 

@@ -37,7 +37,7 @@ def projects(ctx: click.Context) -> None:
 @request_command("projects.list", group=projects, name="list", gets="context")
 def list_(_: click.Context, __: Given) -> Answer:
     found = Projects(projects_folder()).list()
-    return list_answer("projects", found, _COLUMNS, notes=[*_left(found)])
+    return list_answer("projects", found, _COLUMNS, notes=[*_unfinished_removals(found)])
 
 
 @request_command(
@@ -71,7 +71,9 @@ def show(ctx: click.Context, given: Given) -> Answer:
 def remove(ctx: click.Context, given: Given, *, yes: bool) -> Answer:
     def agreed(found: ProjectRemoval) -> bool:
         others = [f"{other} is not memlog's, and is removed, too" for other in found.others]
-        return agrees(f"Remove the project {printable(given.name)} permanently: {_told(found)}?", others)
+        return agrees(
+            f"Remove the project {printable(given.name)} permanently: {_describe_removal(found)}?", others
+        )
 
     known = Projects(projects_folder())
     lock_timeout = ctx.ensure_object(Settings).at(known.path(given.name)).value("lock_timeout")
@@ -87,14 +89,14 @@ def remove(ctx: click.Context, given: Given, *, yes: bool) -> Answer:
     return Answer(done, named_values(values), notes=[*_notes(done)])
 
 
-def _left(found: list[Project]) -> Iterator[str]:
+def _unfinished_removals(found: list[Project]) -> Iterator[str]:
     for project in found:
         if project.is_being_removed:
             name = printable(project.name)
             yield f"{name}: its removal is incomplete; to finish it: memlog projects remove {name}"
 
 
-def _told(found: ProjectRemoval) -> str:
+def _describe_removal(found: ProjectRemoval) -> str:
     last = f", last append {minute(found.last_append)}" if found.last_append else ""
     return f"{counted(found.files, 'file')}, {counted(found.bytes, 'byte')}{last}"
 

@@ -54,7 +54,7 @@ def _table(hits: list[Hit]) -> Table:
         "score": lambda hit: f"{hit.score:.3f}",
         "kind": "kind",
         "chat": "chat",
-        "who": _who,
+        "who": _speaker,
         "time": lambda hit: minute(hit.ts),
         "position": _place,
         "id": "id",
@@ -63,18 +63,18 @@ def _table(hits: list[Hit]) -> Table:
     if any(hit.copies > 1 for hit in hits):
         columns = {**columns, "copies": "copies"}
     if any(hit.around for hit in hits):
-        columns = {**columns, "around": lambda hit: "\n".join(_around(hit))}
+        columns = {**columns, "around": lambda hit: "\n".join(_neighbour_lines(hit))}
     return table_of(hits, columns)
 
 
 def _lines(rank: int, hit: Hit, matched: Highlighter) -> list[str]:
     """Return the lines of a hit; in a table, its snippet would be too far to the right."""
     snippet = one_line(hit.snippet)
-    head = [hit.kind, hit.chat, _who(hit), minute(hit.ts), *_notes(hit)]
+    head = [hit.kind, hit.chat, _speaker(hit), minute(hit.ts), *_notes(hit)]
     return [
         bold(f"{rank:2}. {hit.score:.3f}") + "  " + one_line("  ".join(part for part in head if part)),
         f"    {highlighted(snippet, matched(snippet))}",
-        *(set_in(f"    {line}", 4) for line in _around(hit)),
+        *(set_in(f"    {line}", 4) for line in _neighbour_lines(hit)),
         *(f"    {side}: {_evidence(seen)}" for side, seen in (hit.explain or {}).items()),
         dim(f"    {one_line(f'{_place(hit)}  {hit.id}')}"),
     ]
@@ -92,11 +92,11 @@ def _evidence(seen: Evidence) -> str:
     return f"rank {seen.rank}, {score}, {added}"
 
 
-def _around(hit: Hit) -> list[str]:
+def _neighbour_lines(hit: Hit) -> list[str]:
     return lines_around(hit.around, hit.id) if hit.around else []
 
 
-def _who(hit: Hit) -> str:
+def _speaker(hit: Hit) -> str:
     return hit.speaker or hit.category or hit.section or ""
 
 

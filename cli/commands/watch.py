@@ -56,11 +56,11 @@ class _WatchOutput:
         if self._as_json:
             print_json(done)
         elif self._once:
-            click.echo(_told(done))
+            click.echo(_describe_step(done))
         elif self._is_a_log:
             if not self._text:
                 note("watching, until SIGTERM or Ctrl-C")
-            note(_told(done))
+            note(_describe_step(done))
         STORED.acknowledged()
         self._sum = WatchStep(
             projected=self._sum.projected + done.projected,
@@ -69,7 +69,7 @@ class _WatchOutput:
             removed=self._sum.removed + done.removed,
             pending=done.pending,
         )
-        self._text = f"watching: {_told(self._sum)}, last at {time.strftime('%H:%M:%S')}"
+        self._text = f"watching: {_describe_step(self._sum)}, last at {time.strftime('%H:%M:%S')}"
         if self._line is not None:
             self._line.stand(self._text)
 
@@ -82,7 +82,7 @@ class _WatchOutput:
             self._line.stand(self._text)
 
 
-def _told(done: WatchStep) -> str:
+def _describe_step(done: WatchStep) -> str:
     """Describe what was done: `1,204 events projected, 38 passages embedded, 2 to do`."""
     counts = [f"{done.projected:,} events projected", f"{done.embedded:,} passages embedded"]
     if done.pending:

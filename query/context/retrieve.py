@@ -30,7 +30,7 @@ from memlog.query.event_index import Key
 from memlog.query.filters import Filters, Kind
 from memlog.query.gate import is_social
 from memlog.query.search import fulltext, hybrid
-from memlog.query.search.fulltext import ASKING, NO_NEIGHBOURS
+from memlog.query.search.fulltext import NO_NEIGHBOURS, QUESTION_MARKS
 from memlog.query.search.hits import Candidate, Hit, Ref, Rerank, hits_of
 from memlog.query.search.hybrid import Found, Quota
 from memlog.query.search.request import Search
@@ -170,7 +170,7 @@ class PromptSearches:
         given: Rated = []
         for hit, score in kept:
             given.append((hit, score))
-            if hit.kind == "message" and hit.content.rstrip().endswith(ASKING):
+            if hit.kind == "message" and hit.content.rstrip().endswith(QUESTION_MARKS):
                 reply = near.message_after((hit.position.stream, hit.id))
                 if reply in found and found[reply][0].role != hit.role:
                     given.append(found.pop(reply))

@@ -32,13 +32,13 @@ _LONG = 240
 _LENGTH_WEIGHT = 0.2
 _SPEAKER_WEIGHT = 0.3
 _TOPIC_WEIGHT = 0.3
-_ASKING_WEIGHT = 0.1
-ASKING = ("?", "\uff1f", "\u061f")
+_QUESTION_WEIGHT = 0.1
+QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 _WORD = re.compile(r"[^\W_]+")
 
 LIKELIHOOD = (
     f"{_LENGTH_WEIGHT} * min(length({{0}}), {_LONG}) / {_LONG}.0"
-    f" - {_ASKING_WEIGHT} * (substr(rtrim({{0}}), -1) IN ({', '.join(map(repr, ASKING))}))"
+    f" - {_QUESTION_WEIGHT} * (substr(rtrim({{0}}), -1) IN ({', '.join(map(repr, QUESTION_MARKS))}))"
 )
 """The SQL template of a text's prior as an answer to any question, added to scores from 0 to 1: short texts
 and questions have less. It is formatted with the column of the text."""

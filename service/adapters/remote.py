@@ -176,7 +176,7 @@ def remote(operation: T) -> T:
     @wraps(declared)
     def call(self: Remote, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         name = f"{self._group}.{declared.__name__}".lstrip(".")
-        return self._connection.call(name, declared, declared.requested(args, kwargs))
+        return self._connection.call(name, declared, declared.build_request(args, kwargs))
 
     return cast("T", call)
 

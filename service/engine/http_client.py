@@ -75,7 +75,7 @@ class Endpoint:
         Raises:
             ProviderError: see `post`.
         """
-        answer = self._send(body, seconds, _decoded)
+        answer = self._send(body, seconds, _decode)
         error = answer.get("error") if isinstance(answer, dict) else None
         if error:
             raise self._error_in_answer(answer, error)
@@ -178,7 +178,7 @@ class Endpoint:
         return f"there is no {path}: base_url of type api ends in /v1, and of type ollama has no path"
 
 
-def _decoded(data: bytes) -> Any:  # noqa: ANN401 - JSON
+def _decode(data: bytes) -> Any:  # noqa: ANN401 - JSON
     try:
         return msgspec.json.decode(data)
     except msgspec.MsgspecError:

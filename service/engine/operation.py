@@ -105,7 +105,7 @@ class Operation:
             BadInput: an argument is unknown or missing, or its value is wrong. LogError: a file or folder
                 cannot be read or written.
         """
-        request = self.requested(args, kwargs)
+        request = self.build_request(args, kwargs)
         try:
             if self._given is not None:
                 return self._method(owner, request)
@@ -144,7 +144,7 @@ class Operation:
         )
         return cast("type[Request]", made)
 
-    def requested(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
+    def build_request(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
         """Return the request of the arguments of a call.
 
         Raises:

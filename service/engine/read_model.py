@@ -268,7 +268,7 @@ class ReadModel(SplitByFork):
         Raises:
             DatabaseError: the read model can neither be read nor rebuilt.
         """
-        return self.healed(lambda: ask(self.latest()[0]))
+        return self.with_repair(lambda: ask(self.latest()[0]))
 
     def decide(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
         """Return the result of `ask` for a decision, on a read model that has caught up completely.
@@ -287,7 +287,7 @@ class ReadModel(SplitByFork):
             self.check_writable()
             return ask(self._up_to_date())
 
-        return self.healed(read)
+        return self.with_repair(read)
 
     def _up_to_date(self) -> Connection:
         """Return a connection that sees every event acknowledged before this call."""
@@ -303,7 +303,7 @@ class ReadModel(SplitByFork):
         self.noted(self.projector.catch_up(lock_timeout=self._lock_timeout - shared))
         return self.projector.live()
 
-    def healed(self, work: Callable[[], Answer]) -> Answer:
+    def with_repair(self, work: Callable[[], Answer]) -> Answer:
         """Run `work` on the read model; if it is corrupt, rebuild it and retry once.
 
         Raises:
@@ -511,7 +511,7 @@ class ReadPool(SplitByFork):
 
     def read(self, ask: Ask[Answer]) -> Answer:
         """See `ReadModel.read`."""
-        with self._claimed() as read_model:
+        with self._claim() as read_model:
             return read_model.read(ask)
 
     def decide(self, ask: Ask[Answer], *, creates: bool = False) -> Answer:
@@ -523,10 +523,10 @@ class ReadPool(SplitByFork):
         finally:
             self._release(claim)
 
-    def healed(self, work: Callable[[ReadModel], Answer]) -> Answer:
-        """See `ReadModel.healed`; `work` takes the read model."""
-        with self._claimed() as read_model:
-            return read_model.healed(lambda: work(read_model))
+    def with_repair(self, work: Callable[[ReadModel], Answer]) -> Answer:
+        """See `ReadModel.with_repair`; `work` takes the read model."""
+        with self._claim() as read_model:
+            return read_model.with_repair(lambda: work(read_model))
 
     @contextmanager
     def all_closed(self) -> Iterator[None]:
@@ -550,7 +550,7 @@ class ReadPool(SplitByFork):
             read_model.close()
 
     @contextmanager
-    def _claimed(self) -> Iterator[ReadModel]:
+    def _claim(self) -> Iterator[ReadModel]:
         """Yield a read model that no other thread uses; a nested read may share its thread's read model."""
         claim = _Claim()
         try:

@@ -133,7 +133,7 @@ class ReaderFailed(Exception):
         self.is_final = is_final
 
 
-def framed(message: Request | Reply) -> bytearray:
+def frame(message: Request | Reply) -> bytearray:
     """Return a message with its length in front. A large message is copied only once."""
     frame = bytearray(LENGTH_BYTES)
     _ENCODER.encode_into(message, frame, LENGTH_BYTES)
@@ -240,7 +240,7 @@ class _Exchange:
         self._child = child
         self._seconds = request.seconds
         self._in, self._out, self._err = (pipe.fileno() for pipe in _pipes(child))
-        self._rest = memoryview(framed(request))
+        self._rest = memoryview(frame(request))
         self._received = bytearray()
         self._selector = selectors.DefaultSelector()
         self.printed = b""

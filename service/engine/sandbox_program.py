@@ -32,7 +32,7 @@ from memlog.service.engine.sandbox import (
     TextReply,
     VectorsReply,
     Verdicts,
-    framed,
+    frame,
     length_of,
 )
 
@@ -59,7 +59,7 @@ def main() -> None:
             _limit_seconds(request.seconds)
             reply = _answer(request)
             sys.stderr.flush()
-            replies.write(framed(reply))
+            replies.write(frame(reply))
             replies.flush()
 
 

@@ -337,7 +337,7 @@ class Listed(msgspec.Struct, Generic[T]):
     refused: int
 
 
-def listed(text: str, *, member: str, kind: type[T]) -> Listed[T] | None:
+def parse_list(text: str, *, member: str, kind: type[T]) -> Listed[T] | None:
     """Return the list in an answer, or a bare list; None without such JSON or a usable entry."""
     found = None
     for given, _ in _find_lists(text, member):

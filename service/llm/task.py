@@ -301,7 +301,7 @@ FRAME = 4
 """Tokens that a request has around its entries."""
 
 
-def shortened(role: str, text: str) -> str:
+def shorten_message(role: str, text: str) -> str:
     """Drop encoded data from a message, and the middle of long tool output and fenced text."""
     text = _DATA.sub(_replace_data, text)
     text = _FENCED.sub(lambda found: f"{found[1]}{_truncate_middle(found[2])}{found[3]}", text)
@@ -326,7 +326,7 @@ def size_of(entry: dict[str, Any]) -> int:
     return tokens(msgspec.json.encode(entry).decode(), "model") + 1  # the comma
 
 
-def packed(entries: Iterable[dict[str, Any]], member: str, room: int) -> Iterator[list[dict[str, Any]]]:
+def pack_batches(entries: Iterable[dict[str, Any]], member: str, room: int) -> Iterator[list[dict[str, Any]]]:
     """Yield batches of entries, each of at most `room` tokens as JSON.
 
     A longer entry is split into pieces of its text, the field `member`. A room smaller than an entry's

@@ -48,20 +48,20 @@ def search_store(reads: ReadPool, request: Search) -> SearchResult:
     """Return the result of a search. Providers are called without a read model, so that others can read."""
     if reads.first.is_off:
         return SearchResult(hits=[], mode=request.mode, synced=True, silent=dict(OFF), took_ms=0.0)
-    asking = Asking(reads, request.text, embeds=request.mode != "text")
-    rerank = reranker_of(reads.first, reads.read, has_key=asking.has_key)
+    client = EmbeddingClient(reads, request.text, embeds=request.mode != "text")
+    rerank = reranker_of(reads.first, reads.read, has_key=client.has_key)
     most = request.k if reads.first.rerank is None else max(request.k, reads.first.rerank.top_n)
     wanted = replace(request, k=most)
-    result = reads.healed(lambda read_model: _search_caught_up(read_model, wanted, asking))
+    result = reads.with_repair(lambda read_model: _search_caught_up(read_model, wanted, client))
     if rerank is not None:
         result.hits = swap_changed(rerank(request.text, result.hits, result.silent)[: request.k])
-    if not asking.models.loaded and request.mode == "vector":
+    if not client.models.loaded and request.mode == "vector":
         result.silent.setdefault("vector", NO_MODEL)
     return result
 
 
-def _search_caught_up(read_model: ReadModel, request: Search, asking: "Asking") -> SearchResult:
-    db, synced, models, silent = latest_for_search(read_model, asking, is_synced=request.sync)
+def _search_caught_up(read_model: ReadModel, request: Search, client: "EmbeddingClient") -> SearchResult:
+    db, synced, models, silent = latest_for_search(read_model, client, is_synced=request.sync)
     result = search(
         db,
         request,
@@ -78,7 +78,7 @@ def _search_caught_up(read_model: ReadModel, request: Search, asking: "Asking") 
     return result
 
 
-class Asking:
+class EmbeddingClient:
     """The models for a question; a provider embeds it on construction, before anything is locked.
 
     chat: the chat of the question. silent: why a model is missing. has_key: whether providers are configured
@@ -107,7 +107,7 @@ class Asking:
             self.has_key = (
                 has_key(text)
                 if chat is None
-                else reads.healed(
+                else reads.with_repair(
                     lambda read_model: question_has_key(read_model.latest(sync=is_synced)[0], text, chat)
                 )
             )
@@ -169,15 +169,15 @@ def reranker_of(
 
 
 def latest_for_search(
-    read_model: ReadModel, asking: Asking, *, is_synced: bool
+    read_model: ReadModel, client: EmbeddingClient, *, is_synced: bool
 ) -> tuple[Connection, bool, Models, dict[str, str]]:
     """Return the read model, whether it has caught up, the models, and why any part is missing."""
-    models, silent = asking.models, dict(asking.silent)
+    models, silent = client.models, dict(client.silent)
     first = models.first
     db, synced = read_model.latest(sync=is_synced, models=models, silent=silent)
     if models.loaded:
         name_pending(db, silent)
-    there = vectors.model_of(db) if asking.embeds else None
+    there = vectors.model_of(db) if client.embeds else None
     if there is None or (first is not None and there == first.id):
         return db, synced, models, silent
     former = read_model.model.for_vectors_of(there)
@@ -209,12 +209,13 @@ def context(reads: ReadPool, log: Log, request: BuildContext) -> Context:
         )
     try:
         if request.part == "stable":
-            return reads.healed(lambda read_model: _build_from_hits(read_model, request, ContextHits()))[0]
-        asking = Asking(reads, request.text, chat=request.conversation, is_synced=request.sync)
-        given, record = reads.healed(lambda read_model: _search_and_build(read_model, request, asking))
+            given, _ = reads.with_repair(lambda model: _build_from_hits(model, request, ContextHits()))
+            return given
+        client = EmbeddingClient(reads, request.text, chat=request.conversation, is_synced=request.sync)
+        given, record = reads.with_repair(lambda read_model: _search_and_build(read_model, request, client))
     except (DatabaseError, EmbeddingError) as error:
         found = ContextHits(silent={"search": error.message})
-        given, record = reads.healed(lambda read_model: _build_from_hits(read_model, request, found))
+        given, record = reads.with_repair(lambda read_model: _build_from_hits(read_model, request, found))
     if record is not None:
         try:
             _record(log, given.memory_ids, record)
@@ -231,7 +232,9 @@ def _record(log: Log, memory_ids: list[str], record: GivenContext) -> None:
     log.append([*([MemoryAccessed(memory_ids=memory_ids)] if memory_ids else []), given])
 
 
-def _search_and_build(read_model: ReadModel, request: BuildContext, question: Asking) -> _BuiltContext:
+def _search_and_build(
+    read_model: ReadModel, request: BuildContext, question: EmbeddingClient
+) -> _BuiltContext:
     db, synced, models, silent = latest_for_search(read_model, question, is_synced=request.sync)
 
     def found(request: BuildContext, asking: Key | None) -> ContextHits:

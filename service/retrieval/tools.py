@@ -224,7 +224,7 @@ class Tools(OperationGroup):
         about themselves, or teaches a rule.
         """
         previous = self._previous(section, key)
-        return _changed(section, key, value, previous, self._core.set(section, key, value))
+        return _core_change(section, key, value, previous, self._core.set(section, key, value))
 
     @operation("append", missing="core_key_not_found", for_agents=True, is_destructive=True)
     def memory_core_delete(self, section: SectionField, key: Key) -> CoreChange:
@@ -233,7 +233,7 @@ class Tools(OperationGroup):
         position = self._core.delete(section, key)
         if position is False:
             raise not_found("core_key_not_found", f"{section}.{key}")
-        return _changed(section, key, None, previous, position)
+        return _core_change(section, key, None, previous, position)
 
     @operation("append", missing="memory_not_found", for_agents=True, is_destructive=True)
     def memory_forget(
@@ -325,7 +325,7 @@ def _event(event: StoredEvent, name: str) -> ToolItem:
     )
 
 
-def _changed(
+def _core_change(
     section: Section, key: str, value: str | None, previous: str | None, position: Position
 ) -> CoreChange:
     return CoreChange(

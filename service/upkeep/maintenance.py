@@ -208,17 +208,17 @@ class Maintenance(OperationGroup):
 
         Read models of one log have the same digest on every machine, whatever their history.
         """
-        return self._engine.reads.healed(lambda model: digest(model.latest()[0], content=content))
+        return self._engine.reads.with_repair(lambda model: digest(model.latest()[0], content=content))
 
     @operation("read")
     def status(self) -> Status:
         """Show the state of the store and the read model, and what works here. Does not catch up."""
-        return self._engine.reads.healed(partial(status_of, self._engine.language_model))
+        return self._engine.reads.with_repair(partial(status_of, self._engine.language_model))
 
     @operation("read")
     def stats(self) -> Stats:
         """Count events, messages, memories, vectors and bytes, and how far the read model was behind."""
-        return self._engine.reads.healed(stats_of)
+        return self._engine.reads.with_repair(stats_of)
 
     @operation("read")
     def quarantine(self) -> list[QuarantinedLine]:

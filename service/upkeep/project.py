@@ -86,7 +86,7 @@ def project(
     read_model: ReadModel, progress: Progress | None, *, from_scratch: bool = False, embed: bool = True
 ) -> ProjectReport:
     """Catch up with the log or rebuild, then embed; see `Maintenance.project`."""
-    return read_model.healed(lambda: _project(read_model, progress, from_scratch, embed))
+    return read_model.with_repair(lambda: _project(read_model, progress, from_scratch, embed))
 
 
 def _project(
@@ -126,7 +126,7 @@ def _project(
 
 def embed(read_model: ReadModel, progress: Progress | None, batch: int) -> EmbedReport:
     """Embed the pending passages; see `Maintenance.embed`."""
-    return read_model.healed(lambda: _embed_pending(read_model, progress, batch))
+    return read_model.with_repair(lambda: _embed_pending(read_model, progress, batch))
 
 
 def _embed_pending(read_model: ReadModel, progress: Progress | None, batch: int) -> EmbedReport:

@@ -96,7 +96,7 @@ class Rows(Worker):
         """Catch up for a moment, and return whether everything was read."""
         started = time.perf_counter()
         read_model = self._read_model
-        done = read_model.healed(
+        done = read_model.with_repair(
             lambda: read_model.projector.catch_up(progress=self._progress, seconds=_AT_A_TIME)
         )
         read_model.noted(done)
@@ -123,7 +123,7 @@ class Vectors(Worker):
                 if not self._shared.lock.holds():
                     self._read_model.close()
                 elif self._read_model.projector.generations.current() is not None:
-                    self._try(lambda: self._read_model.healed(self._embed))
+                    self._try(lambda: self._read_model.with_repair(self._embed))
 
     def _embed(self) -> bool:
         projector, model = self._read_model.projector, self._read_model.model
@@ -236,7 +236,7 @@ class Folders(Worker):
             self._read_model.close()
             self._watched.clear()
         elif self._read_model.projector.why_unusable() is None:
-            self._watch_only(self._read_model.healed(self._own_sources))
+            self._watch_only(self._read_model.with_repair(self._own_sources))
             due = [each for each in self._watched.values() if each.due <= time.monotonic()]
             return sum(self._refresh_source(each) for each in due) > 0
         return False

@@ -78,10 +78,10 @@ def test_a_read_model_that_cannot_be_read_is_made_anew_and_the_log_is_not_touche
             current.unlink()
         else:
             current.write_bytes(damage)
-        healed = Projector(week)
-        done = healed.catch_up()
+        with_repair = Projector(week)
+        done = with_repair.catch_up()
         assert done.rebuilt, damage
-        assert digest(healed.live()) == whole, damage
+        assert digest(with_repair.live()) == whole, damage
 
 
 def test_a_current_that_names_no_generation_is_no_generation(week):

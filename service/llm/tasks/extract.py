@@ -42,7 +42,7 @@ from memlog.service.engine.read_model import Deciding
 from memlog.service.engine.settings import ExtractionRules
 from memlog.service.llm.answers import SCHEMA, Distilled, ModelAnswer, read_answer
 from memlog.service.llm.model import Completion
-from memlog.service.llm.task import FRAME, Items, Questions, packed, shortened, size_of
+from memlog.service.llm.task import FRAME, Items, Questions, pack_batches, shorten_message, size_of
 from memlog.service.memory.compared_text import Text
 from memlog.service.memory.duplicates import decided, similarity
 from memlog.service.memory.save import SAVED
@@ -173,7 +173,7 @@ class Extractor:
             report = ExtractionReport(chat=buffer.chat, date=day, extraction_id=None, messages=count)
             for part in self._parts(buffer.messages):
                 entries = [self._entry(each, each.content) for each in part]
-                for request in packed(entries, "content", self._rules.tokens):
+                for request in pack_batches(entries, "content", self._rules.tokens):
                     report.requests += 1
                     report.tokens_in += of_prompt + sum(map(size_of, request))
             yield report
@@ -274,7 +274,7 @@ class Extractor:
             {"date": each.event_date, "channel": each.channel, "summary": summary}
             for each, summary in zip(days, summaries, strict=True)
         ]
-        parts = packed(shown, "summary", self._rules.tokens)
+        parts = pack_batches(shown, "summary", self._rules.tokens)
         answer, completions = self._ask_all(used.text, *map(_encoded, parts))
         origin = Extraction(new_id(), self._questions.model, used.id, chat_id=chat)
         ts = min(f"{date}T12:00:00.000Z", timestamps.now())
@@ -385,7 +385,7 @@ class Extractor:
         """Return requests with the messages as data, with keys masked. A long message is split."""
         contents = self._decide(lambda db: masked_messages(db, chat, messages))
         entries = (self._entry(each, content) for each, content in zip(messages, contents, strict=True))
-        return [*map(_encoded, packed(entries, "content", self._rules.tokens))]
+        return [*map(_encoded, pack_batches(entries, "content", self._rules.tokens))]
 
     def _system(self, mode: str | None) -> str:
         zone = getattr(self._zone, "key", None) or timestamps.zone_name(
@@ -400,7 +400,7 @@ class Extractor:
 
     def _entry(self, message: BufferedMessage, content: str) -> dict[str, Any]:
         time = timestamps.in_zone(message.ts, self._zone).isoformat(timespec="minutes")
-        shown = shortened(message.role, content)
+        shown = shorten_message(message.role, content)
         return {"role": message.role, "name": message.name, "time": time, "content": shown}
 
     def _size(self, messages: Sequence[BufferedMessage]) -> int:

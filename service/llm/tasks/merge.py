@@ -45,7 +45,7 @@ from memlog.query.search.alike import alike
 from memlog.query.sendable import masked_memories
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.prompts import MERGE, prompt
-from memlog.service.llm.answers import LONGEST, Listed, listed, usable_text
+from memlog.service.llm.answers import LONGEST, Listed, parse_list, usable_text
 from memlog.service.llm.task import FRAME, Items, Outcome, Questions, set_aside_note, size_of, withheld_note
 from memlog.service.llm.tasks.losses import loss, made_up
 
@@ -90,7 +90,7 @@ def shown_memory(number: int, memory: Memory, text: str) -> dict[str, Any]:
 
 def read_groups(text: str) -> Listed[MergeGroup] | None:
     """Return the usable groups of an answer; None if it has no such JSON."""
-    return listed(text, member="groups", kind=MergeGroup)
+    return parse_list(text, member="groups", kind=MergeGroup)
 
 
 class MergeFindings(msgspec.Struct):

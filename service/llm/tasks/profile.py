@@ -31,7 +31,7 @@ from memlog.query.sendable import masked_memories
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.prompts import PROFILE as PROMPT
 from memlog.service.engine.prompts import prompt
-from memlog.service.llm.answers import LONGEST, Listed, listed
+from memlog.service.llm.answers import LONGEST, Listed, parse_list
 from memlog.service.llm.task import Items, Outcome, Questions, set_aside_note, size_of, withheld_note
 from memlog.service.llm.tasks.merge import shown_memory
 from memlog.service.memory.compared_text import Text, is_known, negates
@@ -541,4 +541,4 @@ def _is_usable(event: CoreMemoryUpdated) -> bool:
 
 
 def _read(text: str) -> Listed[_ProfileEntry] | None:
-    return listed(text, member="entries", kind=_ProfileEntry)
+    return parse_list(text, member="entries", kind=_ProfileEntry)

@@ -22,7 +22,15 @@ from memlog.query.sendable import masked_messages
 from memlog.service.engine.engine import Engine
 from memlog.service.engine.prompts import SUMMARISE, prompt
 from memlog.service.llm.answers import read_summary
-from memlog.service.llm.task import Items, Outcome, Questions, packed, set_aside_note, shortened, size_of
+from memlog.service.llm.task import (
+    Items,
+    Outcome,
+    Questions,
+    pack_batches,
+    set_aside_note,
+    shorten_message,
+    size_of,
+)
 
 _LEAST = 500
 """The fewest unsummarised tokens of an ended session that are worth a summary."""
@@ -117,7 +125,7 @@ class Summariser:
         contents = self._engine.decide(lambda db: masked_messages(db, chat, messages))
         shown = [_message_entry(each, content) for each, content in zip(messages, contents, strict=True)]
         if len(shown) == 1:  # truncate a message that is too long
-            (shown,) = islice(packed(shown, "content", self._room_beside(before)), 1)
+            (shown,) = islice(pack_batches(shown, "content", self._room_beside(before)), 1)
         request = msgspec.json.encode({"before": before, "messages": shown}).decode()
         answer, _ = self._questions.ask(used.text, request, _SCHEMA, read_summary)
         name, text = new_id(), masked(answer)
@@ -135,7 +143,7 @@ class Summariser:
 
 
 def _message_entry(message: WindowMessage, content: str) -> dict[str, Any]:
-    content = shortened(message.role, content)
+    content = shorten_message(message.role, content)
     return {"role": message.role, "name": message.name, "time": message.ts, "content": content}
 
 

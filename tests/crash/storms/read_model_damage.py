@@ -30,13 +30,13 @@ Damage = Callable[[Path], None]
 class ReadModel:
     """A small store whose read model is put back after each damage.
 
-    done: how often the read model was built anew (`healed`), verify told a difference (`told`), or
+    done: how often the read model was built anew (`with_repair`), verify told a difference (`told`), or
         nothing that is read was touched (`harmless`).
     """
 
     def __init__(self, store: Path) -> None:
         self.store = store
-        self.done: Counter[str] = Counter(healed=0, told=0, harmless=0)
+        self.done: Counter[str] = Counter(with_repair=0, told=0, harmless=0)
         with memlog.open(store, durability="os", model=store.parent) as opened:
             opened.append(_events())
             opened.maintenance.project(embed=False)
@@ -109,7 +109,7 @@ class ReadModel:
         if rebuilt > 1:
             return [f"it was built {rebuilt} times"]
         if rebuilt:
-            self.done["healed"] += 1
+            self.done["with_repair"] += 1
             # Asked again: what SQLite read of the damage before it saw it may have been another answer.
             is_well = opened.maintenance.digest() == self._digest and _ask(opened) == self._answers
             return [] if is_well else ["the new read model is another"]
@@ -125,7 +125,7 @@ class ReadModel:
             return []
         if answers[:-1] == self._answers[:-1] and _ask(opened) == self._answers:
             # What was damaged was how far it had come: the next look at the log replayed a stream.
-            self.done["healed"] += 1
+            self.done["with_repair"] += 1
             return []
         return ["it reads otherwise, and verify does not see it"]
 
