@@ -139,10 +139,10 @@ class Projects:
         self,
         name: Annotated[str, "The project."],
         *,
-        dry_run: DryRun = False,
         lock_timeout: Annotated[
             float, LOCK_TIMEOUT.meta, "Seconds to wait for those who use the store."
         ] = LOCK_TIMEOUT.default,
+        dry_run: DryRun = False,
     ) -> ProjectRemoval:
         """Remove a project and its store permanently.
 

@@ -124,6 +124,7 @@ class AsyncMemories(Awaitable):
     async def list(
         self,
         *,
+        chat: Union[tuple[str, str | int], str, None] = ...,
         category: Optional[str] = ...,
         kind: Optional[Literal["fact", "preference", "insight"]] = ...,
         topic: str | None = ...,
@@ -131,13 +132,12 @@ class AsyncMemories(Awaitable):
         min_salience: float = ...,
         archived: bool = ...,
         limit: int | None = ...,
-        chat: Union[tuple[str, str | int], str, None] = ...,
     ) -> builtins.list[memlog.query.memories.Memory]: ...
     async def decay(
         self, rates: Optional[collections.abc.Mapping[str, float]] = ...
     ) -> memlog.service.memory.fading.DecayReport: ...
     async def prune(
-        self, *, categories: collections.abc.Iterable[str] = ..., threshold: float = ..., dry_run: bool = ...
+        self, *, dry_run: bool = ..., categories: collections.abc.Iterable[str] = ..., threshold: float = ...
     ) -> memlog.service.memory.fading.PruneReport: ...
 
 class AsyncCore(Awaitable):
@@ -333,9 +333,9 @@ class AsyncDataExchange(Awaitable):
         format: str,
         paths: collections.abc.Iterable[str | pathlib.Path],
         *,
-        dry_run: bool = ...,
         project: str | None = ...,
         progress: typing.Any | None = ...,
+        dry_run: bool = ...,
     ) -> memlog.service.exchange.importing.ImportReport: ...
     async def export_sqlite(
         self, path: str | pathlib.Path, *, replace: bool = ..., progress: typing.Any | None = ...
@@ -348,12 +348,12 @@ class AsyncErasure(Awaitable):
         self,
         event_id: str | None = ...,
         *,
-        dry_run: bool = ...,
         stream: str | None = ...,
         chat: Union[tuple[str, str | int], str, None] = ...,
         memory: str | None = ...,
         match: str | None = ...,
         reason: str | None = ...,
+        dry_run: bool = ...,
     ) -> memlog.service.upkeep.forgetting.ForgetReport: ...
     async def scrub(
         self, *, dry_run: bool = ..., progress: typing.Any | None = ...

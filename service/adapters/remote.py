@@ -1,9 +1,8 @@
 """Sends operations to a server: see `memlog serve`."""
 
 from collections.abc import Collection
-from functools import cached_property, wraps
+from functools import cache, cached_property, wraps
 from pathlib import Path
-from types import MethodType
 from typing import Any, Literal, Self, TypeVar, cast, get_args
 from urllib.parse import quote
 
@@ -18,7 +17,7 @@ from memlog.query.request import Request
 from memlog.service.adapters.local_sockets import check_proof, is_own
 from memlog.service.adapters.problems import Problem, ProblemAnswer, error_of
 from memlog.service.engine.engine import client_header
-from memlog.service.engine.operation import Operation, group_named
+from memlog.service.engine.operation import Operation, group_named, operations_of
 
 T = TypeVar("T")
 
@@ -159,15 +158,6 @@ class Remote:
     def __init__(self, connection: ServerConnection, group: str) -> None:
         self._connection, self._group = connection, group
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
-        """Return an operation of the group."""
-        declared = vars(group_named(self._group)).get(name) if name[0] != "_" else None
-        if not isinstance(declared, Operation) or declared.is_endless:
-            raise AttributeError(
-                f"a server has no operation {f'{self._group}.{name}'.lstrip('.')}", name=name
-            )
-        return MethodType(remote(declared), self)
-
 
 def remote(operation: T) -> T:
     """Return a `Remote` method that runs an operation on the server; type checkers see the operation."""
@@ -179,6 +169,15 @@ def remote(operation: T) -> T:
         return self._connection.call(name, declared, declared.build_request(args, kwargs))
 
     return cast("T", call)
+
+
+@cache
+def remote_class(group: str) -> type[Remote]:
+    """Return the class of a group of operations that a server carries out."""
+    kind = group_named(group)
+    methods = {name: remote(each) for name, each in operations_of(group).items() if not each.is_endless}
+    names = {"__doc__": f"The operations of `{kind.__name__}`.", "__module__": __name__}
+    return type(f"Remote{kind.__name__}", (Remote,), methods | names)
 
 
 def _to_wire(value: Any) -> Any:  # noqa: ANN401

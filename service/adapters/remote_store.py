@@ -16,7 +16,7 @@ from memlog.eventlog.errors import BadInput, Busy, LogError
 from memlog.eventlog.files import locks
 from memlog.query.request import path_of, read_argument
 from memlog.service.adapters.local_sockets import listening_at
-from memlog.service.adapters.remote import Connected, Remote, ServerConnection, remote
+from memlog.service.adapters.remote import Connected, Remote, ServerConnection, remote, remote_class
 from memlog.service.engine.operation import PLACES
 from memlog.service.store import Store
 
@@ -44,14 +44,14 @@ class RemoteStore(Connected, Remote):
     def __init__(self, connection: ServerConnection) -> None:
         super().__init__(connection, "")
         for name in filter(None, PLACES):
-            setattr(self, name, Remote(connection, name))
+            setattr(self, name, remote_class(name)(connection, name))
 
     append = remote(Store.append)
     search = remote(Store.search)
     context = remote(Store.context)
     pre_route = remote(Store.pre_route)
     get = remote(Store.get)
-    # Each group has the operations of that of a store; its other methods raise AttributeError.
+    # Each group has the operations of that of a store, and no other method of it.
     conversations: "Conversations"
     memories: "Memories"
     core: "Core"

@@ -118,12 +118,14 @@ class Operation:
         except OSError as error:
             raise system_error(error) from error
 
-    @cached_property
+    @property
     def request(self) -> type[Request]:
         """The arguments as a struct: for options, JSON schemas, OpenAPI, MCP and pages."""
-        # Made when it is needed: most processes call few operations.
-        if self._given is not None:
-            return self._given
+        # Made when it is needed: most processes call few operations. Of two threads, the first one's counts.
+        made: type[Request] | None = vars(self).get("_request")
+        return made or vars(self).setdefault("_request", self._given or self._make_request())
+
+    def _make_request(self) -> type[Request]:
         hints, fields, check = self._hints(include_extras=True), [], self._check
         for each in self._parameters:
             hint = hints[each.name]
@@ -152,11 +154,12 @@ class Operation:
         """
         if len(args) == 1 and not kwargs and isinstance(args[0], self.request):
             return args[0]
-        check_names(f"{self.name}()", kwargs, self.request.__struct_fields__)
+        named = [name for name in self.request.__struct_fields__ if name != self._rest]
+        check_names(f"{self.name}()", kwargs, named)
         first = [name for name in self.arguments if name != self._rest]
         values: dict[str, Any] = dict(zip(first, args, strict=False))
         rest = args[len(values) :]
-        if self._rest is not None and self._rest not in kwargs:
+        if self._rest is not None:
             values[self._rest], rest = one_by_one(rest), ()
         if rest:
             wrong = f"takes {len(first)} arguments by position, and {len(args)} are given"

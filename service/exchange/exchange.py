@@ -40,9 +40,9 @@ class DataExchange(OperationGroup):
         ],
         paths: Annotated[Paths, Meta(title="PATH"), "The files or folders of the other program."],
         *,
-        dry_run: DryRun = False,
         project: Annotated[str | None, "Only this project of the other program (chatdo)."] = None,
         progress: ProgressField = None,
+        dry_run: DryRun = False,
     ) -> "ImportReport":
         """Import what another program keeps: its memories, facts, daily events and messages become events.
 

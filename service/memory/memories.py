@@ -285,6 +285,7 @@ class Memories(OperationGroup):
     def list(
         self,
         *,
+        chat: OnlyChat = None,
         category: Annotated[
             CategoryField | None,
             "Only of this category; `other` includes categories that memlog does not know.",
@@ -295,7 +296,6 @@ class Memories(OperationGroup):
         min_salience: Annotated[Unit, "Leave out memories that have faded below this salience."] = 0.0,
         archived: Annotated[bool, "List archived memories in the place of the active ones."] = False,
         limit: Annotated[int | None, Meta(ge=1, le=MOST), "At most so many; all where not given."] = None,
-        chat: OnlyChat = None,
     ) -> _Memories:
         """List memories by falling salience, the last changed first.
 
@@ -340,11 +340,11 @@ class Memories(OperationGroup):
     def prune(
         self,
         *,
+        dry_run: DryRun = False,
         categories: Categories = PRUNED,
         threshold: Annotated[
             float, ARCHIVE_THRESHOLD.meta, "The relevance up to which a memory is archived."
         ] = ARCHIVE_THRESHOLD.default,
-        dry_run: DryRun = False,
     ) -> "PruneReport":
         """Archive faded memories: those whose relevance today is at most a threshold.
 

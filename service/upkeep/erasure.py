@@ -292,7 +292,6 @@ class Erasure(OperationGroup):
         self,
         event_id: Annotated[str | None, Meta(title="ID"), "The event."] = None,
         *,
-        dry_run: DryRun = False,
         stream: Annotated[str | None, "The stream of the event, where several streams have its id."] = None,
         chat: Annotated[
             ChatField | None,
@@ -307,6 +306,7 @@ class Erasure(OperationGroup):
         reason: Annotated[
             str | None, "Why, for readers of the log. It stays there permanently; keys in it are masked."
         ] = None,
+        dry_run: DryRun = False,
     ) -> ForgetReport:
         """Erase events: one by its id, or all of a chat, of a memory, or that match a pattern.
 
