@@ -84,5 +84,5 @@ def test_what_is_kept_and_otherwise_in_the_file_is_told(memlog: Run, tmp_path: P
     (tmp_path / "USER.md").write_text("Name: Anna\n")
     memlog("core", "set", "user", "name", "Bob")
     assert b"otherwise in the file: 1; --force" in memlog("core", "import", tmp_path / "USER.md").err
-    memlog("core", "import", tmp_path / "USER.md", "--force")
-    assert memlog("core", "get", "user", "name").out == b"Anna\n"
+    assert b"already imported" not in memlog("core", "import", tmp_path / "USER.md", "--force").err
+    assert b"already imported" in memlog("core", "import", tmp_path / "USER.md").err
