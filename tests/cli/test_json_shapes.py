@@ -1,4 +1,4 @@
-"""JSON that a command prints in another form than its operation, and positions that are those of the bytes."""
+"""JSON that a command prints in another form than its operation, and positions that are those of bytes."""
 
 import json
 from collections.abc import Callable

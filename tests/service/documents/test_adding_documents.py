@@ -349,6 +349,21 @@ def test_a_pattern_that_can_match_nothing_below_the_folder_is_refused(store, fol
         assert store.documents.list() == [], pattern
 
 
+def test_a_pattern_that_is_not_closed_is_refused_and_the_documents_stay(store, folder):
+    store.documents.add(folder)
+    before = events(store)
+    for pattern in ("[", "guide/[a-z", "[]", "[!]", "[a/b].md"):
+        for option in ("include", "exclude"):
+            with refused(pattern, match=re.escape(repr(pattern))):
+                store.documents.add(folder, **{option: [pattern]})
+            assert events(store) == before, pattern
+
+
+def test_a_pattern_with_a_set_of_characters_is_taken(store, folder):
+    for number, pattern in enumerate(("[t]*.md", "[]t]ea.md", "[!]]ea.md", "t[e[]a.md")):
+        assert store.documents.add(folder, source=f"notes{number}", include=[pattern]).indexed == 1, pattern
+
+
 def test_patterns_with_many_stars_end():
     assert not Patterns(("**/a/" * 20 + "x",)).includes("/".join("a" * 60))
 
