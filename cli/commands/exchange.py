@@ -8,7 +8,7 @@ from msgspec.structs import replace
 import memlog
 from memlog import BadInput
 from memlog.cli.options.open_store import open_store
-from memlog.cli.options.request_options import Given, request_command
+from memlog.cli.options.request_options import Given, Store, request_command
 from memlog.cli.options.settings import Group, Settings, projects_folder
 from memlog.cli.output.answer import Done, TextAnswer
 from memlog.cli.output.output import counted, printable
@@ -42,8 +42,9 @@ class _Account(TextAnswer, frozen=True):
     adds=f"\n{_FORMATS}\n\nIf no store and no project is named, each project of chatdo is imported into the"
     " store of the project with its name.\n\nThe exit code is 65 if anything could not be read or stored;"
     " the rest is imported.",
+    gets="store",
 )
-def import_(found: "memlog.ImportReport", given: Given) -> _Account:
+def import_(store: Store, given: Given) -> _Account:
     ctx = click.get_current_context()
     settings = ctx.ensure_object(Settings)
     project, origin = settings.find("project", of_store=False)
@@ -54,7 +55,7 @@ def import_(found: "memlog.ImportReport", given: Given) -> _Account:
         elif not settings.names_store:
             projects = projects_of(given.format, given.paths) if given.project is None else [given.project]
     if not projects:
-        done = found
+        done = bound_to(store, "exchange.import_from")(given)
         return _Account(done, text=[*_told(done)], reports=[done])
     known = Projects(projects_folder())
     reports, nameless = [], []

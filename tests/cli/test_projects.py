@@ -170,7 +170,7 @@ def test_what_a_killed_process_leaves_is_listed_and_finished(
         assert process.stdout.readline() == b"now\n"
         process.send_signal(signal.SIGKILL)
     listed = memlog("projects", "list")
-    assert b"anna: its removal was not finished" in listed.err
+    assert b"anna: its removal is incomplete" in listed.err
     assert memlog("projects", "list", "--json").json["projects"][0]["is_being_removed"] is True
     assert memlog("projects", "show", "anna").code == 1
     done = memlog("projects", "remove", "anna", "--yes", "--json").json
