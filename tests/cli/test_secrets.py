@@ -131,4 +131,4 @@ def test_secrets_are_listed_by_kind_and_place_and_never_shown(memlog: Run, store
     assert len(memlog("secrets", "--jsonl").lines) == 1
     empty = {"MEMLOG_STORE": str(store / "empty")}
     memlog("init", env=empty)
-    assert b"none that memlog knows" in memlog("secrets", env=empty).err
+    assert b"no keys of a known form" in memlog("secrets", env=empty).err
