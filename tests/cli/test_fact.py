@@ -1,4 +1,4 @@
-"""`memlog fact` and `memlog ask`: shapes, exit codes, and bad input by name."""
+"""`memlog fact` and `memlog ask`: words, stdin, exit codes, and what a person sees."""
 
 import json
 
