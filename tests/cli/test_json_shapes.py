@@ -51,6 +51,13 @@ def test_core(memlog: Run) -> None:
     assert one == {"section": "user", "key": "name", "value": "Ann"}
 
 
+@pytest.mark.parametrize("command", ["doctor", "verify"])
+def test_a_verdict_is_in_the_document_too(memlog: Run, append: Run, command: str) -> None:
+    append(message("tea"))
+    done = memlog(command, "--json")
+    assert (done.code, done.json["ok"]) == (0, True)
+
+
 def test_every_position_of_a_query_is_where_the_events_bytes_are(
     memlog: Run, append: Run, segment: Run, store: Path
 ) -> None:
