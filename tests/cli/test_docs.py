@@ -1,52 +1,15 @@
 """memlog docs: what a user sees of adding, listing and removing documents."""
 
-import os
-import shutil
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memlog.service.engine import sandbox
-from tests.support.hostile_files import SLOW_NAME, SLOW_RULES, pdf_of_shared_pages, pdf_that_warns
+from tests.support.hostile_files import pdf_of_shared_pages, pdf_that_warns
 
 Run = Callable[..., Any]
-
-ADDED = [
-    "source_id",
-    "root",
-    "registered",
-    "found",
-    "indexed",
-    "unchanged",
-    "removed",
-    "skipped",
-    "warnings",
-    "user",
-    "shared",
-    "registered_by",
-    "error",
-]
 KEY = "AKIA" + "Q3EGRTKY7ZK4WPNX"
-SOURCE = [
-    *("source_id", "kind", "root", "include", "exclude", "documents", "passages", "bytes", "indexed_at"),
-]
-DOCUMENT = [
-    *(
-        "id",
-        "source_id",
-        "file",
-        "filetype",
-        "size",
-        "passages",
-        "version",
-        "mtime",
-        "dated_at",
-        "indexed_at",
-    ),
-]
 
 
 @pytest.fixture
@@ -72,21 +35,6 @@ def locked(notes: Path) -> Iterator[Path]:
 def found(memlog: Run, text: str) -> list[str]:
     hits = memlog("query", text, "--mode", "text", "--in", "documents", "--json").json["hits"]
     return sorted(hit["id"] for hit in hits)
-
-
-def test_the_shapes_of_what_programs_read(memlog: Run, notes: Path) -> None:
-    (notes / "x.png").write_bytes(b"\x89PNG")
-    (added,) = memlog("docs", "add", notes, "--json").json["sources"]
-    assert list(added) == ADDED
-    assert (added["source_id"], added["indexed"]) == ("notes", 2)
-    assert added["skipped"] == [{"file": "x.png", "reason": "type", "detail": None}]
-    (source,) = memlog("docs", "list", "--json").json["sources"]
-    assert list(source) == SOURCE
-    documents = memlog("docs", "list", "notes", "--json").json["documents"]
-    assert [list(document) for document in documents] == [DOCUMENT] * 2
-    assert memlog("docs", "list", "notes", "--jsonl").lines == documents
-    removed = memlog("docs", "remove", "notes/tea.md", "--json").json
-    assert list(removed) == ["id", "stream", "segment", "offset", "durability"]
 
 
 def test_what_cannot_be_read_is_named_and_stays_as_it_was(
@@ -136,54 +84,6 @@ def test_a_refresh_reads_all_sources_and_tells_which_cannot_be_read(
     assert memlog("docs", "refresh", "guide", "--json").json["sources"][0]["error"]
 
 
-def test_what_cannot_be_added_is_bad_input(memlog_here: Run, tmp_path: Path, store: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "loop").symlink_to("loop")
-    store.mkdir()
-    os.mkdir(os.fsencode(tmp_path) + b"/caf\xe9")
-    for name in (b"caf\xe9", b"missing", b"pipe", b"loop", b"store"):
-        done = memlog_here("docs", "add", os.fsencode(tmp_path) + b"/" + name, "--json")
-        assert (done.code, done.error["code"]) == (65, "bad_input"), name
-        assert done.error["hint"], name
-
-
-def test_a_name_that_is_taken_says_how_to_name_it(memlog: Run, notes: Path, tmp_path: Path) -> None:
-    memlog("docs", "add", notes)
-    (tmp_path / "other/notes").mkdir(parents=True)
-    done = memlog("docs", "add", tmp_path / "other/notes")
-    assert done.code == 65
-    assert b"hint: give the new one another name: --source NAME" in done.err
-    assert memlog("docs", "add", tmp_path / "other/notes", "--source", "others").code == 0
-
-
-def test_what_is_unknown_is_not_found(memlog_here: Run, notes: Path) -> None:
-    memlog_here("docs", "add", notes)
-    for args, code in (
-        (("list", "nothing"), "source_not_found"),
-        (("refresh", "nothing"), "source_not_found"),
-        (("show", "nothing"), "document_not_found"),
-        (("show", "notes/nothing.md"), "document_not_found"),
-        (("tree", "nothing"), "source_not_found"),
-        (("status", "nothing"), "source_not_found"),
-        (("remove", "nothing"), "document_not_found"),
-        (("remove", "nothing/tea.md"), "document_not_found"),
-        (("remove", "notes/nothing.md"), "document_not_found"),
-    ):
-        done = memlog_here("docs", *args, "--json")
-        assert (done.code, done.error["code"]) == (1, code), args
-        assert done.error["hint"].startswith("memlog docs list"), args
-
-
-def test_a_source_and_the_text_of_a_document_are_shown(memlog: Run, notes: Path) -> None:
-    memlog("docs", "add", notes)
-    assert (
-        memlog("docs", "show", "notes", "--json").json == memlog("docs", "list", "--json").json["sources"][0]
-    )
-    shown = memlog("docs", "show", "notes/tea.md", "--json").json
-    assert list(shown) == [*DOCUMENT, "content"]
-    assert memlog("docs", "show", "notes/tea.md").out == b"# Tea\n\ngreen needle\n"
-
-
 def test_a_tree_shows_what_is_indexed(memlog: Run, notes: Path) -> None:
     (notes / "guide/deep").mkdir()
     (notes / "guide/deep/x\n.md").write_text("x")
@@ -197,9 +97,6 @@ def test_a_tree_shows_what_is_indexed(memlog: Run, notes: Path) -> None:
         "│   └── train.txt  1 passage",
         "└── tea.md  1 passage",
     ]
-    (tree,) = memlog("docs", "tree", "notes", "--json").json["sources"]
-    assert (tree["name"], tree["documents"], tree["bytes"]) == ("notes", 3, 1 + 10 + 20)
-    assert [folder["name"] for folder in tree["folders"]] == ["guide"]
     assert (
         memlog("docs", "tree", "--format", "md")
         .out.decode()
@@ -208,59 +105,10 @@ def test_a_tree_shows_what_is_indexed(memlog: Run, notes: Path) -> None:
     )
 
 
-def test_a_status_and_a_job_have_their_shapes(memlog: Run, notes: Path) -> None:
-    memlog("docs", "add", notes)
-    (status,) = memlog("docs", "status", "notes", "--json").json["sources"]
-    told = {name: value for name, value in status.items() if name != "last_indexed"}
-    assert told == {
-        "source_id": "notes",
-        "state": "idle",
-        "files": 2,
-        "chunks": 2,
-        "bytes": 30,
-        "last_error": None,
-    }
-    (job,) = memlog("docs", "jobs", "--json").json["jobs"]
-    assert list(job) == ["source_id", "state", "started", "ended", "done", "total", "failures", "error"]
-    assert (job["state"], job["done"], job["total"]) == ("done", 2, 2)
-
-
-@pytest.mark.usefixtures("empty_store")
-def test_an_empty_store_has_no_sources(memlog: Run) -> None:
-    assert memlog("docs", "list", "--json").json == {"sources": []}
-    assert b"no sources" in memlog("docs", "list").err
-    assert memlog("docs", "refresh", "--json").json == {"sources": []}
-    assert b"no sources" in memlog("docs", "refresh").err
-    assert memlog("docs", "jobs", "--json").json == {"jobs": []}
-    assert memlog("docs", "status", "--json").json == memlog("docs", "tree", "--json").json == {"sources": []}
-
-
 def test_several_paths_are_added_at_once(memlog: Run, notes: Path) -> None:
     done = memlog("docs", "add", notes / "tea.md", notes / "guide/train.txt", "--json")
     assert [added["source_id"] for added in done.json["sources"]] == ["notes", "guide"]
     assert found(memlog, "needle train") == ["guide/train.txt", "notes/tea.md"]
-
-
-def test_a_source_and_a_document_are_out_of_search_at_once(memlog: Run, notes: Path) -> None:
-    memlog("docs", "add", notes)
-    assert found(memlog, "needle train") == ["notes/guide/train.txt", "notes/tea.md"]
-    memlog("docs", "remove", "notes/tea.md")
-    assert found(memlog, "needle train") == ["notes/guide/train.txt"]
-    memlog("docs", "remove", "notes")
-    assert found(memlog, "needle train") == []
-    assert memlog("verify").code == 0
-
-
-def test_nothing_is_lost_with_model_and_cache(memlog: Run, notes: Path, store: Path) -> None:
-    memlog("docs", "add", notes, "--include", "**/*.md", "--exclude", "drafts")
-    memlog("project")
-    listed = memlog("docs", "list", "--json").json
-    for folder in ("model", "cache"):
-        shutil.rmtree(store / folder)
-    assert memlog("docs", "list", "--json").json == listed
-    assert (listed["sources"][0]["include"], listed["sources"][0]["exclude"]) == (["**/*.md"], ["drafts"])
-    assert found(memlog, "needle") == ["notes/tea.md"]
-    assert memlog("verify").code == 0
 
 
 def test_names_do_not_drive_the_terminal(memlog: Run, notes: Path) -> None:
@@ -298,17 +146,6 @@ def test_a_file_that_takes_too_long_is_named_with_the_limit(memlog: Run, notes: 
     assert b"notes/slow.pdf: it takes more than 1 second" in done.err
 
 
-def test_rules_and_names_that_take_for_ever_are_told_of(
-    memlog_here: Run, notes: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sandbox, "_RULES_SECONDS", 1)
-    (notes / ".gitignore").write_text(SLOW_RULES)
-    (notes / SLOW_NAME).write_text("x")
-    done = memlog_here("docs", "add", notes)
-    assert done.code == 0
-    assert b"notes/.gitignore: its rules are not followed" in done.err
-
-
 def test_a_file_whose_name_looks_like_a_key_is_masked_and_skipped_and_all_others_are_read(
     memlog: Run, notes: Path, store: Path
 ) -> None:
@@ -336,25 +173,6 @@ def test_a_source_that_is_named_like_a_key_is_refused_before_anything_is_written
         assert not store.exists(), given
 
 
-def test_a_pattern_that_is_not_closed_is_refused_and_the_documents_stay(
-    memlog_here: Run, notes: Path
-) -> None:
-    memlog_here("docs", "add", notes)
-    for pattern in ("[", "guide/[a-z", "[]", "[!]", "[a/b].md"):
-        for option in ("--include", "--exclude"):
-            done = memlog_here("docs", "add", notes, option, pattern, "--json")
-            assert (done.code, done.error["code"]) == (65, "bad_input"), pattern
-            assert repr(pattern) in done.error["message"], pattern
-            assert found(memlog_here, "needle") == ["notes/tea.md"], pattern
-
-
-def test_a_pattern_with_a_set_of_characters_is_taken(memlog_here: Run, notes: Path) -> None:
-    for number, pattern in enumerate(("[t]*.md", "[]t]ea.md", "[!]]ea.md", "t[e[]a.md")):
-        given = (notes, "--source", f"notes{number}", "--include", pattern)
-        (source,) = memlog_here("docs", "add", *given, "--json").json["sources"]
-        assert source["indexed"] == 1, pattern
-
-
 def test_a_document_whose_name_looks_like_a_key_holds_up_no_other(memlog: Run, notes: Path) -> None:
     (notes / f"{KEY}.md").write_text("tea")
     memlog("docs", "add", notes)
@@ -363,24 +181,3 @@ def test_a_document_whose_name_looks_like_a_key_holds_up_no_other(memlog: Run, n
     (added,) = memlog("docs", "add", notes, "--json", env={"MEMLOG_REDACT": "1"}).json["sources"]
     assert (added["indexed"], added["removed"], added["error"]) == (1, 0, None)
     assert memlog("docs", "refresh", "--json").json["sources"][0]["removed"] == 1
-
-
-def test_ctrl_c_keeps_what_was_appended(
-    memlog: Run, with_terminal_errors: Callable[..., Any], tmp_path: Path
-) -> None:
-    many = tmp_path / "many"
-    many.mkdir()
-    for number in range(1000):
-        (many / f"{number:04}.md").write_text(f"number {number}")
-    adding = with_terminal_errors("docs", "add", many)
-    adding.see(b"files read")
-    adding.process.send_signal(signal.SIGINT)
-    done = adding.end()
-    assert done.code == 130
-    assert b"Traceback" not in done.err
-    (added,) = memlog("docs", "add", many, "--json").json["sources"]
-    assert added["indexed"] + added["unchanged"] == 1000
-    assert added["unchanged"] % 256 == 0
-    assert added["indexed"] > 0
-    (again,) = memlog("docs", "add", many, "--json").json["sources"]
-    assert (again["registered"], again["indexed"], again["unchanged"]) == (False, 0, 1000)

@@ -82,54 +82,11 @@ def test_after_a_bulk_append_words_find_what_waits_for_a_vector(memlog: Run, sto
     assert given["silent"]["pending"].endswith("passages have no vector yet: project the log")
 
 
-def test_passages_get_a_vector_and_a_second_run_does_nothing(memlog: Run, store: Path, segment: Run) -> None:
-    segment("memory", b"".join(b'{"type":"memory_saved","content":"tea %d"}\n' % each for each in range(5)))
-    assert memlog("project", "--no-embed", "--json").json["vectors_pending"] == 5
-    assert memlog("embed", "--json").json == {
-        "computed": 5,
-        "cached": 0,
-        "withheld": 0,
-        "pending": 0,
-        "set_aside": [],
-        "silent": {},
-    }
-    before = (store / "cache/embeddings.db").stat().st_mtime_ns
-    assert memlog("embed", "--json").json["computed"] == 0
-    assert (store / "cache/embeddings.db").stat().st_mtime_ns == before
-    assert memlog("verify", "--json").json["vectors"] == 5
-
-
-def test_it_catches_up_with_the_log_first(memlog: Run) -> None:
-    memlog("core", "set", "user", "name", "Ann")
-    memlog("append", input=b'{"type":"memory_saved","content":"tea"}\n')
-    assert memlog("embed", "--json").json["computed"] == 1
-
-
-def test_vectors_of_the_cache_are_taken_after_a_rebuild(memlog: Run) -> None:
-    memlog("append", input=b'{"type":"memory_saved","content":"tea"}\n')
-    memlog("embed")
-    memlog("project", "--from-scratch", "--no-embed")
-    report = memlog("embed", "--json").json
-    assert (report["computed"], report["pending"]) == (0, 0)
-
-
-def test_people_see_what_was_done(memlog: Run) -> None:
-    memlog("append", input=b'{"type":"memory_saved","content":"tea"}\n')
-    memlog("project", "--no-embed")
-    done = memlog("embed")
-    assert (done.out, done.err) == (b"vectors      1 computed, 0 from the cache, 0 to do\n", b"")
-
-
 def test_without_a_model_it_fails_and_says_why(memlog: Run, without_model: dict[str, str]) -> None:
     done = memlog("embed", "--json", env=without_model)
     assert (done.code, done.error["code"]) == (69, "embedding")
     assert f"{without_model['MEMLOG_MODEL']}/model.onnx: No such file or directory" in done.error["message"]
     assert "MEMLOG_MODEL" in done.error["hint"]
-
-
-def test_a_batch_that_is_none_is_wrong_usage(memlog_here: Run) -> None:
-    for batch in ("0", "-1", "many", "4097"):
-        assert memlog_here("embed", "--batch", batch, "--json").code == 2, batch
 
 
 def test_the_batch_changes_no_vector(memlog: Run, segment: Run, store: Path) -> None:

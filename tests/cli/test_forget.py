@@ -13,8 +13,6 @@ from tests.support.command_tree import MEMLOG
 
 Run = Callable[..., Any]
 
-LINE = ["id", "stream", "segment", "offset", "line", "type", "words"]
-
 
 @pytest.fixture
 def number(memlog: Run) -> None:
@@ -24,39 +22,11 @@ def number(memlog: Run) -> None:
 
 
 @pytest.mark.usefixtures("number")
-def test_the_shape_of_what_was_forgotten(memlog: Run) -> None:
-    done = memlog("forget", "m1", "--yes", "--reason", "private", "--json")
-    assert done.code == 0
-    assert list(done.json) == ["lines", "redacted", "already", "vectors", "unreachable", "dry_run"]
-    (line,) = done.json["lines"]
-    assert list(line) == LINE
-    assert (line["id"], line["offset"], line["line"], line["type"]) == ("m1", 0, 1, "message")
-    assert (done.json["redacted"], done.json["dry_run"]) == (1, False)
-    assert memlog("verify").code == 0
-
-
-@pytest.mark.usefixtures("number")
-def test_a_dry_run_lists_and_leaves_all_as_it_is(memlog: Run, store: Path) -> None:
-    before = [path.read_bytes() for path in (store / "log").rglob("*.jsonl")]
-    done = memlog("forget", "--match", "number", "--dry-run")
-    assert b"my number is 5551234" in done.out
-    assert done.err.endswith(b"memlog: 1 line would be forgotten\n")
-    assert memlog("forget", "m1", "--dry-run", "--jsonl").lines[0]["words"] == "my number is 5551234"
-    assert [path.read_bytes() for path in (store / "log").rglob("*.jsonl")] == before
-
-
-@pytest.mark.usefixtures("number")
 def test_without_a_terminal_and_without_yes_it_is_wrong_usage(memlog: Run) -> None:
     done = memlog("forget", "m1", "--json")
     assert (done.code, done.error["code"]) == (2, "usage")
     assert "--yes" in done.error["message"]
     assert memlog("show", "m1").code == 0
-
-
-@pytest.mark.usefixtures("number")
-@pytest.mark.parametrize("args", [[], ["m1", "--match", "x"], ["--memory", "m", "--stream", "memory"]])
-def test_not_exactly_one_thing_to_forget_is_wrong_usage(memlog: Run, args: list[str]) -> None:
-    assert memlog("forget", *args, "--yes").code == 2
 
 
 @pytest.mark.usefixtures("number")
@@ -78,22 +48,6 @@ def test_a_person_is_asked_and_sees_what_would_go(
     assert memlog("show", "m1").code == code
 
 
-def test_what_is_unknown_and_what_is_no_pattern(memlog: Run) -> None:
-    memlog("append", "session_break", "--chat", "x:1")
-    for args, error in (
-        (["nothing"], "event_not_found"),
-        (["--memory", "nothing"], "memory_not_found"),
-        (["--chat", "x:nobody"], "session_not_found"),
-    ):
-        done = memlog("forget", *args, "--yes", "--json")
-        assert (done.code, done.error["code"]) == (1, error)
-    done = memlog("forget", "--match", "(", "--yes", "--json")
-    assert (done.code, done.error["code"]) == (65, "bad_input")
-    nothing = memlog("forget", "--match", "nobody says this", "--yes")
-    assert (nothing.code, nothing.out) == (0, b"")
-    assert b"nothing to forget" in nothing.err
-
-
 def test_where_a_line_stands_that_no_redaction_reaches_is_said(memlog: Run, segment: Any) -> None:
     segment("elsewhere", b'{"content":"my number"}\n')
     done = memlog("forget", "--match", "number", "--yes")
@@ -101,18 +55,13 @@ def test_where_a_line_stands_that_no_redaction_reaches_is_said(memlog: Run, segm
 
 
 @pytest.mark.usefixtures("number")
-def test_the_shapes_of_scrub_and_of_its_proof(memlog: Run) -> None:
+def test_the_proof_has_a_verdict(memlog: Run) -> None:
     memlog("forget", "m1", "--yes")
-    done = memlog("scrub", "--prove", "5551234", "--json")
-    assert (done.code, list(done.json)) == (1, ["found", "files", "bytes", "left_out", "git"])
-    assert [list(each) for each in done.json["found"]][:1] == [["file", "offset"]]
-    done = memlog("scrub", "--yes", "--json")
-    assert list(done.json) == ["lines", "bytes", "segments", "done", "generation", "vectors", "notes"]
-    assert (done.code, done.json["lines"], done.json["done"]) == (0, 1, True)
+    assert memlog("scrub", "--prove", "5551234").code == 1
+    assert memlog("scrub", "--yes").code == 0
     done = memlog("scrub", "--prove", "-", input=b"5551234\n")
     assert (done.code, done.out) == (0, b"")
     assert b"not found in" in done.err
-    assert memlog("verify", "--strict").code == 0
 
 
 @pytest.mark.usefixtures("number")

@@ -54,18 +54,6 @@ def test_exclude_takes_the_id_of_an_event_and_the_name_of_a_hit(memlog: Run) -> 
             assert found(memlog, "--exclude", name) == set(SEARCHED) - {event_id}, name
 
 
-def test_show_asks_for_the_stream_where_an_id_is_not_unique(memlog: Run) -> None:
-    memlog("append", "message", "--chat", "x:2", "--role", "user", "--content", "tea", "--id", "y1")
-    memlog("append", "message", "--chat", "x:2", "--role", "user", "--content", "tea", "--id", "likes")
-    for name in ("y1", "likes"):
-        done = memlog("show", name, "--json")
-        assert (done.code, done.error["code"]) == (65, "bad_input")
-        assert "conversations/x_2, memory" in done.error["message"]
-        assert memlog("show", name, "--stream", "memory", "--json").json["type"] == "memory_saved"
-        assert memlog("show", name, "--stream", "conversations/x_2", "--json").json["type"] == "message"
-    assert memlog("show", "y1", "--stream", "core", "--json").error["code"] == "event_not_found"
-
-
 def test_exclude_leaves_out_all_that_have_an_id(memlog: Run) -> None:
     memlog("append", "message", "--chat", "x:2", "--role", "user", "--content", "tea", "--id", "y1")
     assert found(memlog, "--exclude", "y1") == set(SEARCHED) - {"y1"}

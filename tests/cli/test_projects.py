@@ -18,8 +18,6 @@ from tests.support.command_tree import MEMLOG
 Run = Callable[..., Any]
 
 SAID = ("append", "message", "--chat", "x:1", "--role", "user", "--content")
-PROJECT = ["name", "folder", "conversations", "log_bytes", "last_append", "is_being_removed"]
-REMOVAL = ["name", "folder", "files", "bytes", "last_append", "others", "links", "finished", "done"]
 
 
 @pytest.fixture
@@ -35,16 +33,6 @@ def folder(memlog: Run) -> Path:
     return Path(memlog("config", "store", "--json").json["value"]).parent
 
 
-def test_list_is_json(memlog: Run, folder: Path) -> None:
-    assert memlog("projects", "list", "--json").json == {"projects": []}
-    memlog("--project", "Anna/7", *SAID, "tea")
-    (found,) = memlog("projects", "list", "--json").json["projects"]
-    assert list(found) == PROJECT
-    assert (found["name"], found["folder"]) == ("Anna/7", str(folder / "%41nna%2f7"))
-    assert (found["conversations"], found["is_being_removed"]) == (1, False)
-    assert memlog("projects", "list", "--jsonl").lines == [found]
-
-
 def test_list_needs_no_project_and_reads_no_settings_file(memlog: Run) -> None:
     memlog("--project", "anna", *SAID, "tea")
     store = Path(memlog("projects", "list", "--json").json["projects"][0]["folder"])
@@ -56,7 +44,6 @@ def test_show_is_the_project_and_the_status_of_its_store(memlog: Run) -> None:
     memlog("--project", "anna", *SAID, "tea")
     memlog("--project", "boris", *SAID, "coffee")
     found = memlog("--project", "boris", "projects", "show", "anna", "--json").json
-    assert list(found) == ["project", "status"]
     assert found["project"]["name"] == "anna"
     status = memlog("--project", "anna", "status", "--json").json
     assert found["status"] | {"silent": None} == status | {"silent": None}
@@ -80,16 +67,6 @@ def test_show_takes_the_settings_of_that_store(memlog: Run) -> None:
     shown = memlog("--project", "boris", "projects", "show", "anna", "--json").json["status"]
     assert shown["projection_id"] == status["projection_id"]
     assert shown["generation"] == status["generation"]
-
-
-def test_remove_is_json_and_the_project_is_gone(memlog: Run, folder: Path) -> None:
-    memlog("--project", "anna", *SAID, "tea")
-    done = memlog("projects", "remove", "anna", "--yes", "--json").json
-    assert list(done) == REMOVAL
-    assert (done["done"], done["files"] > 0, done["others"]) == (True, True, [])
-    assert list(folder.iterdir()) == []
-    again = memlog("projects", "remove", "anna", "--yes", "--json")
-    assert (again.code, again.error["code"]) == (1, "project_not_found")
 
 
 def test_remove_without_a_terminal_and_without_yes_is_wrong_usage(memlog: Run) -> None:
@@ -133,13 +110,6 @@ def test_what_is_no_name_is_wrong_usage_as_in_the_option(memlog: Run, name: str)
         assert (done.code, done.error["code"]) == (2, "usage")
     if name:
         assert memlog("status", "--json", env={"MEMLOG_PROJECT": name}).error["code"] == "bad_input"
-
-
-def test_what_is_no_store_is_not_removed(memlog: Run, folder: Path) -> None:
-    (folder / "photos").mkdir(parents=True)
-    done = memlog("projects", "remove", "photos", "--yes", "--json")
-    assert (done.code, done.error["code"]) == (65, "bad_input")
-    assert (folder / "photos").is_dir()
 
 
 def test_remove_is_busy_while_another_holds_a_lock(memlog: Run, folder: Path) -> None:

@@ -172,15 +172,6 @@ def test_what_a_killed_projector_has_committed_is_read(bound: Run, frozen: Run, 
     assert {hit["content"] for hit in found["hits"]} == {"green tea", "black tea", "later tea"}
 
 
-@pytest.mark.usefixtures("filled")
-def test_verify_replays_in_memory_what_it_cannot_write(bound: Run, frozen: Run, store: Path) -> None:
-    frozen()
-    before = sorted(store.rglob("*"))
-    done = bound("verify", "--json")
-    assert done.json["digest"] == done.json["replayed"] is not None
-    assert sorted(store.rglob("*")) == before
-
-
 @pytest.fixture
 def keep_read_only(store: Path, request: pytest.FixtureRequest) -> Iterator[Callable[[str], None]]:
     """Makes a folder of the store one to read: by its mode and those of its files, or as a mount."""

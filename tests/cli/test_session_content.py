@@ -40,36 +40,8 @@ def test_a_terminal_is_not_driven(on_a_terminal: Run) -> None:
         assert mark not in shown
 
 
-@pytest.mark.usefixtures("two_sessions")
-def test_the_options_are_those_of_a_window(memlog: Run) -> None:
-    def content(*args: str) -> Any:
-        return memlog("session", "content", "x:1", *args, "--json").json
-
-    assert content("--last", "1") == {
-        "chat": "x:1",
-        "session_start": "m1",
-        "messages": 1,
-        "content": "assistant: and cake",
-    }
-    assert content("--tokens", "4")["content"] == "assistant: and cake"
-    assert content("--tokens", "3")["messages"] == 0
-    everything = content("--across-sessions")
-    assert (everything["messages"], everything["session_start"]) == (3, "m1")
-    assert everything["content"].startswith("user: before\nuser/Ann: ")
-    window = memlog("window", "--chat", "x:1", "--across-sessions", "--last", "3", "--json").json
-    assert [message["id"] for message in window["messages"]] == ["m0", "m1", "m2"]
-    assert window["session_start"] == "m1"
-
-
 def test_a_session_in_which_nothing_was_said_prints_nothing(memlog: Run) -> None:
     memlog("append", "session_break", "--chat", "x:1")
     done = memlog("session", "content", "x:1")
     assert (done.code, done.out) == (0, b"")
     assert b"no messages yet in this session" in done.err
-
-
-@pytest.mark.usefixtures("two_sessions")
-def test_an_unknown_chat_is_not_found(memlog: Run) -> None:
-    done = memlog("session", "content", "x:2", "--json")
-    assert (done.code, done.out, done.error["code"]) == (1, b"", "session_not_found")
-    assert done.error["hint"]

@@ -52,22 +52,6 @@ def test_an_option_names_the_model_as_the_environment_does(memlog: Run, tmp_path
     assert done.json["silent"] == {"vector": _why(str(tmp_path / "nowhere"))}
 
 
-def test_a_search_for_meaning_alone_finds_nothing_and_says_why(
-    memlog: Run, without_model: dict[str, str]
-) -> None:
-    done = memlog("query", "tea", "--mode", "vector", "--json", env=without_model)
-    assert (done.code, done.json["hits"]) == (0, [])
-    assert "vector" in done.json["silent"]
-
-
-def test_a_search_for_words_needs_no_model_and_misses_none(
-    memlog: Run, without_model: dict[str, str]
-) -> None:
-    done = memlog("query", "tea", "--mode", "text", "--json", env=without_model)
-    assert (done.code, done.json["silent"]) == (0, {})
-    assert [hit["id"] for hit in done.json["hits"]] == ["m1"]
-
-
 def test_what_was_projected_without_a_model_gets_its_vectors_later(
     memlog: Run, without_model: dict[str, str]
 ) -> None:

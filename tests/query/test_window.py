@@ -78,6 +78,14 @@ def test_across_sessions_a_number_and_a_budget_count_from_the_newest(store):
     ]
 
 
+def test_a_message_of_a_window_has_what_was_said_of_it(tmp_path):
+    said = {"role": "tool", "name": "Ann", "kind": "subagent_result", "meta": {"n": [1, 2.5]}}
+    with memlog.open(tmp_path / "store") as store:
+        store.append(memlog.Message(channel="cli", chat_id="1", content="{}", **said))
+        (found,) = store.conversations.window(("cli", "1")).messages
+    assert (found.role, found.name, found.type, found.meta) == tuple(said.values())
+
+
 def test_fifty_are_given_where_nothing_is_asked(tmp_path):
     with memlog.open(tmp_path / "store") as store:
         store.append(

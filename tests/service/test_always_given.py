@@ -163,6 +163,8 @@ def test_it_is_the_same_bytes_whatever_fades_is_read_or_said(store):
     said(store, BOB, "Anna", "something new")
     save(store, "it rains", "rain")
     assert stable(store, chat=ANNA).text == before
+    store.core.set("user", "city", "Oulu")
+    assert stable(store, chat=ANNA).text != before
     store.memories.archive("tea")
     assert always(stable(store, chat=ANNA)) == ["nuts"]
 

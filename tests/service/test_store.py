@@ -238,6 +238,8 @@ def test_embed_gives_what_a_projection_left_out_and_then_does_nothing(store):
     assert (report.computed, report.cached, report.pending) == (5, 0, 0)
     assert shown == [("vectors", done, 5) for done in (0, 2, 4, 5)]
     assert store.maintenance.embed() == memlog.EmbedReport(computed=0, cached=0, pending=0)
+    store.append([said("a text that nothing has read")])
+    assert store.maintenance.embed().computed == 1
 
 
 def test_embed_without_a_model_raises_again_and_again(tmp_path):

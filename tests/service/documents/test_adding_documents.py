@@ -19,6 +19,7 @@ from memlog.projector.lifecycle import Projector
 from memlog.query import documents as queries
 from memlog.service.documents import text_files
 from memlog.service.documents.scan import Patterns
+from tests.service.documents.folders import files, found, made, reasons
 from tests.support.places import ROOT
 from tests.support.refusals import refused
 
@@ -32,14 +33,6 @@ def folder(tmp_path):
     )
 
 
-def made(root, files):
-    for file, content in files.items():
-        path = root / file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return root
-
-
 def events(store):
     """The events of the documents stream, in the order of the log."""
     lines = b"".join(path.read_bytes() for path in sorted((store.path / "log/documents").glob("*.jsonl")))
@@ -48,18 +41,6 @@ def events(store):
 
 def counts(added):
     return added.indexed, added.unchanged, added.removed
-
-
-def files(store, source="notes"):
-    return [document.file for document in store.documents.list(source)]
-
-
-def found(store, text):
-    return [hit.id for hit in store.search(text, mode="text").hits]
-
-
-def reasons(added):
-    return {skipped.file: skipped.reason for skipped in added.skipped}
 
 
 # Adding
@@ -97,6 +78,7 @@ def test_a_second_run_appends_nothing(store, folder):
         os.utime(path)
     added = store.documents.add(folder)
     assert (added.registered, counts(added)) == (False, (0, 3, 0))
+    assert [counts(each) for each in store.documents.refresh()] == [(0, 3, 0)]
     assert events(store) == before
 
 
@@ -184,13 +166,6 @@ def test_a_refresh_reads_each_registration_twice(store, tmp_path, monkeypatch):
     assert len(read) == 2 * 12
 
 
-def test_a_refresh_of_what_is_as_it_was_appends_nothing(store, folder):
-    store.documents.add(folder)
-    before = events(store)
-    assert [counts(each) for each in store.documents.refresh()] == [(0, 3, 0)]
-    assert events(store) == before
-
-
 def test_one_source_can_be_refreshed_alone(store, folder, tmp_path):
     store.documents.add(folder)
     store.documents.add(made(tmp_path / "other", {"x.md": "x"}))
@@ -205,13 +180,6 @@ def test_a_source_that_nobody_registered_is_not_refreshed(store):
     store.append([{"type": "document_indexed", "source_id": "foreign", "file": "a.md", "content": "tea"}])
     assert store.documents.refresh() == store.documents.refresh("foreign") == []
     assert found(store, "tea") == ["foreign/a.md"]
-
-
-def test_an_unknown_source_cannot_be_refreshed(store, folder):
-    store.documents.add(folder)
-    with pytest.raises(memlog.NotFound) as refused:
-        store.documents.refresh("nothing")
-    assert refused.value.code == "source_not_found"
 
 
 @pytest.mark.parametrize("is_a_file_now", [False, True])
@@ -349,6 +317,21 @@ def test_a_pattern_that_can_match_nothing_below_the_folder_is_refused(store, fol
         assert store.documents.list() == [], pattern
 
 
+def test_a_pattern_that_is_not_closed_is_refused_and_the_documents_stay(store, folder):
+    store.documents.add(folder)
+    before = events(store)
+    for pattern in ("[", "guide/[a-z", "[]", "[!]", "[a/b].md"):
+        for option in ("include", "exclude"):
+            with refused(pattern, match=re.escape(repr(pattern))):
+                store.documents.add(folder, **{option: [pattern]})
+            assert events(store) == before, pattern
+
+
+def test_a_pattern_with_a_set_of_characters_is_taken(store, folder):
+    for number, pattern in enumerate(("[t]*.md", "[]t]ea.md", "[!]]ea.md", "t[e[]a.md")):
+        assert store.documents.add(folder, source=f"notes{number}", include=[pattern]).indexed == 1, pattern
+
+
 def test_patterns_with_many_stars_end():
     assert not Patterns(("**/a/" * 20 + "x",)).includes("/".join("a" * 60))
 
@@ -405,8 +388,9 @@ def test_the_store_is_no_document_of_itself(store, folder):
     for path in (store.path, store.path / "log", store.path / "notes.md"):
         with pytest.raises(memlog.BadInput, match="store"):
             store.documents.add(path)
-    added = store.documents.add(store.path.parent, source="all")
-    assert reasons(added)["store"] == "store"
+    for _ in range(2):
+        added = store.documents.add(store.path.parent, source="all")
+        assert reasons(added)["store"] == "store"
     assert [file for file in files(store, "all") if file.startswith("store")] == []
 
 
@@ -523,11 +507,13 @@ def test_a_source_that_only_documents_name_is_listed_and_removed(store):
     assert store.documents.list() == []
 
 
-def test_documents_of_an_unknown_source_are_not_found(store, folder):
+def test_an_unknown_source_is_not_found(store, folder):
     store.documents.add(folder)
-    with pytest.raises(memlog.NotFound) as refused:
-        store.documents.list("nothing")
-    assert refused.value.code == "source_not_found"
+    documents = store.documents
+    for asked in (documents.list, documents.refresh, documents.status, documents.tree):
+        with pytest.raises(memlog.NotFound) as missing:
+            asked("nothing")
+        assert missing.value.code == "source_not_found"
 
 
 def test_a_source_that_is_removed_is_out_of_search_at_once(store, folder):

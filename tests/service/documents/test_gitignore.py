@@ -8,6 +8,7 @@ import pytest
 
 from memlog.service.documents.scan import Patterns
 from memlog.service.engine import sandbox
+from tests.service.documents.folders import files
 from tests.support.hostile_files import SLOW_NAME, SLOW_RULES
 
 FILES = [
@@ -53,10 +54,6 @@ def folder(tmp_path):
 def write(folder, rules):
     for file, text in rules.items():
         (folder / file).write_bytes(text if isinstance(text, bytes) else text.encode())
-
-
-def files(store, source="notes"):
-    return [document.file for document in store.documents.list(source)]
 
 
 def ignored(added):

@@ -6,6 +6,7 @@ import memlog
 from memlog.service.documents import text_files
 from memlog.service.engine.sandbox import Failed
 from memlog.service.engine.sandbox_program import extracted
+from tests.service.documents.folders import reasons
 
 PAGE = """\
 <!DOCTYPE html>
@@ -71,10 +72,6 @@ def folder(tmp_path):
     (folder / "tea.html").write_text(PAGE)
     (folder / "pot.pdf").write_bytes(pdf("the kettle boils", "the cups are warm", "the needle drops"))
     return folder
-
-
-def reasons(added):
-    return {skipped.file: skipped.reason for skipped in added.skipped}
 
 
 def test_the_text_of_a_page_stands_on_its_lines():

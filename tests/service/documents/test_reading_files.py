@@ -15,19 +15,12 @@ import memlog
 from memlog.service.documents import indexing, text_files
 from memlog.service.documents.indexing import SourceRecords
 from memlog.service.documents.text_files import Root
+from tests.service.documents.folders import found, made, reasons
 
 
 @pytest.fixture
 def folder(tmp_path):
     return made(tmp_path / "notes", {"tea.md": "green tea", "train.md": "to Turku"})
-
-
-def made(root, files):
-    for file, content in files.items():
-        path = root / file
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return root
 
 
 @pytest.fixture
@@ -52,14 +45,6 @@ def settled(monkeypatch):
 
 def counts(added):
     return added.found, added.indexed, added.unchanged, len(added.skipped), added.removed
-
-
-def reasons(added):
-    return {skipped.file: skipped.reason for skipped in added.skipped}
-
-
-def found(store, text):
-    return [hit.id for hit in store.search(text, mode="text").hits]
 
 
 def event_count(store):
@@ -375,15 +360,6 @@ def test_a_folder_that_goes_below_the_root_while_it_is_walked_is_gone(store, tmp
     monkeypatch.setattr(Root, "entries", listed)
     assert counts(store.documents.refresh()[0]) == (1, 0, 1, 0, 1)
     assert found(store, "needle") == []
-
-
-def test_a_source_that_contains_the_store_does_not_read_the_store(tmp_path):
-    folder = made(tmp_path / "notes", {"tea.md": "green"})
-    with memlog.open(folder / "memory") as store:
-        for _ in range(2):
-            added = store.documents.add(folder)
-            assert reasons(added)["memory"] == "store"
-        assert counts(added) == (2, 0, 1, 1, 0)
 
 
 def test_counts_add_up(store, tmp_path):

@@ -383,7 +383,7 @@ def test_what_never_stood_here_is_not_found(store):
 
 
 def test_what_cannot_be_asked_is_refused(store):
-    for asked in ({}, {"event_id": "a", "match": "b"}, {"match": "("}):
+    for asked in ({}, {"event_id": "a", "match": "b"}):
         with refused(asked):
             store.erasure.forget(**asked)
 

@@ -112,11 +112,6 @@ def test_a_near_duplicate_is_one_update_of_the_older_memory(memories):
     assert (found.title, found.created_at, found.updated_at) == (HOT_TEA, day(1), day(2))
     assert (found.event_id, found.access_count) == (second.event_id, 0)
     assert types(memories, first.memory_id) == ["memory_saved", "memory_updated"]
-
-
-def test_both_texts_of_a_merge_stay_in_the_history(memories):
-    first = memories.save(TEA)
-    memories.save(HOT_TEA)
     assert texts(memories, first.memory_id) == [TEA, HOT_TEA]
 
 

@@ -196,16 +196,6 @@ def test_a_list_is_ordered_by_what_events_did_and_not_by_age(memories):
     assert memories.get("old").relevance < memories.get("new").relevance
 
 
-def test_reading_appends_nothing(store):
-    store.memories.save("tea", memory_id="m", category="temp", ts=ago(100))
-    store.memories.list()
-    store.memories.get("m")
-    store.memories.prune(dry_run=True)
-    store.search("tea", mode="text")
-    (segment,) = (store.path / "log").rglob("*.jsonl")
-    assert len(segment.read_bytes().splitlines()) == 1
-
-
 # Decays
 
 

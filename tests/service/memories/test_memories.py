@@ -98,20 +98,9 @@ def test_the_id_of_a_save_is_the_one_that_the_projector_gives(store, chat):
     ]
 
 
-def test_one_text_in_two_chats_is_two_memories(memories):
-    assert memories.save("tea", chat="x:1").memory_id != memories.save("tea", chat="x:2").memory_id
-    assert len(memories.list()) == 2
-
-
 def test_the_derived_id_stands_in_the_log(store):
     saved = store.memories.save("tea")
     assert json.loads(store.get(saved.event_id).raw)["memory_id"] == saved.memory_id
-
-
-def test_a_save_that_is_tried_again_is_one_event(memories):
-    for _ in range(2):
-        saved = memories.save("tea", event_id="once")
-    assert len(memories.history(saved.memory_id)) == 1
 
 
 def test_saving_without_a_look_for_duplicates_reads_nothing(store):
@@ -363,12 +352,6 @@ def test_a_list_has_what_is_all_that_is_asked_for(memories):
     memories.archive("z")
     for asked, expected in LISTS:
         assert set(ids(memories.list(**asked))) == expected, asked
-
-
-def test_an_empty_store_has_no_memories(memories):
-    assert memories.list() == []
-    assert memories.get("m") is None
-    assert memories.delete("m") is False
 
 
 # History
