@@ -57,10 +57,11 @@ OF_OPERATION: dict[str, dict[str, Any]] = {
     "documents.refresh": {"source": "notes"},
     "erasure.forget": {"event_id": "m2"},
     "exchange.export_sqlite": {"replace": True},
+    "extraction.days": {"until": "2100-01-01"},
     "extraction.prompt": {"name": "extract-1"},
     "facts.extract": {"text": "My favourite colours are 1) Blue, 2) Green"},
     "maintenance.watch": {"once": True},
-    "memories.prune": {"categories": ["other"], "threshold": 1},
+    "jobs.run": {"job": "daily"},
     "memories.unmerge": {"memory_id": "white"},
     "memories.update": {"content": "likes oolong tea"},
     "projects.get": {"name": "store"},
@@ -151,6 +152,8 @@ def filled_store(folder: Path) -> Iterator[Store]:
             store.append(said)
         store.core.set("user", "name", "Ann")
         store.memories.save("likes tea", memory_id="likes")
+        faded = {"memory_id": "sails", "category": "debug", "ts": "2026-02-24T10:00:00Z"}
+        store.append(memlog.MemorySaved(content="sails on Sunday", importance=0, **faded))
         tea = [memlog.MemorySaved(id=name, memory_id=name, content=f"{name} tea is best") for name in TEAS]
         whites = [memlog.MemorySaved(id=name, memory_id=name, content="White tea") for name in WHITES]
         origin = memlog.Extraction("merge", "m", "p")
@@ -167,6 +170,8 @@ def filled_store(folder: Path) -> Iterator[Store]:
         store.facts.set("city", "Oulu", single=True)
         store.documents.add(folder / "notes")
         store.workspaces.add(folder / "agent")
+        (folder / "notes/cocoa.md").write_text("Cocoa keeps for a year.\n")
+        (folder / "agent/MEMORY.md").write_text("Ann likes white bread.\n")
         yield store
 
 
