@@ -149,6 +149,28 @@ def test_an_operation_does_and_answers_what_it_declares(name: str, filled: Store
         assert missing.value.code == operation.missing
 
 
+CANARY = "zqzq8beside"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_an_operation_neither_reads_nor_changes_a_store_beside_its_own(
+    name: str, filled: Store, tmp_path: Path
+) -> None:
+    """Not even one in which things have the same names."""
+    said = memlog.Message(channel="x", chat_id="1", id="m1", role="user", content=f"tea {CANARY}")
+    with memlog.open(tmp_path / "beside") as beside:
+        beside.append(said)
+        beside.memories.save(f"likes {CANARY}", memory_id="likes")
+        beside.core.set("user", "name", CANARY)
+        beside.facts.set("city", CANARY, single=True)
+        before = log_of(beside), beside.maintenance.digest()
+        owner = memlog.Projects(tmp_path) if name in PROJECTS else filled
+        given = answer(owner, name, json.loads(json.dumps(request_of(name, tmp_path))))
+        assert CANARY.encode() not in msgspec.json.encode(given)
+        assert CANARY.encode() not in b"".join(log_of(filled).values())
+        assert (log_of(beside), beside.maintenance.digest()) == before
+
+
 def test_answers_are_public_and_described() -> None:
     answers, components = answer_schemas("{name}")
     assert answers.keys() == ALL.keys()
