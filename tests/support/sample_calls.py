@@ -31,6 +31,9 @@ BY_OPERATION: dict[Words, Operation] = {
 }
 """The operation of each command that has one."""
 
+BY_RULE = {path for path in BY_OPERATION if CALLED[path]._function.__module__ == RequestCommand.__module__}
+"""The commands made of their operations alone; their only pages are the generated ones."""
+
 GIVEN: dict[str, Any] = {
     **dict.fromkeys(("id", "event_id", "message_id"), "m1"),
     **{
