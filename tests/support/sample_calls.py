@@ -116,12 +116,13 @@ def arguments_of(path: Words, folder: Path) -> list[str]:
         for parameter in CALLED[path].params
         if parameter.required or (operation is not None and parameter.name in given)
         if not {*parameter.opts} & {*own}
-        for word in _words_of(parameter, given)
+        for word in words_of(parameter, given)
     ]
     return [*words, *own]
 
 
-def _words_of(parameter: click.Parameter, given: Mapping[str, Any]) -> Iterator[str]:
+def words_of(parameter: click.Parameter, given: Mapping[str, Any] = GIVEN) -> Iterator[str]:
+    """Yield the words that give a parameter its value: an option with its name."""
     if isinstance(parameter.type, click.Choice):
         value = given.get(str(parameter.name), next(iter(parameter.type.choices)))
     else:
