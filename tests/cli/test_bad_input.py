@@ -542,47 +542,6 @@ def test_a_store_cannot_be_made_in_a_read_only_folder(
     assert str(store / "new") in done.error["message"]
 
 
-def test_a_read_only_store_is_read_as_it_stands(
-    memlog: Run, store: Path, read_only: Run, bound_by_modes: dict[str, Any]
-) -> None:
-    memlog("append", input=BEFORE + b"\n")
-    assert found(store) == {"a neighbour before"}
-    memlog("append", input=AFTER + b"\n")
-    read_only()
-    done = memlog("query", "neighbour", "--mode", "text", "--json", **bound_by_modes)
-    assert done.code == 0
-    assert [hit["content"] for hit in done.json["hits"]] == ["a neighbour before"]
-    assert done.json["synced"] is False
-    assert b"cannot be written: the read model stays as it is" in done.err
-
-
-def test_a_read_only_store_can_be_verified(
-    memlog: Run, store: Path, read_only: Run, bound_by_modes: dict[str, Any]
-) -> None:
-    memlog("append", input=BEFORE + b"\n")
-    assert found(store) == {"a neighbour before"}
-    read_only()
-    assert memlog("verify", "--json", **bound_by_modes).code == 0
-
-
-@pytest.mark.usefixtures("empty_store")
-def test_a_read_only_store_cannot_be_projected(
-    memlog: Run, read_only: Run, bound_by_modes: dict[str, Any], without_model: dict[str, str]
-) -> None:
-    read_only()
-    done = memlog("project", "--json", env=without_model, **bound_by_modes)
-    assert (done.code, done.error["code"]) == (73, "cannot_create")
-
-
-@pytest.mark.usefixtures("empty_store")
-def test_a_read_only_folder_without_a_read_model_says_why_it_has_none(
-    memlog: Run, read_only: Run, bound_by_modes: dict[str, Any]
-) -> None:
-    read_only()
-    done = memlog("query", "x", "--mode", "text", "--json", **bound_by_modes)
-    assert done.code in (0, 73)
-
-
 # Queries
 
 
