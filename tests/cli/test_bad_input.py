@@ -588,26 +588,10 @@ def test_a_query_is_never_syntax(memlog: Run) -> None:
 
 
 @pytest.mark.usefixtures("tea")
-def test_a_query_that_looks_like_an_option_stands_behind_two_dashes(memlog: Run) -> None:
-    assert memlog("query", "--mode", "text", "--json", "--", "-x").json["hits"]
-    refused = memlog("query", "-x", "--mode", "text", "--json")
-    assert (refused.code, refused.error["code"]) == (2, "usage")
-    assert "'-x'" in refused.error["message"]
-
-
-@pytest.mark.usefixtures("tea")
 def test_a_query_of_too_many_words_says_which_counted(memlog: Run) -> None:
     words = " ".join(f"word{number}" for number in range(10_000))
     done = memlog("query", words, "--mode", "text", "--json")
     assert done.json["silent"] == {"text": "only the first 64 of the question's words were looked up"}
-
-
-@pytest.mark.usefixtures("tea")
-def test_a_query_without_a_word_says_so(memlog: Run) -> None:
-    done = memlog("query", "?!", "--mode", "text")
-    assert (done.code, done.out) == (0, b"")
-    assert b"memlog: nothing found\n" in done.err
-    assert b"memlog: text: the question has no word to look for\n" in done.err
 
 
 def test_a_query_of_nothing_is_wrong_usage(memlog: Run) -> None:
@@ -615,10 +599,6 @@ def test_a_query_of_nothing_is_wrong_usage(memlog: Run) -> None:
         done = memlog("query", text, "--json")
         assert (done.code, done.error["code"]) == (2, "usage"), repr(text)
         assert "empty" in done.error["message"], repr(text)
-
-
-def test_a_query_without_its_text_is_wrong_usage(memlog: Run) -> None:
-    assert memlog("query").code == 2
 
 
 def test_a_query_that_is_not_utf_8_is_wrong_usage(memlog: Run) -> None:
