@@ -61,7 +61,7 @@ def test_the_sections_choose_providers_and_a_failure_shows(
     assert (len(provider.requests), classic["hits"][0]["content"]) == (asked, "I like green tea")
     assert "project the log" in classic["silent"]["vector"]  # which brings the vectors of the model here
     unknown = memlog("query", "tea", env=env | {"MEMLOG_RETRIEVAL_MODE": "magic"})
-    assert b"there is no mode 'magic'; classic is used" in unknown.err
+    assert b"there is no mode 'magic'; using classic" in unknown.err
     assert len(provider.requests) == asked
 
 
