@@ -50,6 +50,16 @@ def store(tmp_path):
 
 
 @pytest.fixture
+def filled(tmp_path):
+    """A store with one thing of each kind, and folders and files beside it, for `sample_calls`."""
+    # Imported here: it imports every command.
+    from tests.support.sample_calls import filled_store
+
+    with filled_store(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
 def memories(store):
     return store.memories
 

@@ -109,10 +109,10 @@ def _renderer_of(name: str) -> Callable[..., Any]:
 
     def show(found: Any, _: Given) -> Answer:  # noqa: ANN401
         if isinstance(found, list):
-            columns = {each: each for each in getattr(found[0], "__struct_fields__", ())} if found else {}
-            return list_answer(last, found, columns)
-        members = msgspec.to_builtins(found)
-        return Answer(found, named_values(members if isinstance(members, dict) else {last: members}))
+            members = getattr(found[0], "__struct_fields__", ()) if found else ()
+            return list_answer(last, found, {each: each for each in members} or {last: str})
+        value = msgspec.to_builtins(found)
+        return Answer(found, named_values(value if isinstance(value, dict) else {last: value}))
 
     def tell(done: Any, _: Given) -> Done:  # noqa: ANN401
         return Done(done, f"Done: {last.replace('_', ' ')}.")

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import click
 
 from memlog.cli.options.param_types import CHAT, DAY, JSON_OBJECT, PROJECT, TEXT, TIME
-from tests.support.command_tree import COMMANDS, Path, does_something
+from tests.support.command_tree import Path
+from tests.support.sample_calls import CALLED, words_of
 
 
 class Malformed(NamedTuple):
@@ -26,13 +27,6 @@ ODD = [
 ]
 NOT_UTF8 = ["caf\udce9", "\udcff", "x\udc80y"]
 
-_GOOD: dict[Any, list[str]] = {
-    CHAT: ["x:1", "telegram:7"],
-    TIME: ["2026-02-24", "2026-02-24T10:15:00Z"],
-    DAY: ["2026-02-24"],
-    JSON_OBJECT: ["{}", '{"model":"m"}'],
-    TEXT: ["tea", "m1"],
-}
 _BAD: dict[Any, list[str]] = {
     CHAT: ["telegram", ":", "x:", ":1", "", *NOT_UTF8],
     TIME: ["yesterday", "", "2026-02-30", "2026-13-01", "2026-02-24T25:00:00Z", "1e9", "24", *NOT_UTF8],
@@ -60,10 +54,9 @@ def malformed(seed: int, count: int) -> list[Malformed]:
 
 
 def _with_fault(chance: random.Random, fault: Callable[..., Malformed | None]) -> Malformed:
-    paths = [path for path, command in COMMANDS.items() if does_something(command)]
     while True:
-        path = chance.choice(paths)
-        made = fault(chance, path, COMMANDS[path])
+        path = chance.choice([*CALLED])
+        made = fault(chance, path, CALLED[path])
         if made is not None:
             return made
 
@@ -71,14 +64,9 @@ def _with_fault(chance: random.Random, fault: Callable[..., Malformed | None]) -
 # Well-formed beginnings
 
 
-def _value(chance: random.Random, parameter: click.Parameter) -> str:
-    kind = parameter.type
-    if isinstance(kind, click.Choice):
-        return chance.choice([str(choice) for choice in kind.choices])
-    if isinstance(kind, click.types._NumberRangeBase):
-        low, high = kind.min or 0, kind.max if kind.max is not None else 1000
-        return str(chance.choice([low, high]))
-    return chance.choice(_GOOD.get(kind, ["tea"]))
+def _value(parameter: click.Parameter) -> str:
+    *_, value = words_of(parameter)
+    return value
 
 
 def _options(command: click.Command) -> list[click.Option]:
@@ -94,10 +82,10 @@ def _well_formed(
         args.append("--json")
     for option in _options(command):
         if option.required and option is not without:
-            args += [chance.choice(option.opts), _value(chance, option)]
+            args += [chance.choice(option.opts), _value(option)]
     for argument in command.params:
         if isinstance(argument, click.Argument) and argument.required and argument is not without:
-            args.append(_value(chance, argument))
+            args.append(_value(argument))
     return args
 
 
@@ -162,9 +150,9 @@ def _bad_argument(chance: random.Random, path: Path, command: click.Command) -> 
     if not arguments:
         return None
     wrong = chance.randrange(len(arguments))
-    values = [_value(chance, argument) for argument in arguments[:wrong]]
+    values = [_value(argument) for argument in arguments[:wrong]]
     bad = _bad(chance, arguments[wrong])
-    rest = [_value(chance, argument) for argument in arguments[wrong + 1 :]]
+    rest = [_value(argument) for argument in arguments[wrong + 1 :]]
     return None if bad is None else Malformed("bad argument", [*path, "--json", "--", *values, bad, *rest])
 
 
@@ -184,7 +172,7 @@ def _surplus(chance: random.Random, path: Path, command: click.Command) -> Malfo
     arguments = [each for each in command.params if isinstance(each, click.Argument)]
     if any(argument.nargs != 1 for argument in arguments):
         return None
-    values = [_value(chance, argument) for argument in arguments]
+    values = [_value(argument) for argument in arguments]
     options = [arg for arg in _well_formed(chance, path, command)[len(path) :] if arg not in values]
     if any(option.required for option in _options(command)):
         options = []  # its required options are missing as well

@@ -8,12 +8,10 @@ import msgspec
 
 from memlog.eventlog.fields import Field
 from memlog.query.request import Request
-from memlog.service.catalogue import answer_schemas, operations, project_operations
+from memlog.service.catalogue import answer_schemas
 from memlog.service.engine.operation import Operation
 from memlog.service.engine.requests import description_of, fields_of
-
-PROJECTS = project_operations()
-ALL = operations() | PROJECTS
+from tests.support.sample_calls import ALL, PROJECTS
 
 WITHOUT_COMMAND = {
     "append": "`memlog append` reads lines from stdin, or one event by options",

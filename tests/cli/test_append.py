@@ -10,9 +10,6 @@ from typing import Any
 
 import pytest
 
-from memlog.eventlog.events import TYPES
-from tests.cli.refusals import not_stored
-
 Run = Callable[..., Any]
 
 
@@ -133,27 +130,6 @@ def test_a_line_is_not_answered_before_it_has_ended(open_pipe: Run, store: Path)
     assert pipe.is_silent(0.2)
     pipe.say(rest)
     assert stored(store, pipe.hear())["content"] == "second"
-
-
-def test_a_bad_line_is_answered_in_its_place_and_the_rest_is_stored(memlog: Run, store: Path) -> None:
-    done = memlog(
-        "append",
-        input=memory("one") + b'{"type":"memory_dreamt"}\n' + memory("two") + b"hello\n" + memory("three"),
-    )
-    assert (done.code, done.err) == (65, not_stored(2))
-    first, dreamt, second, hello, third = done.lines
-    assert contents(store) == ["one", "two", "three"]
-    assert [stored(store, ack)["content"] for ack in (first, second, third)] == ["one", "two", "three"]
-    assert dreamt == {
-        "line": 2,
-        "error": {
-            "code": "unknown_type",
-            "message": "unknown type: type 'memory_dreamt'",
-            "hint": f"known types: {', '.join(TYPES)}",
-            "retryable": False,
-        },
-    }
-    assert (hello["line"], hello["error"]["code"]) == (4, "not_json")
 
 
 def test_a_bad_line_is_answered_while_the_pipe_stays_open(open_pipe: Run, store: Path) -> None:

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 from memlog.cli.output.answer import Answer, Table
 from memlog.cli.process.main import memlog_command
-from memlog.eventlog.events import TYPES
 from tests.support.command_tree import COMMANDS, called
+from tests.support.sample_calls import BY_OPERATION, CALLED, PROJECTS, arguments_of, without_times
 
 Run = Callable[..., Any]
 
@@ -30,35 +29,30 @@ def two_messages(segment: Run) -> None:
     segment("memory", b"hello\n")
 
 
-# Commands that print records, and how many stand in the store above; None: one record, the document itself.
-PRINTING = {
-    ("query", "b", "--mode", "text"): ("hits", 2),
-    ("window", "--chat", "x:1"): ("messages", 2),
-    ("quarantine",): ("lines", 1),
-    ("core", "get"): (None, 1),
-    ("core", "get", "user", "tea"): (None, None),
-    ("show", "m1"): (None, None),
-    ("stats",): (None, None),
-    ("status",): (None, None),
-    ("verify",): (None, None),
-    ("digest",): (None, None),
-    ("project", "--no-embed"): (None, None),
-}
+# `core get` prints a row for each key of a section.
+PRINTING = [
+    path
+    for path, each in BY_OPERATION.items()
+    if each.effect == "read" and path != ("core", "get") and each.name not in PROJECTS
+    if any("--format" in option.opts for option in CALLED[path].params)
+]
 
 
-@pytest.mark.usefixtures("two_messages")
-def test_every_form_holds_the_same_records(memlog_here: Run) -> None:
-    for args, (member, count) in PRINTING.items():
-        document = memlog_here(*args, "--format", "json").json
-        records = memlog_here(*args, "--format", "jsonl").lines
-        table = memlog_here(*args, "--format", "md").out.decode().splitlines()
-        if count is None:
-            assert [list(record) for record in records] == [list(document)], args
-            assert table[:2] == ["| name | value |", "| --- | --- |"], args
+@pytest.mark.usefixtures("filled", "two_messages")
+def test_every_form_holds_the_same_records(memlog_here: Run, tmp_path: Path) -> None:
+    for path in PRINTING:
+        call = (*path, *arguments_of(path, tmp_path))
+        document = memlog_here(*call, "--format", "json").json
+        records = memlog_here(*call, "--format", "jsonl").lines
+        table = memlog_here(*call, "--format", "md").out.decode().splitlines()
+        if [list(record) for record in records] == [list(document)]:
+            rows = document.get("facts", table[2:])
+            assert table[0] == "| name | value |" or "facts" in document, path
         else:
-            assert len(records) == len(table) - 2 == count, args
-        if member is not None:
-            assert records == document[member], args
+            rows = records
+            assert without_times(records) in map(without_times, document.values()), path
+        assert table[1].startswith("| ---"), path
+        assert len(table) - 2 == len(rows), path
 
 
 @pytest.mark.usefixtures("two_messages")
@@ -308,21 +302,27 @@ def test_what_was_done_is_a_sentence_on_a_terminal(
         assert re.fullmatch(f"{sentence}\r\n", said), (words, said)
 
 
+TELLING = [
+    path
+    for path in BY_OPERATION
+    if any(option.opts == ["--json"] and "on a terminal" in option.help for option in CALLED[path].params)
+]
+
+
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize("path", TELLING, ids=called)
+def test_every_command_that_tells_what_it_has_done_says_a_sentence(
+    on_a_terminal: Callable[..., bytes], tmp_path: Path, path: tuple[str, ...]
+) -> None:
+    said = on_a_terminal(*path, *arguments_of(path, tmp_path)).decode()
+    assert re.fullmatch(r"[A-Z][^{\r\n]+\.\r\n", said)
+
+
 def test_json_is_for_a_terminal_too_where_it_is_asked_for(on_a_terminal: Callable[..., bytes]) -> None:
     assert json.loads(on_a_terminal("core", "set", "user", "tea", "green", "--json"))["stream"] == "core"
     said = ("message", "--chat", "x:1", "--role", "user", "--content", "tea")
     for words in (("append", *said, "--json"), ("append", "--json", *said)):
         assert json.loads(on_a_terminal(*words))["stream"] == "conversations/x_1"
-
-
-def _tells(command: click.Command) -> bool:
-    return any(option.opts == ["--json"] and "on a terminal" in option.help for option in command.params)
-
-
-def test_every_command_that_tells_what_it_has_done_is_tried() -> None:
-    telling = {" ".join(path) for path, command in COMMANDS.items() if _tells(command)}
-    types = {f"append {name}" for name in TYPES}
-    assert telling - types - {"append"} == {" ".join(words.split()[:2]) for words in DONE} - types
 
 
 def test_lines_of_a_pipe_are_answered_on_a_terminal_in_sentences(

@@ -5,93 +5,39 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 import memlog as library
-from tests.support.command_tree import COMMANDS, called, does_something
+from tests.support.sample_calls import BY_OPERATION, CALLED, PROJECTS, arguments_of
 
 Run = Callable[..., Any]
-Words = tuple[str, ...]
 
-CREATES: dict[Words, tuple[str, ...]] = {
-    ("init",): (),
-    ("append", "message"): ("--chat", "c:1", "--role", "user", "--content", "x"),
-    ("core", "import"): ("core.json",),
-    ("core", "set"): ("user", "name", "Anna"),
-    ("daily", "record"): ("--summary", "x"),
-    ("docs", "add"): ("folder",),
-    ("fact", "extract"): ("My favourite colours are 1) Blue, 2) Green",),
-    ("fact", "set"): ("city", "Helsinki"),
-    ("import",): ("klaw", "core.json"),
-    ("memory", "save"): ("--content", "x"),
-    ("workspace", "add"): ("folder",),
+CREATES = {
+    *("core.import_file", "core.set", "daily.record", "documents.add_all", "exchange.import_from"),
+    *("facts.extract", "facts.set", "memories.save", "workspaces.add"),
 }
-"""What stores something new."""
+"""Operations that store something new."""
 
-NEEDS_NONE: set[Words] = {
-    ("completion",),
-    ("config",),
-    ("gate",),
-    ("help",),
-    ("mcp",),
-    ("prompts", "show"),
-    ("extract",),
-    ("jobs", "schedule"),
-    ("daily", "distil"),
-    ("serve",),
-}
-"""Commands that look at no store."""
+NEEDS_NONE = {"extraction.prompt", "maintenance.examine", *PROJECTS}
+"""Operations that do not need a store."""
 
-OF_PROJECTS: set[Words] = {("projects", "list"), ("projects", "remove"), ("projects", "show")}
-
-REFUSED: list[Words] = [
+CREATING = [
     path
-    for path, command in COMMANDS.items()
-    if path
-    and does_something(command)
-    and path[0] != "append"
-    and path not in NEEDS_NONE | OF_PROJECTS | {("doctor",)}
-    and path not in CREATES
+    for path in CALLED
+    if path[0] in ("append", "init") or (path in BY_OPERATION and BY_OPERATION[path].name in CREATES)
+]
+REFUSED = [
+    *(path for path, each in BY_OPERATION.items() if each.name not in CREATES | NEEDS_NONE),
+    *(path for path in CALLED if path[0] == "log"),
 ]
 
-_VALUES = {
-    "chat": "c:1",
-    "channel:chat_id": "c:1",
-    "section": "user",
-    "key": "name",
-}
-_OPTIONS: dict[Words, tuple[str, ...]] = {
-    ("context",): ("x",),
-    ("scrub",): ("--yes",),
-    ("watch",): ("--once",),
-    ("forget",): ("m1", "--yes"),
-    ("memory", "update"): ("--content", "x"),
-    ("session", "content"): ("c:1",),
-    ("core", "delete"): ("user", "name"),
-}
-
-
-def arguments(path: Words) -> tuple[str, ...]:
-    """What a command needs, at least."""
-    needed = [
-        value
-        for option in COMMANDS[path].params
-        if option.required and path not in {("session", "content"), ("core", "delete")}
-        for value in _of(option)
-    ]
-    return (*needed, *_OPTIONS.get(path, ()))
-
-
-def _of(option: click.Parameter) -> list[str]:
-    if isinstance(option, click.Argument):
-        return ["x"]
-    return [option.opts[0], "c:1"]
+WITH_LANGUAGE_MODEL = {"MEMLOG_LANGUAGE_MODEL_BASE_URL": "http://127.0.0.1:9"}
+"""Without one, what distils does not come to look for a store."""
 
 
 def test_what_reads_or_changes_a_store_makes_none(memlog_here: Run, store: Path, tmp_path: Path) -> None:
     for path in REFUSED:
-        done = memlog_here(*path, *arguments(path), "--json", cwd=tmp_path)
+        done = memlog_here(*path, *arguments_of(path, tmp_path), "--json", env=WITH_LANGUAGE_MODEL)
         assert (done.code, done.out) == (1, b""), (path, done.err)
         assert done.error["code"] == "store_not_found", path
         assert str(store) in done.error["message"], path
@@ -99,22 +45,18 @@ def test_what_reads_or_changes_a_store_makes_none(memlog_here: Run, store: Path,
         assert not store.exists(), path
 
 
+@pytest.mark.usefixtures("filled")
 def test_what_stores_something_new_makes_the_store(
-    memlog: Run, store: Path, tmp_path: Path, without_model: dict[str, str]
+    memlog_here: Run, tmp_path: Path, without_model: dict[str, str]
 ) -> None:
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "MEMORY.md").write_text("tea\n")
-    (tmp_path / "core.json").write_text('{"user":{"pet":"cat"},"agent":{}}')
-    for path, rest in CREATES.items():
-        done = memlog(*path, *rest, cwd=tmp_path, env=without_model)
+    new = tmp_path / "new"
+    for path in CREATING:
+        said = b'{"type":"memory_saved","content":"x"}' if path == ("append",) else b""
+        env = without_model | {"MEMLOG_STORE": str(new)}
+        done = memlog_here(*path, *arguments_of(path, tmp_path), input=said, env=env)
         assert done.code == 0, (path, done.err)
-        assert (store / "log").is_dir(), path
-        shutil.rmtree(store)
-
-
-def test_every_command_is_tried() -> None:
-    assert len(REFUSED) > 30
-    assert {called(path) for path in CREATES} <= {called(path) for path in COMMANDS}
+        assert (new / "log").is_dir(), path
+        shutil.rmtree(new)
 
 
 def test_doctor_looks_at_the_machine_and_names_the_missing_store(memlog: Run, store: Path) -> None:

@@ -9,71 +9,25 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from tests.support.command_tree import COMMANDS, MEMLOG, does_something
+from tests.support.command_tree import MEMLOG, called
 from tests.support.forked_memlog import run_memlog
+from tests.support.sample_calls import BY_OPERATION, arguments_of
 
 Run = Callable[..., Any]
 
-APPENDING: dict[str, tuple[str, ...]] = {
-    "append message": ("--chat", "c:1", "--role", "user", "--content", "tea"),
-    "core import": ("core.json",),
-    "core set": ("user", "name", "Anna"),
-    "core delete": ("user", "city"),
-    "daily compress": ("d1", "--memory-id", "m"),
-    "daily record": ("--summary", "went to Tampere"),
-    "decay": (),
-    "jobs run": ("daily",),
-    "import": ("klaw", "core.json"),
-    "docs add": ("folder",),
-    "docs refresh": (),
-    "docs remove": ("kept",),
-    "fact extract": ("My favourite colours are 1) Blue, 2) Green",),
-    "fact remove": ("city",),
-    "fact set": ("color", "red"),
-    "forget": ("m1", "--yes"),
-    "memory save": ("--content", "Anna likes coffee"),
-    "memory touch": ("m",),
-    "memory update": ("m", "--content", "green tea"),
-    "memory archive": ("m",),
-    "memory unmerge": ("n",),
-    "memory delete": ("m",),
-    "prune": ("--category", "context", "--threshold", "1"),
-    "workspace add": ("notes",),
-    "workspace remove": ("agent",),
-}
-"""Every command that appends and prints what it has done, in a way that appends something. None keeps a later
-one from doing so."""
-
 APPENDS_OTHERWISE = {
-    *("append", "watch"),  # tested by themselves, below and in test_watch.py
+    "maintenance.watch",  # tested in test_watch.py
     "context",  # that memories were given is counted; nobody appends it again
 }
-
-
-@pytest.fixture
-def filled(memlog: Run, store: Path, tmp_path: Path) -> None:
-    """A store in which each of `APPENDING` has something to do."""
-    events = (
-        b'{"type":"message","id":"m1","channel":"c","chat_id":"1","role":"user","content":"x"}',
-        b'{"type":"memory_saved","memory_id":"m","content":"tea","category":"context"}',
-        b'{"type":"memory_saved","memory_id":"p","content":"pears","category":"context"}',
-        b'{"type":"memory_saved","id":"n1","memory_id":"n","content":"nuts"}',
-        b'{"type":"memory_saved","id":"n2","memory_id":"o","content":"Nuts"}',
-        b'{"type":"memory_archived","memory_id":"o","extraction":{"id":"n3","model":"memlog","prompt":"x"}}',
-        b'{"type":"memories_merged","id":"n3","event_ids":["n2"],"decisions":[{"relation":"same",'
-        b'"memory_ids":["n","o"],"event_ids":["n1","n2"],"memory_id":"n"}]}',
-        b'{"type":"daily_event_recorded","id":"d1","summary":"x"}',
-        b'{"type":"core_memory_updated","section":"user","key":"city","value":"Helsinki"}',
-        b'{"type":"fact_stored","topic_key":"city","value":"Helsinki"}',
-    )
-    assert memlog("append", input=b"\n".join(events)).code == 0
-    (tmp_path / "core.json").write_text('{"user":{"pet":"cat"},"agent":{}}')
-    for name in ("folder", "kept", "notes", "agent"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "MEMORY.md").write_text("# Tea\n\nGreen.\n")
-    assert memlog("docs", "add", tmp_path / "kept").code == 0
-    assert memlog("workspace", "add", tmp_path / "agent").code == 0
-    (tmp_path / "kept" / "new.md").write_text("new\n")
+APPENDING = [
+    ("append", "message"),
+    *(
+        path
+        for path, each in BY_OPERATION.items()
+        if each.name == "erasure.forget" or (each.effect == "append" and each.name not in APPENDS_OTHERWISE)
+    ),
+]
+"""Every command that appends and prints what it has done."""
 
 
 @pytest.fixture
@@ -94,74 +48,20 @@ def ids_in(store: Path) -> set[str]:
 
 
 @pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize("path", APPENDING, ids=called)
 def test_what_was_stored_is_named_where_the_answer_cannot_be_written(
-    environment: dict[str, str], store: Path, tmp_path: Path, full: BinaryIO
+    environment: dict[str, str], store: Path, tmp_path: Path, full: BinaryIO, path: tuple[str, ...]
 ) -> None:
-    for command, args in APPENDING.items():
-        before = ids_in(store)
-        code, err = run(environment, *command.split(), *args, stdout=full, cwd=tmp_path)
-        stored = ids_in(store) - before
-        assert stored, command
-        assert code == 74, command
-        last, hint = err.splitlines()[-2:]
-        assert "stored" in last, command
-        assert "could not be written: No space left on device" in last, command
-        assert "do not append" in hint, command
-        assert any(event_id in last for event_id in stored), command
-
-
-def test_every_command_that_may_append_is_tried() -> None:
-    named = {" ".join(path) for path, command in COMMANDS.items() if path and does_something(command)}
-    assert set(APPENDING) | APPENDS_OTHERWISE <= named
-    reading = {
-        *(
-            "ask",
-            "buffer",
-            "completion",
-            "config",
-            "extract",
-            "daily distil",
-            "prompts show",
-            "core get",
-            "daily list",
-            "digest",
-            "docs jobs",
-            "docs list",
-        ),
-        *(
-            "docs show",
-            "docs status",
-            "docs tree",
-            "doctor",
-            "embed",
-            "fact get",
-            "fact list",
-            "gate",
-            "help",
-            "export sqlite",
-            "jobs list",
-            "jobs log",
-            "jobs schedule",
-            "memory conflicts",
-            "mcp",
-        ),
-        *("init", "log cat", "log tail", "memory history", "memory list", "memory show", "project"),
-        *("projects list", "projects remove", "projects show", "quarantine", "query", "scrub", "seal"),
-        *(
-            "secrets",
-            "serve",
-            "session content",
-            "sessions",
-            "show",
-            "stats",
-            "status",
-            "summaries",
-            "verify",
-        ),
-        *("window", "workspace list"),
-    }
-    types = {name for name in named if name.startswith("append ")}
-    assert named - types - reading == (set(APPENDING) - types) | APPENDS_OTHERWISE
+    before = ids_in(store)
+    code, err = run(environment, *path, *arguments_of(path, tmp_path), stdout=full)
+    stored = ids_in(store) - before
+    assert stored
+    assert code == 74
+    last, hint = err.splitlines()[-2:]
+    assert "stored" in last
+    assert "could not be written: No space left on device" in last
+    assert "do not append" in hint
+    assert any(event_id in last for event_id in stored)
 
 
 def test_a_closed_stdout_is_no_output_and_takes_no_file_of_the_store(
@@ -212,9 +112,9 @@ def nobody() -> Iterator[BinaryIO]:
 
 
 PRINTING_MUCH = (
-    *("query tea --mode text", "query tea --mode text --jsonl", "context tea", "window --chat c:1"),
-    *("log cat", "log cat --raw", "log tail", "session content c:1", "sessions", "memory list --json"),
-    *("memory history m", "daily list --format md", "fact list", "core get", "docs list", "docs tree"),
+    *("query tea --mode text", "query tea --mode text --jsonl", "context tea", "window --chat x:1"),
+    *("log cat", "log cat --raw", "log tail", "session content x:1", "sessions", "memory list --json"),
+    *("memory history likes", "daily list --format md", "fact list", "core get", "docs list", "docs tree"),
     *("--help", "help --json", "completion bash"),
 )
 
@@ -245,7 +145,7 @@ def test_a_reader_that_has_gone_changes_no_verdict(
 ) -> None:
     assert run(environment, "verify", stdout=nobody)[0] == 0
     (segment,) = (store / "log" / "memory").iterdir()
-    segment.write_bytes(segment.read_bytes().replace(b'"tea"', b'"TEA"'))
+    segment.write_bytes(segment.read_bytes().replace(b'"likes tea"', b'"likes TEA"'))
     assert run(environment, "verify", stdout=nobody)[0] == 3
     assert run(environment, "gate", "ok", stdout=nobody)[0] == 1
 

@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-from tests.cli.refusals import not_stored
-
 Run = Callable[..., Any]
 
 LINES = [
@@ -82,16 +80,6 @@ def test_what_reads_does_so_and_says_that_the_read_model_stays(bound: Run, froze
 
 
 @pytest.mark.usefixtures("filled")
-def test_verify_compares_what_stands(bound: Run, frozen: Run, store: Path) -> None:
-    frozen()
-    before = sorted(path for path in store.rglob("*"))
-    done = bound("verify")
-    assert (done.code, done.err) == (0, b"")
-    assert b"equal" in done.out
-    assert sorted(path for path in store.rglob("*")) == before
-
-
-@pytest.mark.usefixtures("filled")
 def test_a_search_says_that_it_is_behind(bound: Run, frozen: Run) -> None:
     frozen()
     found = bound("query", "tea", "--mode", "text", "--json").json
@@ -116,15 +104,6 @@ def test_what_writes_is_refused_with_a_hint(bound: Run, frozen: Run) -> None:
         assert (done.code, done.out) == (73, b""), args
         *_, hint = done.err.decode().splitlines()
         assert hint.startswith("hint: "), args
-
-
-@pytest.mark.usefixtures("filled")
-def test_a_line_in_a_pipe_is_refused_with_a_hint(bound: Run, frozen: Run) -> None:
-    frozen()
-    done = bound("append", input=line(LINES[0]))
-    assert (done.code, done.err) == (73, not_stored(1))
-    assert done.json["error"]["code"] == "cannot_create"
-    assert done.json["error"]["hint"].startswith("make the store's folder writable")
 
 
 @pytest.mark.usefixtures("filled")

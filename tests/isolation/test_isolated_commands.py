@@ -11,23 +11,16 @@ from click.testing import CliRunner
 
 from memlog.cli.process.main import memlog_command
 from memlog.eventlog.log.streams import conversation_stream
-from memlog.service.catalogue import operations
 from tests.isolation.reads import ALL, WORDS, Whose
 from tests.isolation.worlds import OWN_SCOPE, World, canaries_in, lines_of, name_of
-from tests.support.command_tree import COMMANDS, does_something
+from tests.support.command_tree import COMMANDS
 from tests.support.forked_memlog import run_memlog
+from tests.support.sample_calls import BY_OPERATION, CALLED
 
 ANNA, BORIS = ("telegram", "a"), ("telegram", "a_b")
 OWN_CHAT = "the chat, or no chat"
 
-WITHOUT_WORDS = {
-    *("config", "digest", "docs list", "doctor", "projects list", "quarantine", "secrets", "sessions"),
-    *("buffer", "docs jobs", "docs status", "docs tree", "jobs list", "jobs log"),
-    *("stats", "status", "verify", "workspace list"),
-}
-"""Commands that print names and numbers of these projects."""
-
-READS: dict[str, list[tuple[list[str], Whose | str]]] = {
+PRINT_WORDS: dict[str, list[tuple[list[str], Whose | str]]] = {
     "query": [
         ([WORDS, "-k", "50", "--expand", "2", "--mode", "text", "--explain"], ALL),
         ([WORDS, "-k", "50", "--chat", "CHAT"], ANNA),
@@ -60,20 +53,20 @@ READS: dict[str, list[tuple[list[str], Whose | str]]] = {
     "core get": [([], OWN_SCOPE)],
     "docs show": [(["docs"], OWN_SCOPE), (["docs/tea.md"], OWN_SCOPE)],
     "prune": [(["--dry-run", "--threshold", "1", "--category", "other"], ALL)],
-    **{name: [([], ALL)] for name in sorted(WITHOUT_WORDS - {"sessions"})},
 }
-"""Every command that reads, how it is called, and whose rows it may print."""
+"""How commands are called that print what was said, and whose rows they may print."""
 
-OTHERS = {
-    *("completion", "gate", "help", "init", "seal", "project", "embed", "decay", "forget", "scrub"),
-    *("core set", "core delete", "core import", "daily record", "daily compress", "daily distil"),
-    *("import", "export sqlite", "jobs run", "jobs schedule"),
-    *("docs add", "docs refresh", "docs remove", "fact set", "fact remove", "fact extract"),
-    *("memory save", "memory update", "memory archive", "memory delete", "memory touch", "memory unmerge"),
-    *("projects show", "projects remove", "mcp", "serve", "watch", "extract", "prompts show"),
-    *("workspace add", "workspace remove"),
+READING = {" ".join(path): COMMANDS[path] for path, each in BY_OPERATION.items() if each.effect == "read"}
+
+READS = PRINT_WORDS | {
+    name: [([], ALL)]
+    for name, command in (READING | {"config": COMMANDS["config",], "doctor": COMMANDS["doctor",]}).items()
+    if name not in PRINT_WORDS and not any(each.required for each in command.params)
 }
-"""Commands that write, or print no rows; `projects show` names its project itself."""
+"""With the commands that print names and numbers."""
+
+NO_READS = {"completion", "gate", "help", "init", "jobs schedule", "mcp", "serve"}
+"""Commands without an operation that read no store."""
 
 WORLDS = [
     World(number, chats, [(kind, place, place % 4, place % 2) for kind in (0, 6) for place in range(4)])
@@ -119,12 +112,11 @@ def allowed(world: World, whose: Whose | str) -> set[str]:
     return {word for word, of_whom in world.canaries.items() if of_whom in both}
 
 
-def test_every_command_is_known_as_one_that_reads_or_as_none() -> None:
-    doing = {" ".join(path) for path, command in COMMANDS.items() if does_something(command)}
-    assert {name for name in doing if not name.startswith("append")} == {*READS, *OTHERS}
-    reading = {each.request for each in operations().values() if each.effect == "read"}
-    others = {name for name in OTHERS if getattr(COMMANDS[*name.split()], "request", None) in reading}
-    assert others == {"export sqlite", "prompts show"}
+def test_every_command_that_reads_is_called() -> None:
+    """But an export, prompts of memlog, and what names its project itself."""
+    assert READING.keys() - READS.keys() == {"export sqlite", "prompts show", "projects show"}
+    others = {" ".join(path) for path in CALLED.keys() - BY_OPERATION.keys() if path[0] != "append"}
+    assert others - READS.keys() == NO_READS
 
 
 def test_a_command_prints_no_word_of_another_project_nor_of_another_chat(
@@ -138,7 +130,7 @@ def test_a_command_prints_no_word_of_another_project_nor_of_another_chat(
                 assert done.exit_code == 0 or name == "doctor", (args, done.output)
                 found = canaries_in(done.output)
                 assert found <= allowed(world, whose), (project, args)
-                assert found or name in WITHOUT_WORDS, (project, args)
+                assert found or name not in PRINT_WORDS, (project, args)
 
 
 def test_across_the_chats_of_a_project_all_is_found_unless_a_chat_is_asked_for(

@@ -195,6 +195,11 @@ GROUPS: dict[str, tuple[Callable[[Any], object], str, str]] = {
         "section is 'usr'",
         "'user', 'agent'",
     ),
+    "a keyword of values given one by one": (
+        lambda store: store.facts.set("tea", values=["green"]),
+        "facts.set() takes no 'values'",
+        "topic",
+    ),
     "a section without a value": (lambda store: store.core.set("user", "a"), "core.set()", "value"),
     "a file": (lambda store: store.core.import_file(7), "not a path: 7", "pathlib.Path"),
     "a day": (lambda store: store.daily.list(date="soon"), "'soon'", "2026-02-24"),

@@ -1,13 +1,22 @@
 """`memlog.connect`: the operations of a store that a server does."""
 
+import copy
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 import memlog
-from memlog.service.catalogue import operations
+from memlog.service.catalogue import GROUPS, operations
 from tests.service.http.conftest import Serve
+
+
+def test_a_connected_group_has_the_operations_of_that_of_a_store() -> None:
+    store = memlog.connect("http://127.0.0.1:9", token="x")
+    served = {name for name, each in operations().items() if not each.is_endless}
+    found = {f"{group}.{name}" for group in GROUPS if group for name in dir(getattr(store, group))}
+    assert {name for name in served if "." in name} == {name for name in found if "._" not in name}
+    assert copy.copy(store.memories).save.__self__ != store.memories
 
 
 def test_a_remote_store_answers_as_one_that_is_open(serve: Serve, tmp_path: Path) -> None:

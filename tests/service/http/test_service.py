@@ -20,19 +20,10 @@ from openapi_spec_validator import validate
 import memlog
 from memlog.service.catalogue import answer, operations
 from tests.service.http.conftest import Answered, Serve, Server
-from tests.service.test_operations import filled, fits, request_of
 from tests.support.command_tree import MEMLOG
-
-__all__ = ["filled"]
+from tests.support.sample_calls import fits, request_of, without_times
 
 SAID = {"type": "message", "channel": "x", "chat_id": "1", "role": "user", "content": "green tea"}
-
-
-def without_times(given: Any) -> Any:
-    """An answer without what differs from call to call."""
-    if isinstance(given, dict):
-        return {k: without_times(v) for k, v in given.items() if k not in ("took_ms", "synced", "silent")}
-    return [*map(without_times, given)] if isinstance(given, list) else given
 
 
 def test_every_operation_answers_what_it_answers_in_python(
