@@ -88,59 +88,12 @@ def test_a_content_from_stdin_that_is_not_utf_8_is_refused(memlog: Run, store: P
 
 
 def test_a_content_from_stdin_of_over_16_mib_is_refused(memlog: Run, store: Path) -> None:
-    done = memlog(
-        *("append", "message", "--chat", "x:1", "--role", "user", "--content", "-", "--json"),
-        input=b"x" * (17 << 20),
-    )
-    assert (done.code, done.error["code"]) == (65, "too_long")
-    assert not store.exists()
-
-
-def test_a_long_content_is_refused_for_its_length_whatever_its_characters(memlog: Run) -> None:
-    done = memlog(
-        *("append", "message", "--chat", "x:1", "--role", "user", "--content", "-", "--json"),
-        input="é".encode() * (9 << 20),
-    )
-    assert (done.code, done.error["code"]) == (65, "too_long")
-
-
-def test_a_session_break_ends_a_session(memlog: Run, store: Path) -> None:
-    said = ("append", "message", "--chat", "x:1", "--role", "user", "--content")
-    memlog(*said, "before")
-    done = memlog("append", "session_break", "--chat", "x:1", "--model", "haiku")
-    assert stored(store, done.json)["type"] == "session_break"
-    assert stored(store, done.json)["model"] == "haiku"
-    memlog(*said, "after")
-    window = memlog("window", "--chat", "x:1", "--json").json
-    assert [message["content"] for message in window["messages"]] == ["after"]
-
-
-@pytest.mark.parametrize("durability", ["fsync", "os"])
-def test_the_reply_names_the_durability(memlog: Run, durability: str) -> None:
-    one = memlog(
-        *("append", "message", "--chat", "x:1", "--role", "user", "--content", "x"),
-        *("--durability", durability),
-    )
-    piped = memlog("append", "--durability", durability, input=memory("y"))
-    assert one.json["durability"] == piped.json["durability"] == durability
-
-
-def test_an_option_before_the_type_counts_or_is_refused(memlog: Run) -> None:
-    done = memlog(
-        *("append", "--durability", "os", "message", "--chat", "x:1", "--role", "user", "--content", "x"),
-    )
-    assert done.code == 2 or done.json["durability"] == "os"
-
-
-@pytest.mark.parametrize(
-    "meta",
-    ['{"score":NaN}', '{"score":-Infinity}', '{"score":1e999}', "[]", "5", "{", "", '{"a":"\ud800"}'],
-)
-def test_a_meta_that_is_no_json_object_is_refused(memlog: Run, store: Path, meta: str) -> None:
-    escaped = meta.encode("ascii", "backslashreplace")
-    done = memlog("append", "message", "--chat", "x:1", "--role", "user", "--content", "x", "--meta", escaped)
-    assert done.code in (2, 65)
-    assert not store.exists()
+    for given in (b"x" * (17 << 20), "é".encode() * (9 << 20)):
+        done = memlog(
+            *("append", "message", "--chat", "x:1", "--role", "user", "--content", "-", "--json"), input=given
+        )
+        assert (done.code, done.error["code"]) == (65, "too_long")
+        assert not store.exists()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the folder is another on each platform")
@@ -155,12 +108,6 @@ def test_without_a_store_the_projects_folder_is_used(memlog: Run, tmp_path: Path
         "default",
         "three",
     ]
-
-
-@pytest.mark.parametrize("project", ["", ".", ".."])
-def test_a_project_has_a_name(memlog: Run, project: str) -> None:
-    done = memlog("--project", project, "status", "--json", env={"MEMLOG_STORE": ""})
-    assert (done.code, done.error["code"]) == (2, "usage")
 
 
 # A pipe
@@ -228,12 +175,6 @@ def test_a_flood_is_stored_whole_and_in_order(memlog: Run, store: Path) -> None:
     assert [stored(store, ack)["content"] for ack in done.lines[::97]] == numbers[::97]
 
 
-def test_unknown_members_stay_in_the_log(memlog: Run, store: Path) -> None:
-    done = memlog("append", input=b'{"type":"memory_saved","content":"x","of tomorrow":[1, 2.50]}\n')
-    assert stored(store, done.json)["of tomorrow"] == [1, 2.5]
-    assert b"[1, 2.50]" in next((store / "log/memory").iterdir()).read_bytes()
-
-
 def test_a_log_can_be_appended_to_another(memlog: Run, store: Path, tmp_path: Path) -> None:
     """`cat` of a log is an input: `at` and `crc` are checked, dropped, set anew."""
     memlog("append", input=memory("one") + memory("two"))
@@ -243,16 +184,6 @@ def test_a_log_can_be_appended_to_another(memlog: Run, store: Path, tmp_path: Pa
     assert [ack["id"] for ack in other.lines] == [json.loads(line)["id"] for line in lines.splitlines()]
     damaged = memlog("--store", tmp_path / "third", "append", input=lines.replace(b'"one"', b'"two"'))
     assert [answer.get("error", {}).get("code") for answer in damaged.lines] == ["bad_crc", None]
-
-
-def test_who_stops_reading_stops_the_pipe_without_a_traceback(open_pipe: Run, store: Path) -> None:
-    pipe = open_pipe()
-    pipe.process.stdout.close()
-    pipe.process.stdin.write(memory("one"))
-    pipe.process.stdin.close()
-    assert pipe.process.wait(60) != 0
-    assert b"Traceback" not in pipe.process.stderr.read()
-    assert contents(store) == ["one"]
 
 
 def test_a_closed_stdin_is_no_fault_of_memlog(memlog: Run) -> None:

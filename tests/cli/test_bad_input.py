@@ -195,7 +195,8 @@ def test_numbers_and_nesting_that_readers_would_change_are_quarantined(
 
 def test_a_meta_that_readers_would_change_is_refused(memlog: Run, store: Path) -> None:
     said = ("append", "message", "--chat", "x:1", "--role", "user", "--content", "x", "--meta")
-    for meta in (b'{"a":1,"a":2}', b'{"a":18446744073709551616}', deep(1000, b"[", b"]")):
+    numbers = (b'{"a":18446744073709551616}', b'{"a":NaN}', b'{"a":1e999}')
+    for meta in (b'{"a":1,"a":2}', *numbers, deep(1000, b"[", b"]"), b"5", b"", rb'{"a":"\ud800"}'):
         done = memlog(*said, meta)
         assert done.code in (2, 65), meta
         assert b"\nhint: " in done.err, meta
