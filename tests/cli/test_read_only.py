@@ -80,6 +80,16 @@ def test_what_reads_does_so_and_says_that_the_read_model_stays(bound: Run, froze
 
 
 @pytest.mark.usefixtures("filled")
+def test_verify_compares_what_stands(bound: Run, frozen: Run, store: Path) -> None:
+    frozen()
+    before = sorted(path for path in store.rglob("*"))
+    done = bound("verify")
+    assert (done.code, done.err) == (0, b"")
+    assert b"equal" in done.out
+    assert sorted(path for path in store.rglob("*")) == before
+
+
+@pytest.mark.usefixtures("filled")
 def test_a_search_says_that_it_is_behind(bound: Run, frozen: Run) -> None:
     frozen()
     found = bound("query", "tea", "--mode", "text", "--json").json
