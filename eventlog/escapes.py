@@ -47,7 +47,7 @@ def unescaped(text: str) -> str:
     return _ESCAPE.sub(_decode, text)
 
 
-def spans(text: str, plain_spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def map_spans_to_escaped(text: str, plain_spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Map ascending, non-empty spans of `unescaped(text)` to spans of `text`, without removed edges."""
     characters = _locate(text, chain.from_iterable((start, end - 1) for start, end in plain_spans))
     return ((first[0], last[1]) for first, last in zip(characters, characters, strict=True))

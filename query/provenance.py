@@ -112,7 +112,7 @@ def quarantine(db: Connection) -> list[QuarantinedLine]:
     return [QuarantinedLine(*row) for row in rows]
 
 
-def explanation(log: Path, line: QuarantinedLine) -> str:
+def explain_quarantined_line(log: Path, line: QuarantinedLine) -> str:
     """Return why a line is quarantined, in more detail than its reason, and what to do about it."""
     name = SegmentName.parse(line.segment)
     reason: LineFault = line.reason  # type: ignore[assignment] # the table holds nothing else

@@ -115,7 +115,7 @@ def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
             )
 
 
-def written_time(time: str | datetime) -> str:
+def to_log_time(time: str | datetime) -> str:
     """Return a time in the form of the log.
 
     A datetime without an offset is UTC; a text may be a day, or words such as "last week", in the system's
@@ -127,8 +127,8 @@ def written_time(time: str | datetime) -> str:
     return _timestamp_of(time, is_end=False)
 
 
-def written_end(time: str | datetime) -> str:
-    """Return an exclusive end in the form of the log; see `written_time`. A day, or words, are included.
+def to_log_end(time: str | datetime) -> str:
+    """Return an exclusive end in the form of the log; see `to_log_time`. A day, or words, are included.
 
     Raises:
         BadInput: it is not such a time.
@@ -162,7 +162,7 @@ def time_of_words(text: str, zone: tzinfo | None, *, is_end: bool) -> str | None
     return found.until if is_end else found.since
 
 
-def written_day(day: str | datetime) -> str:
+def to_log_day(day: str | datetime) -> str:
     """Return a day in the form of the log: 2026-02-24.
 
     Raises:
@@ -214,13 +214,13 @@ def one_by_one(values: tuple[Any, ...]) -> Any:  # noqa: ANN401
 ChatField = Annotated[ChatName, Reads(Chat.of, "chat"), msgspec.Meta(title="CHANNEL:CHAT_ID")]
 """A conversation in any form; the field holds a `Chat`."""
 
-Time = Annotated[str | datetime, Reads(written_time, "time")]
+Time = Annotated[str | datetime, Reads(to_log_time, "time")]
 """A time in any form; the field holds it in the form of the log."""
 
-End = Annotated[str | datetime, Reads(written_end, "end")]
+End = Annotated[str | datetime, Reads(to_log_end, "end")]
 """The end of a period in any form; a day is included. The field holds the first moment after it."""
 
-Day = Annotated[str | datetime, Reads(written_day, "day")]
+Day = Annotated[str | datetime, Reads(to_log_day, "day")]
 """A calendar day; the field holds a text such as 2026-02-24."""
 
 PathField = Annotated[str | Path, Reads(path_of, "path")]

@@ -129,13 +129,13 @@ def remedy(log: Path, path: Path) -> str:
     """Return what to do with an unread file."""
     conflict = _CONFLICT_COPY.fullmatch(path.name)
     if conflict is not None and conflict["day"] and path.parent not in (log, log / CONVERSATIONS):
-        return _segment_remedy(log, path, conflict["day"])
+        return _conflict_copy_remedy(log, path, conflict["day"])
     if conflict is not None and path.name.startswith(FORMAT):
         return f"{_MOVE_OUT}; if its number is the greater one, replace log/{FORMAT} by it"
     return _MOVE_OUT
 
 
-def _segment_remedy(log: Path, path: Path, day: str) -> str:
+def _conflict_copy_remedy(log: Path, path: Path, day: str) -> str:
     """Return the advice to rename a conflict copy to a segment of a new writer.
 
     The name is derived from the bytes, so the same copy gets one name on all machines, and no merge replaces

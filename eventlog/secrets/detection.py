@@ -46,11 +46,11 @@ def kinds_in_line(line: bytes) -> list[str]:
     value = decoded(line, object) or line.decode(errors="replace")
     kinds: dict[str, None] = {}
 
-    def noted(text: str) -> str:
+    def record_kinds(text: str) -> str:
         kinds.update(dict.fromkeys(kinds_in(text)))
         return text
 
-    rewritten(value, noted)
+    rewritten(value, record_kinds)
     return list(kinds)
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from memlog.eventlog.escapes import is_escaped, spans, unescaped
+from memlog.eventlog.escapes import is_escaped, map_spans_to_escaped, unescaped
 
 # The table has a kind if its keys contain a fixed text that is rare elsewhere, or follow the name of a
 # secret. Entropy is not a criterion: it would mask hashes and ids.
@@ -426,7 +426,7 @@ def _patterns(shape: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 def _map_to_escaped(text: str, keys: list[Key]) -> Iterator[Key]:
     """Return the spans in `text` of `keys` in its unescaped form."""
-    places = spans(text, ((key.start, key.end) for key in keys))
+    places = map_spans_to_escaped(text, ((key.start, key.end) for key in keys))
     return (Key(start, key.shape, end) for key, (start, end) in zip(keys, places, strict=True))
 
 

@@ -216,10 +216,10 @@ def neighbourhood_of(
     }
     pairs = (pair for window in windows for pair in pairwise(window))
     following = {number: behind for number, behind in pairs if number in messages and behind in messages}
-    return Neighbourhood(messages, _line_up(messages, following))
+    return Neighbourhood(messages, _chain_with_gaps(messages, following))
 
 
-def _line_up(messages: Iterable[int], following: dict[int, int]) -> list[int | None]:
+def _chain_with_gaps(messages: Iterable[int], following: dict[int, int]) -> list[int | None]:
     """Return the numbers in order, with gaps that no score crosses.
 
     following: the next message of each, unless a session break is between them.

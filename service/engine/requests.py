@@ -16,7 +16,7 @@ from memlog.eventlog.limits import CATEGORIES, known_category
 from memlog.query.request import Request as Request
 from memlog.query.request import description_of as description_of
 from memlog.query.request import given_as_texts as given_as_texts
-from memlog.query.request import path_of, written_time
+from memlog.query.request import path_of, to_log_time
 from memlog.query.request import schema_of as schema_of
 from memlog.query.request import time_of_words as time_of_words
 
@@ -42,7 +42,7 @@ def scope_of(chat: ChatName) -> str:
 
 
 def _event_time(time: str | datetime) -> str:
-    return time if isinstance(time, str) else written_time(time)
+    return time if isinstance(time, str) else to_log_time(time)
 
 
 ScopeField = Annotated[ChatName, Reads(scope_of, "chat"), msgspec.Meta(title="CHANNEL:CHAT_ID")]

@@ -187,10 +187,10 @@ def _parse_rules(rules: bytes) -> "GitIgnoreSpec":
     try:
         return GitIgnoreSpec.from_lines(lines)
     except ValueError:
-        return GitIgnoreSpec.from_lines(line for line in lines if _is_rule(line))
+        return GitIgnoreSpec.from_lines(line for line in lines if _is_valid_ignore_pattern(line))
 
 
-def _is_rule(line: str) -> bool:
+def _is_valid_ignore_pattern(line: str) -> bool:
     from pathspec import GitIgnoreSpec
 
     try:

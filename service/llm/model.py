@@ -32,7 +32,7 @@ class Completion(msgspec.Struct, frozen=True):
     tokens_out: int = 0
     requests: int = 1
 
-    def and_then(self, more: "Completion") -> "Completion":
+    def followed_by(self, more: "Completion") -> "Completion":
         """Return a later answer, with the cost of both."""
         spent = (self.tokens_in + more.tokens_in, self.tokens_out + more.tokens_out)
         return Completion(more.text, *spent, self.requests + more.requests)

@@ -123,7 +123,7 @@ class Questions:
         if answer is None:
             again = f"{user}\n\nThe last answer was not the JSON object. Answer with the JSON object alone."
             more = self._complete(system, again, schema)
-            made = made.and_then(more)
+            made = made.followed_by(more)
             answer = read(made.text)
         if answer is None:
             why = "it answered twice with something other than the JSON object"

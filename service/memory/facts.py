@@ -98,7 +98,7 @@ def ranked_list(text: str) -> tuple[str, list[str]]:
     if cleaned_text[: match.start()].rstrip().endswith(_QUOTED_AFTER):
         raise NoCertainList("it may quote somebody else")
     key = _key(language, match)
-    values, end = _values(cleaned_text[match.end() :], language, match["topic"])
+    values, end = _parse_list(cleaned_text[match.end() :], language, match["topic"])
     count = match.groupdict().get("count")
     if count and number_of(count.casefold(), language) != len(values):
         raise NoCertainList(f"the text promises {count} values and lists {len(values)}")
@@ -135,7 +135,7 @@ def _key(language: str, match: re.Match[str]) -> str:
 # The list
 
 
-def _values(body: str, language: str, topic: str) -> tuple[list[str], int]:
+def _parse_list(body: str, language: str, topic: str) -> tuple[list[str], int]:
     """Return the values of the list at the beginning of `body`, and the place where it ends."""
     on_lines = body.startswith("\n")
     start = len(body) - len(body.lstrip())

@@ -230,7 +230,7 @@ class Maintenance(OperationGroup):
 
     def explain(self, line: QuarantinedLine) -> str:
         """Explain why a line is quarantined, and what to do about it."""
-        return provenance.explanation(self._engine.log_path, line)
+        return provenance.explain_quarantined_line(self._engine.log_path, line)
 
 
 class SegmentLoss(SegmentRecord, frozen=True, omit_defaults=True):

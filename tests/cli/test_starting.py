@@ -49,6 +49,11 @@ def files_read(env: dict[str, str], args: Sequence[str]) -> set[str]:
     return {Path(file).name for file in done.stderr.decode().split()}
 
 
+def test_python_runs_the_package_as_the_program(environment: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "memlog", "--version"]
+    assert subprocess.check_output(command, env=environment).startswith(b"memlog, version ")
+
+
 def test_nothing_heavy_is_imported(environment: dict[str, str]) -> None:
     saved = b'{"type":"memory_saved","memory_id":"t","content":"likes tea","importance":0.5}\n'
     for args in (

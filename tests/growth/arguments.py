@@ -147,7 +147,9 @@ RECIPES: dict[str, Callable[[World], dict[str, Any]]] = {
     "cli.process.main.no_such_command": lambda world: {"ctx": click.Context(click.Group())},
     "eventlog.escapes.decoded": lambda world: {"kind": dict},
     "eventlog.codec.decode.is_shortest_spelling": lambda world: {"event": world.message},
-    "eventlog.escapes.spans": lambda world: {"plain_spans": [(0, 1), (sys.maxsize - 1, sys.maxsize)]},
+    "eventlog.escapes.map_spans_to_escaped": lambda world: {
+        "plain_spans": [(0, 1), (sys.maxsize - 1, sys.maxsize)]
+    },
     "eventlog.codec.decode.check_crc_is_last": lambda world: {"has_crc": False},
     "eventlog.log.streams.belongs_in": lambda world: {"event": world.message},
     "projector.text.marks.first_place": lambda world: {"marks": world.marks},
