@@ -38,7 +38,7 @@ class SeedRequest(Request, frozen=True, kw_only=True):
 
 
 class IndexChatMessage(SeedRequest, frozen=True, kw_only=True):
-    """Append a message, and the ranked list that a user's message states."""
+    """Asks to append a message, and to store the ranked list that a user's message states."""
 
     chat_id: ChatId
     message_id: Annotated[str, "Its id: a repetition counts once."]
@@ -47,14 +47,14 @@ class IndexChatMessage(SeedRequest, frozen=True, kw_only=True):
 
 
 class SearchProject(SeedRequest, frozen=True, kw_only=True):
-    """Search a project."""
+    """Asks to search a project."""
 
     query: Annotated[str, "The text."]
     limit: Annotated[int, HITS.meta, "Hits at most."] = HITS.default
 
 
 class StoreFact(SeedRequest, frozen=True, kw_only=True):
-    """Store one value of a topic."""
+    """Asks to store one value of a topic."""
 
     topic_key: Annotated[str, "The topic."]
     value: Annotated[str, "The value."]
@@ -65,7 +65,7 @@ class StoreFact(SeedRequest, frozen=True, kw_only=True):
 
 
 class GetFacts(SeedRequest, frozen=True, kw_only=True):
-    """List the values of a topic."""
+    """Asks for the values of a topic."""
 
     topic_key: Annotated[str, "The topic."]
     rank: Annotated[int | None, "Only the value at this place."] = None
@@ -73,7 +73,7 @@ class GetFacts(SeedRequest, frozen=True, kw_only=True):
 
 
 class CreateMemory(Request, frozen=True, kw_only=True):
-    """Save a memory of a session."""
+    """Asks to save a memory of a session."""
 
     content: Annotated[str, "The text."]
     type: Annotated[MemoryKind, "What kind it is."] = "fact"
@@ -84,7 +84,7 @@ _CHANNEL = "session"
 
 
 def chat_of(name: str | int) -> str:
-    """Return `channel:chat_id` for an id; a bare id belongs to the channel `session`."""
+    """Return `channel:chat_id` for an id; an id without a channel belongs to the channel `session`."""
     return str(name) if ":" in str(name) else f"{_CHANNEL}:{name}"
 
 
@@ -139,7 +139,7 @@ def route(store: Store, given: dict[str, Any]) -> Any:  # noqa: ANN401
 
 
 def search(store: Store, request: SearchProject) -> dict[str, Any]:
-    """Return the hits, each with its citation; none if nothing is stored yet."""
+    """Return the hits of a search, each with its citation; none if nothing is stored yet."""
     if not store.exists:
         return {"results": [], "silent": {}}
     found = store.search(request.query, k=request.limit)
@@ -179,7 +179,7 @@ def store_fact(store: Store, request: StoreFact) -> dict[str, Any]:
 
 
 def get_facts(store: Store, request: GetFacts) -> dict[str, Any]:
-    """Return the values of a topic by rank, of all chats if none is named."""
+    """Return the values of a topic by rank; those of all chats if no chat is named."""
     if not store.exists:
         return {"facts": []}
     if request.chat_id is not None:
@@ -281,4 +281,5 @@ ROUTES: dict[str, tuple[type[Any], Callable[[Store, Any], Any]]] = {
     "/facts/store": (StoreFact, store_fact),
     "/facts/get": (GetFacts, get_facts),
 }
-"""The routes of ChatDO's service: the request class, which has the project, and the handler."""
+"""The routes of ChatDO's service: for each, the class of requests, which name the project, and the
+handler."""

@@ -194,7 +194,7 @@ class NoModel(EmbeddingModel):
         self,
         patience: "RetryPolicy" = "background",  # noqa: ARG002
     ) -> tuple[Embedder | None, dict[str, str]]:
-        """Return None and no reason, because no model was configured to work."""
+        """Return None without a reason, because the settings ask for no model."""
         return None, {}
 
     def _embedder(self, patience: "RetryPolicy") -> Embedder:  # noqa: ARG002

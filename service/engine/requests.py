@@ -119,7 +119,7 @@ def check_chat(chat: ChatName | None, found: Collection[object]) -> None:
     """Check the form of a chat for which nothing was found.
 
     Raises:
-        BadInput: nothing was found, and the chat does not have the form `channel:chat_id`.
+        BadInput: nothing was found, and `chat` does not have the form of a chat.
     """
     if chat is not None and not found:
         Chat.of(chat)
