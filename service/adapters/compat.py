@@ -38,7 +38,7 @@ class SeedRequest(Request, frozen=True, kw_only=True):
 
 
 class IndexChatMessage(SeedRequest, frozen=True, kw_only=True):
-    """Asks to append a message, and to store the ranked list that a user's message states."""
+    """Append a message, and the ranked list that a user's message states."""
 
     chat_id: ChatId
     message_id: Annotated[str, "Its id: a repetition counts once."]
@@ -47,14 +47,14 @@ class IndexChatMessage(SeedRequest, frozen=True, kw_only=True):
 
 
 class SearchProject(SeedRequest, frozen=True, kw_only=True):
-    """Asks to search a project."""
+    """Search a project."""
 
     query: Annotated[str, "The text."]
     limit: Annotated[int, HITS.meta, "Hits at most."] = HITS.default
 
 
 class StoreFact(SeedRequest, frozen=True, kw_only=True):
-    """Asks to store one value of a topic."""
+    """Store one value of a topic."""
 
     topic_key: Annotated[str, "The topic."]
     value: Annotated[str, "The value."]
@@ -65,7 +65,7 @@ class StoreFact(SeedRequest, frozen=True, kw_only=True):
 
 
 class GetFacts(SeedRequest, frozen=True, kw_only=True):
-    """Asks for the values of a topic."""
+    """List the values of a topic."""
 
     topic_key: Annotated[str, "The topic."]
     rank: Annotated[int | None, "Only the value at this place."] = None
@@ -73,7 +73,7 @@ class GetFacts(SeedRequest, frozen=True, kw_only=True):
 
 
 class CreateMemory(Request, frozen=True, kw_only=True):
-    """Asks to save a memory of a session."""
+    """Save a memory of a session."""
 
     content: Annotated[str, "The text."]
     type: Annotated[MemoryKind, "What kind it is."] = "fact"

@@ -205,7 +205,7 @@ class ExtractionRules(msgspec.Struct, frozen=True, kw_only=True):
     quiet_minutes: distil a chat after so many minutes without a message. tokens: distil it immediately when
         its buffer has so many; also the limit of one request.
     max_tokens_per_day: the most tokens of requests and answers in a UTC day, for extraction and jobs
-    together.
+        together.
     channels: channels or formats whose imported data may be sent to a provider on another machine.
     threshold: the least importance of a memory that is kept. max_per_session: the most memories of a session.
 
@@ -308,9 +308,9 @@ class JobRules(msgspec.Struct, frozen=True, kw_only=True):
     """When jobs run.
 
     daily: a time, such as 03:00. weekly: a weekday and a time, such as monday 04:00. With `off`, jobs run
-    only on request.
+        only on request.
     timezone: the time zone of these times, and of contexts that name none, such as Europe/Helsinki; None for
-    the system's.
+        the system's.
 
     Raises:
         BadInput: a time or a time zone is invalid.

@@ -99,8 +99,7 @@ class ToolSaved(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The outcome of a save.
 
     decision: saved, already known, or merged into ID. event_id: the id of the appended event.
-    position: the event's byte offset in the log, stream/segment@byte. warnings: anything suspicious about the
-    event.
+    position: where the event is in the log, stream/segment@byte. warnings: anything suspicious about it.
     """
 
     memory_id: str
@@ -114,8 +113,7 @@ class CoreChange(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A change of the core memory.
 
     previous: the value before the change, if any. value: the new value; None if it was removed.
-    position: the event's byte offset in the log, stream/segment@byte. warnings: anything suspicious about the
-    event.
+    position: where the event is in the log, stream/segment@byte. warnings: anything suspicious about it.
     """
 
     section: Section

@@ -1,4 +1,4 @@
-"""index.db of MemoryService, and the Markdown file of each memory."""
+"""index.db of MemoryService with the Markdown file of each memory."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -17,9 +17,7 @@ SOURCES = ("**/index.db",)
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """Yield the rows of the table `memories`, each with the text of its file below the folder of the
-    database.
-    """
+    """Yield the rows of the table `memories`, each with the text of its file below the database's folder."""
     for path in source.files(*SOURCES):
         yield from records(source, path, "memories", _COLUMNS, partial(_memory, path.parent))
 
@@ -56,8 +54,8 @@ def _memory(folder: Path, source: ForeignData, row: dict[str, Any]) -> Record:
 def _content(source: ForeignData, folder: Path, row: dict[str, Any]) -> str | Unreadable:
     """Return the text of a memory's file, which is below the folder of the database.
 
-    The stored path is relative to a folder above: `data/memory/context/a1.md`. As the folders may have moved,
-    only the end of the path counts.
+    The stored path is relative to a folder above: `data/memory/context/a1.md`. As the folders may have
+    moved, only the end of the path counts.
     """
     root, parts = folder.resolve(), Path(row["file_path"]).parts
     for start in range(max(1, len(parts) - 1)):
