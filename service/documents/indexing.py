@@ -64,8 +64,8 @@ class SourceStatus(msgspec.Struct, kw_only=True):
     state: `indexing` while a process reads it; `error` if its folder is unreadable, or the last reading was
         aborted.
     files, chunks, bytes: documents, their passages, and the bytes of their files.
-    last_indexed: when the newest document was indexed, RFC 3339; None without documents.
-    last_error: a current error, or one of the last reading; None without one.
+    last_indexed: when the newest document was indexed, RFC 3339; None if there are no documents.
+    last_error: a current error, or the error of the last reading; None if there is neither.
     """
 
     source_id: str

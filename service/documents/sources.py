@@ -68,7 +68,7 @@ class IndexingReport(msgspec.Struct, kw_only=True):
 class SourcePlan(NamedTuple):
     """The registration of a source, and which of its documents the log has.
 
-    is_new: whether the log has no such registration. versions: those of its documents, by file.
+    is_new: whether the log has no such registration. versions: the versions of its documents, by file.
     """
 
     registration: SourceRegistered

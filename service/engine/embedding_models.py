@@ -121,7 +121,7 @@ class LocalModel(EmbeddingModel, SplitByFork):
 
     @property
     def multilingual(self) -> "MultilingualEmbedder | None":
-        """See `EmbeddingModel.multilingual`. None with a model folder, which is meant for all texts."""
+        """See `EmbeddingModel.multilingual`. Return None for a model folder, which is meant for all texts."""
         if self._folder is not None or not has_multilingual():
             return None
         # Imported here: most stores have no such model.

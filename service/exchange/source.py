@@ -59,7 +59,7 @@ class ForeignFiles:
     """A file or a folder of another program.
 
     tables: reads the program's databases.
-    suffix: distinguishes the ids of this source from those of another one: `~1f0c9a3e`.
+    suffix: distinguishes the ids of this source from the ids of another one: `~1f0c9a3e`.
     project: the only project to read.
     unknown: how many rows have a value in an unknown column, by `table.column`.
     """

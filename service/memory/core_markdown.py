@@ -432,7 +432,7 @@ class _MarkdownReader:
             self.skipped += 1
 
     def _is_of_user(self, key: str, value: str) -> bool:
-        """Whether a value has content, and is not about a project."""
+        """Whether a value has content, and is about the user instead of a project."""
         if self._headings.are_of_project or is_fact_of_project(key, value):
             return False
         if is_placeholder(value) and not is_denial(value):  # from a template that is not filled in

@@ -19,7 +19,7 @@ class DecayReport(msgspec.Struct, kw_only=True):
     """The outcome of today's decay.
 
     changed: the number of memories whose salience this call lowered; 0 if today's decay was already done.
-    event_id, ts, rates: of the one decay that counts today.
+    event_id, ts, rates: those of the only decay that counts today.
     position: where it was appended; None if today's decay was already done.
     """
 

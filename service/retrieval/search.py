@@ -298,7 +298,7 @@ def pre_route(
     chat: ChatName | None,
     max_tokens: int,
 ) -> PreRoute:
-    """See `Store.pre_route`.
+    """Return how to answer a message; see `Store.pre_route`.
 
     ask, context: operations of a store.
     """

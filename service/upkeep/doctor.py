@@ -136,7 +136,7 @@ def why_not_multilingual(embedder: Embedder) -> EmbeddingError | None:
 
 
 def _multilingual(read_model: ReadModel) -> list[Finding]:
-    """Check the multilingual model; [] if it is not needed."""
+    """Check the multilingual model; return [] if it is not needed."""
     embedder = read_model.model.multilingual
     if embedder is not None:
         if problem := why_not_multilingual(embedder):
@@ -154,7 +154,7 @@ def _multilingual(read_model: ReadModel) -> list[Finding]:
 
 
 def _language(read_model: ReadModel, provider: LanguageModelProvider | None) -> list[Finding]:
-    """Test the language model with a minimal request; [] without one."""
+    """Test the language model with a minimal request; return [] if there is none."""
     if provider is None:
         return []
     try:
@@ -165,7 +165,7 @@ def _language(read_model: ReadModel, provider: LanguageModelProvider | None) -> 
 
 
 def _rerank(read_model: ReadModel) -> list[Finding]:
-    """Test the reranker with one request; [] without one."""
+    """Test the reranker with one request; return [] if there is none."""
     rerank = reranker_of(read_model, lambda _: True, has_key=False)
     if rerank is None:
         return []

@@ -296,7 +296,9 @@ class Steps:
 
 
 class JobReport(msgspec.Struct, kw_only=True):
-    """The steps of a job run. period: the local day for which it was due; None without a schedule."""
+    """The steps of a job run. period: the local day for which the run was due; None if the job has no
+    schedule.
+    """
 
     job: str
     period: str | None

@@ -117,7 +117,7 @@ class Shared:
 
 
 class Worker(ABC):
-    """One thread of a watch. It reports a lasting error once, and retries."""
+    """One thread of a watch. It reports a lasting error only once, and retries its work."""
 
     lock_timeout = _LOCK_TIMEOUT
     """Seconds to wait for other processes that project."""
