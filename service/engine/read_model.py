@@ -69,7 +69,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
             without one), and the current state. Returns its result, and whether everything up to the current
             state has been read.
         timeout: the seconds to pass to `catch_up`; 0 is passed if another thread has timed out since this
-        call began.
+            call began.
 
         Returns:
             The result of `catch_up`; None if it was not needed.

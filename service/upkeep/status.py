@@ -39,11 +39,11 @@ class Status(msgspec.Struct, kw_only=True):
     model, dimension: those of the working embedding model; None if none works. multilingual_model: that of
         the extra `multilingual`; None if it is not installed or does not work.
     vectors_set_aside: what a model could not embed today: full-text search finds it, and it is retried
-    another day.
+        another day.
     providers: the state of the embedding and rerank providers.
     set_aside: what is not sent to the language model again before tomorrow (UTC).
     memory_conflicts: conflicts that wait for a person; memory_conflicts_queued: conflicts that wait behind
-    these.
+        these.
     silent: the parts of searches and jobs that do not work, and why: `vector`, `multilingual`, `pending`,
         `prune`.
     """
@@ -137,7 +137,7 @@ class Stats(msgspec.Struct, kw_only=True):
     messages_by_role, messages_by_chat: without session breaks; a chat is `<channel>:<chat_id>`.
     memories_by_category, memories_by_kind: including archived ones; memories_archived counts those.
     passages: passages in the search index. vectors, vectors_pending: how many have, or lack, a vector.
-    log_bytes, model_bytes, cache_bytes: of the files in these folders.
+    log_bytes, model_bytes, cache_bytes: the sizes of the files in these folders.
     counters: `memory.saved.count`: saves; `memory.retrieved.count`: deliveries of a memory to an agent;
         `memory.extraction.count`, `.success`, `.errors`, `.tokens`: requests to a language model; the cache
         records their errors.
