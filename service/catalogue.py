@@ -54,7 +54,7 @@ def answer(
     root: Path | None = EVERYTHING,
     exports: Path | None = EVERYTHING,
 ) -> Any:  # noqa: ANN401
-    """Call the operation `name` with the JSON values of a request, and return its answer.
+    """Call the operation `name` with the JSON values of a request, and return the answer.
 
     owner: a store, local or on a server, or `Projects`. given: fields of the request, except local ones.
     root, exports: the resolved folders that paths to read or to write must be below, and that relative ones
@@ -107,11 +107,11 @@ def answer_schema(name: str) -> dict[str, Any]:
 def answer_schemas(ref_template: str) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
     """Return the JSON schemas of all operations' answers by name, and the schemas that they refer to.
 
-    ref_template: the place of a schema, such as `#/components/schemas/{name}`.
+    ref_template: where to refer to a schema, such as `#/components/schemas/{name}`.
     """
     answers, components = {}, {}
     for name, each in (operations() | project_operations()).items():
-        # One by one: msgspec accepts no union of untagged structs.
+        # The types are converted one by one, because msgspec accepts no union of untagged structs.
         schemas = []
         for kind in each.found:
             (schema,), found = msgspec.json.schema_components([kind], ref_template=ref_template)

@@ -37,7 +37,7 @@ from memlog.service.engine.operation import not_found, operation
 from memlog.service.engine.requests import DryRun
 from memlog.service.store import Store
 
-# No project's folder has a `~`.
+# No project's folder has a `~` in its name.
 _ASIDE = re.compile(r"([^~]+)~[0-9a-f]{8}")
 _ASIDE_HEAD = 240  # a name has 255 bytes at most
 
@@ -47,10 +47,10 @@ _NOT_WRITTEN = "see that all in it can be written, then remove it again"
 class Project(msgspec.Struct, kw_only=True):
     """A project, as far as it is known without reading its log.
 
-    folder: of its store.
-    conversations: how many have a folder in the log. log_bytes: of all segments.
+    folder: the folder of its store.
+    conversations: how many have a folder in the log. log_bytes: the size of all segments.
     last_append: when memlog last appended to it; None if never.
-    is_being_removed: whether these are the remains of an unfinished removal.
+    is_being_removed: whether the project is only the remains of an unfinished removal.
     """
 
     name: str
@@ -64,11 +64,11 @@ class Project(msgspec.Struct, kw_only=True):
 class ProjectRemoval(msgspec.Struct, kw_only=True):
     """What the removal of a project's store deletes, or has deleted.
 
-    files, bytes: in its folder.
+    files, bytes: how many its folder holds.
     others: names in its folder that are not memlog's; they are deleted, too.
-    links: below its folder; their targets stay.
-    finished: projects whose earlier, unfinished removal was finished now.
-    done: whether it is gone; False after a dry run.
+    links: links below its folder; their targets stay.
+    finished: projects whose earlier, unfinished removal has now been finished.
+    done: whether the store is gone; False after a dry run.
     """
 
     name: str
@@ -83,7 +83,7 @@ class ProjectRemoval(msgspec.Struct, kw_only=True):
 
 
 _Listed = list[Project]
-"""Within the class `list` is its method."""
+"""An alias, because inside the class `list` is a method."""
 
 
 class Projects:
@@ -98,7 +98,7 @@ class Projects:
         The name of an existing project may be given in any canonical form.
 
         Raises:
-            BadInput: it is no name.
+            BadInput: `name` cannot name a project.
         """
         forms = [self.folder / project_folder(form) for form in equivalents(name)]
         return next((path for path in forms if path.is_dir()), forms[0])
@@ -198,7 +198,7 @@ class Projects:
         return True
 
     def _put_aside(self, path: Path, lock_timeout: float) -> Path:
-        """Rename a store so that no project has it, while nobody projects, writes or scrubs.
+        """Rename a store so that it belongs to no project, while nobody projects, writes or scrubs.
 
         What a concurrent writer appended just before the rename is removed, too.
         """
@@ -230,7 +230,7 @@ def _as_log_errors(path: Path) -> Iterator[None]:
 
 
 def _is_folder_of(name: str, folder: str) -> bool:
-    """Whether this is the folder of the project of this name."""
+    """Whether `folder` is the name of the folder of the project `name`."""
     try:
         return project_folder(name) == folder
     except BadInput:
@@ -238,7 +238,7 @@ def _is_folder_of(name: str, folder: str) -> bool:
 
 
 def _is_store(folder: Path) -> bool:
-    """Whether a folder is a store: its log has only streams, or there is only what a read creates."""
+    """Whether a folder is a store: its log has segments or no files; or, without a log, a read model."""
     log = folder / LOG
     if not disk.is_folder(log):
         return disk.is_folder(folder / MODEL) and is_regular(folder / PROJECTOR_LOCK)
@@ -247,7 +247,7 @@ def _is_store(folder: Path) -> bool:
 
 
 def _entries(folder: Path) -> list[DirEntry[str]]:
-    """Return the entries of a folder by name, a projector's lock last; [] if there is no folder."""
+    """Return the entries of a folder sorted by name, a projector's lock last; [] if there is no folder."""
     if not disk.is_folder(folder):
         return []
     with disk.entries(folder) as entries:
@@ -290,7 +290,7 @@ def _survey(folder: Path, name: str) -> ProjectRemoval:
 
 
 def _delete(folder: Path) -> None:
-    """Remove a folder with its contents, even if another process does the same."""
+    """Remove a folder with its contents, even if another process does so concurrently."""
     with suppress(FileNotFoundError):
         for entry in _below(folder):
             remove = disk.remove_folder if entry.is_dir(follow_symlinks=False) else disk.unlink
@@ -311,7 +311,7 @@ def _below(folder: Path) -> Iterator[DirEntry[str]]:
 
 
 DEFAULT = "default"
-"""The project name on a server of a single store."""
+"""The name of the project on a server of a single store."""
 
 _MAX_IDLE = 16
 """How many stores without documents stay open: each has about 12 file descriptors and 5 threads."""
@@ -360,7 +360,7 @@ def _without_path(error: MemlogError, store: Path, project: str) -> MemlogError:
 class OpenStores:
     """Opens the store of a project at the first request, and keeps the most recently used ones open.
 
-    open_store: opens the store in a folder. where: the folder of the one store, or the projects.
+    open_store: opens the store in a folder. where: the folder of the single store, or the projects.
     notify: called with notes for people.
     """
 
@@ -370,7 +370,7 @@ class OpenStores:
         self._open_store, self._where, self._notify = open_store, where, notify
         self._lock = threading.Lock()
         self._open: dict[Path, _Opened] = {}
-        """By folder, the most recently used last."""
+        """The open stores by folder, the most recently used one last."""
 
     def run(self, project: str, call: Callable[[Store], T]) -> T:
         """Run `call` on the store of a project, and return its result.
@@ -388,7 +388,7 @@ class OpenStores:
             self._release(opened)
 
     def begin(self) -> None:
-        """Open the one store, or each project with documents, to follow changes of its files."""
+        """Open the single store, or each project with documents, to follow changes of its files."""
         threading.Thread(target=self._open_with_documents, daemon=True).start()
 
     def troubles(self) -> dict[str, str]:
@@ -428,7 +428,7 @@ class OpenStores:
     def _release(self, opened: _Opened) -> None:
         with self._lock:
             opened.users -= 1
-            # Only once the store exists: a watch would create it.
+            # The watch starts only once the store exists, since it would create the store.
             if opened.watch is None and not opened.is_closing.is_set() and opened.store.exists:
                 opened.watch = threading.Thread(target=self._watch, args=(opened,), daemon=True)
                 opened.watch.start()
@@ -468,7 +468,7 @@ class OpenStores:
     def _watch(self, opened: _Opened) -> None:
         told = ""
         while not opened.is_closing.is_set():
-            # A new event each time: a watch sets it when it ends, even by an error.
+            # Each watch needs a new event, because it sets its event when it ends, even by an error.
             stop = opened.stop = threading.Event()
             if opened.is_closing.is_set():
                 return

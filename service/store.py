@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from memlog.service.upkeep.jobs import Jobs
     from memlog.service.upkeep.maintenance import Maintenance
 
-# Some imports are local: a process only pays for what it uses.
+# Some imports are local, so that a process only pays for what it uses.
 
 
 def _events(given: EventLike | Iterable[EventLike]) -> Iterable[EventLike]:
@@ -92,17 +92,18 @@ class LazyGroup(Generic[G]):
 class Store:
     """One store. Thread-safe; use it with `with`, or call `close`.
 
-    path: its folder, made absolute; created by the first append.
+    path: the store's folder, made absolute; created by the first append.
     create: create a missing store now; otherwise reads raise NotFound until the first append.
     model: a folder with `model.onnx` and `tokenizer.json`; None for the bundled model.
     embedding: the provider of embeddings, instead of a local model. rerank: the provider that reranks hits.
-    language_model: distils conversations; None for no distilling. extraction: its rules.
+    language_model: distils conversations; None for no distilling. extraction: the rules of distilling.
     jobs: when daily and weekly jobs run; None for 03:00 and Monday at 04:00.
-    people: whose chats are whose; None to infer it from messages.
+    people: which chats belong to whom; None to infer that from messages.
     memory: False to make searches and contexts return nothing; appends are still stored.
     durability: `fsync`; or `os`: acknowledged events survive the process, but not a power cut.
     lock_timeout: seconds to wait for other writers and projectors.
-    chunk_sizes: of passages. A change rebuilds the read model; all users of a store should agree on it.
+    chunk_sizes: the sizes of passages. A change rebuilds the read model; all users of a store should agree on
+    it.
     redact: mask texts that look like keys in every event before it is written.
     document_seconds: CPU time for reading one HTML or PDF file; a slower one is skipped.
     notify: called with notes for people, such as that the read model was rebuilt.
@@ -317,7 +318,7 @@ class Store:
         """Return the only stream that has an event with this id.
 
         Raises:
-            NotFound: no stream has it. BadInput: several have it.
+            NotFound: no stream has such an event. BadInput: several streams have one.
         """
         from memlog.query import provenance
 
@@ -342,7 +343,7 @@ class Store:
 
 
 def _check_providers(**given: object) -> Iterator[tuple[str, object, bool, str]]:
-    """Yield arguments of `_check`; without providers, as in most programs, import nothing."""
+    """Yield the arguments of `_check`; if there is no provider, as in most programs, import nothing."""
     if not any(given.values()):
         return
     from memlog.service.engine import settings
@@ -368,9 +369,9 @@ def _model(folder: str | Path | None, provider: "EmbeddingProvider | None", stor
 
 
 def _check(*arguments: tuple[str, object, bool, str]) -> None:
-    """Refuse an invalid argument. Not by a request, which would add 0.8 ms to each command.
+    """Refuse an invalid argument. A request could check it, but would add 0.8 ms to each command.
 
-    arguments: name, value, whether it is right, and what would be.
+    arguments: the name, the value, whether the value is right, and what would be right.
     """
     for name, value, is_right, what_is in arguments:
         if not is_right:

@@ -1,1 +1,1 @@
-"""Other ways to the same operations: HTTP, MCP, asyncio, and another process."""
+"""Other ways to call the same operations: over HTTP or MCP, with asyncio, or in another process."""

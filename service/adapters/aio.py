@@ -43,7 +43,7 @@ class AsyncStore(AsyncOperations):
     async def close(self) -> None:
         """Wait for pending calls, and close the store. It can be used again."""
         self.maintenance.end_watches()
-        # In its own thread: those of the loop may all be busy.
+        # This runs in its own thread, because those of the loop may all be busy.
         closing = ThreadPoolExecutor(1, "memlog-close")
         try:
             await asyncio.get_running_loop().run_in_executor(closing, self._close)
@@ -66,7 +66,7 @@ class AsyncStore(AsyncOperations):
 
 def _asynchronous(opener: Callable[P, Store]) -> Callable[P, AsyncStore]:
     def open_async(*args: P.args, **kwargs: P.kwargs) -> AsyncStore:
-        """Return the store in the folder `path`, for asyncio; takes what `open` takes. Reads nothing yet.
+        """Return the store in the folder `path`, for asyncio; take the arguments of `open`. Read nothing yet.
 
         `async with open_async(path) as store` closes it; `await open_async(path)` also returns it.
         """

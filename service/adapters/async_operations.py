@@ -1,7 +1,7 @@
 """The operations of a store as coroutines: `AsyncMemories` for `Memories`, and so on.
 
-The classes are made of the groups; `make snapshots` writes their types, for type checkers and editors, into
-async_operations.pyi.
+The classes are made from the groups of operations; `make snapshots` writes their types, for type checkers and
+editors, into async_operations.pyi.
 """
 
 import inspect
@@ -11,7 +11,7 @@ from memlog.service.adapters.awaiting import Awaitable, Watching, awaited_method
 from memlog.service.engine.operation import PLACES, Operation, group_named
 
 NOT_AWAITED = ("close", "is_of_another_copy")
-"""Methods of groups that are no operations, and not for programs."""
+"""Methods of groups that are not operations, nor meant for programs."""
 
 
 def awaited_methods(kind: type[Any]) -> dict[str, Any]:

@@ -21,8 +21,9 @@ _THREADS = 2
 would only wait for the GIL, and delay the event loop and calls of other kinds."""
 
 _SEARCHES = 1
-"""A search is CPU-bound. With 500 searches beside an appender (tests.crash.storms.async_searches), one at a
-time gives 77 a second and short reads in 9 ms (p95), two at a time 64 a second and short reads in 24 ms."""
+"""How many searches run concurrently: they are CPU-bound. With 500 searches beside an appender
+(tests.crash.storms.async_searches), one at a time gives 77 a second and short reads in 9 ms (p95), two at a
+time 64 a second and short reads in 24 ms."""
 
 _SEARCHING = ("Store.search", "Store.context")
 
@@ -35,7 +36,7 @@ class Threads(SplitByFork):
         self.after_fork_in_child()
 
     def after_fork_in_child(self) -> None:
-        """Start new threads: a child has none of its parent's."""
+        """Start new threads, since a child process has none of its parent's."""
         self.lock = threading.Lock()
         self._by_kind: dict[str, ThreadPoolExecutor] = {}
 
@@ -79,7 +80,7 @@ class Awaitable:
 def awaited_method(
     method: Callable[Concatenate[Any, P], R],
 ) -> Callable[Concatenate[Awaitable, P], Coroutine[Any, Any, R]]:
-    """Return the method of an `Awaitable` that calls `method` of its target. Searches share threads."""
+    """Return a method of `Awaitable` that calls `method` of the target. All searches share threads."""
     name = method.__name__
     kind = "search" if method.__qualname__ in _SEARCHING else method.__qualname__
 

@@ -84,7 +84,7 @@ _CHANNEL = "session"
 
 
 def chat_of(name: str | int) -> str:
-    """Return `channel:chat_id` for an id; a bare id belongs to the channel `session`."""
+    """Return `channel:chat_id` for an id; an id without a channel belongs to the channel `session`."""
     return str(name) if ":" in str(name) else f"{_CHANNEL}:{name}"
 
 
@@ -139,7 +139,7 @@ def route(store: Store, given: dict[str, Any]) -> Any:  # noqa: ANN401
 
 
 def search(store: Store, request: SearchProject) -> dict[str, Any]:
-    """Return the hits, each with its citation; none if nothing is stored yet."""
+    """Return the hits of a search, each with its citation; none if nothing is stored yet."""
     if not store.exists:
         return {"results": [], "silent": {}}
     found = store.search(request.query, k=request.limit)
@@ -179,7 +179,7 @@ def store_fact(store: Store, request: StoreFact) -> dict[str, Any]:
 
 
 def get_facts(store: Store, request: GetFacts) -> dict[str, Any]:
-    """Return the values of a topic by rank, of all chats if none is named."""
+    """Return the values of a topic by rank; those of all chats if no chat is named."""
     if not store.exists:
         return {"facts": []}
     if request.chat_id is not None:
@@ -281,4 +281,5 @@ ROUTES: dict[str, tuple[type[Any], Callable[[Store, Any], Any]]] = {
     "/facts/store": (StoreFact, store_fact),
     "/facts/get": (GetFacts, get_facts),
 }
-"""The routes of ChatDO's service: the request class, which has the project, and the handler."""
+"""The routes of ChatDO's service: for each, the class of requests, which name the project, and the
+handler."""

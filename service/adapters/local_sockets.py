@@ -17,7 +17,7 @@ CHALLENGE = "/v1/challenge"
 """The path where a server proves that it has the token."""
 
 LEAST_TOKEN = 16
-"""The fewest characters of a token: a proof allows an offline search for shorter ones."""
+"""The fewest characters of a token; a shorter one could be found offline from a proof."""
 
 _LONGEST_NONCE = 128
 _LONGEST_ANSWER = 8192
@@ -57,7 +57,7 @@ def is_own(connected: socket.socket) -> bool:
 
 
 def proof_of(token: str, nonce: str, url: str) -> str:
-    """Return the proof for a nonce and an address, which only a holder of the token can compute.
+    """Return the proof for a nonce and an address, computable only with the token.
 
     Raises:
         ValueError: the nonce is invalid.
@@ -71,7 +71,7 @@ class Stream(Protocol):
     """A fresh connection to a server."""
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Read some bytes; b"" at the end."""
+        """Read some bytes; return b"" at the end."""
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Write all bytes."""
@@ -81,7 +81,7 @@ def check_proof(stream: Stream, url: str, token: str) -> None:
     """Check that the server has the token, before anything else is sent.
 
     Raises:
-        LogError: it does not.
+        LogError: the server does not prove that it has the token.
     """
     nonce = secrets.token_hex(32)
     host = urlsplit(url).netloc

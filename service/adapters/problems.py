@@ -48,8 +48,9 @@ _WORDS = (
 class Problem(msgspec.Struct, frozen=True):
     """An error, for programs and people.
 
-    code: of the memlog error; for a faulty request `bad_request`, `unauthorized`, `forbidden`, `misdirected`,
-        `no_route`, `bad_method`, `timeout`, `too_large`, `bad_type`, `overloaded`, `ending`, `internal`.
+    code: the code of the memlog error or, for a faulty request, `bad_request`, `unauthorized`, `forbidden`,
+        `misdirected`, `no_route`, `bad_method`, `timeout`, `too_large`, `bad_type`, `overloaded`, `ending`,
+        `internal`.
     """
 
     code: str
@@ -67,7 +68,7 @@ class ProblemAnswer(msgspec.Struct, frozen=True):
 def problem_of(
     error: MemlogError, spelled: Callable[[str], str] = lambda name: f"the operation {name}"
 ) -> Problem:
-    """Convert a memlog error to a problem. spelled: returns how its hint names an operation."""
+    """Convert a memlog error to a problem. spelled: returns the name of an operation for the hint."""
     hint = _CALL.sub(lambda found: spelled(found[1]), error.hint)
     for python, words in _WORDS:
         hint = hint.replace(python, words)
@@ -84,13 +85,13 @@ def status_of(error: MemlogError) -> int:
 def error_of(problem: Problem, status: int) -> MemlogError:
     """Convert a server's answer back to an error."""
     kinds = [kind for kind, its in STATUS.items() if its == status] or [BadInput]
-    # Two classes share the status 503; the code identifies the second.
+    # Two classes of errors share the status 503; the code identifies the second class.
     kind = kinds[-1] if problem.code == "embedding" else kinds[0]
     return kind(problem.message, hint=problem.hint, code=problem.code, retryable=problem.retryable)  # type: ignore[arg-type] # a newer server may have other codes
 
 
 def acknowledged(store: Store, lines: bytes, root: Path | None) -> bytes:
-    """Append one event per line, and answer each with a line: stored, or why it was refused.
+    """Append one event per line, and return a line for each: its position, or why it was refused.
 
     root: see `reading_below`.
     """

@@ -94,7 +94,7 @@ class ServerConnection:
             return None if type(None) in kinds else False if Literal[False] in kinds else []
 
     def post(self, path: str, request: Request) -> bytes:
-        """Return the answer, as JSON, of a path to a request."""
+        """Post a request to a path, and return the answer as JSON."""
         try:
             content = msgspec.json.encode(_to_wire(request))
         except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
@@ -152,7 +152,7 @@ class Connected:
 class Remote:
     """A group of operations that a server carries out.
 
-    group: its name; empty for the store itself.
+    group: the name of the group; "" for the store itself.
     """
 
     def __init__(self, connection: ServerConnection, group: str) -> None:
@@ -181,7 +181,7 @@ def remote_class(group: str) -> type[Remote]:
 
 
 def _to_wire(value: Any) -> Any:  # noqa: ANN401
-    """Convert a value to JSON types; a request to its non-local fields with non-default values."""
+    """Convert a value to JSON types; of a request, only the fields that are neither local nor default."""
     if isinstance(value, Request):
         fields = [field for field in fields_of(type(value)) if not field.is_local]
         given = {field.name: getattr(value, field.name) for field in fields}

@@ -51,7 +51,7 @@ class RemoteStore(Connected, Remote):
     context = remote(Store.context)
     pre_route = remote(Store.pre_route)
     get = remote(Store.get)
-    # Each group has the operations of that of a store, and no other method of it.
+    # Each group has the operations of the store's group, but none of its other methods.
     conversations: "Conversations"
     memories: "Memories"
     core: "Core"
@@ -77,12 +77,12 @@ def connect(
 ) -> RemoteStore:
     """Connect to a project of a server; see `memlog serve`. Sends no request yet.
 
-    url: of the server, with its token. Without it, the server of this user on this machine that serves
-        `store`, or all projects; its identity is checked before anything is sent.
-    store: the folder of a store. seconds: to wait for an answer.
+    url: the address of the server, with its token. If None, the server of this user on this machine that
+        serves `store`, or all projects; its identity is checked before anything is sent.
+    store: the folder of a store. seconds: how long to wait for an answer.
 
     Raises:
-        LogError: no server of this user runs here. BadInput: an argument is wrong.
+        LogError: no such server of this user runs on this machine. BadInput: an argument is wrong.
     """
     if url is not None:
         if store is not None:
@@ -119,7 +119,7 @@ _PATIENCE = 1.0
 class RunningServer(msgspec.Struct, frozen=True):
     """A server: the address that it is bound to, the file of its token, and its version of memlog.
 
-    socket: a Unix socket in a folder that only this user can access; None without such a folder.
+    socket: a Unix socket in a folder that only this user can access; None if there is no such folder.
     """
 
     url: str
@@ -135,7 +135,7 @@ class RunningServer(msgspec.Struct, frozen=True):
         """Return a connection to the server; None if its identity cannot be proven.
 
         Raises:
-            OSError: its token cannot be read.
+            OSError: the server's token cannot be read.
         """
         token = self.token()
         if self.socket is None and token is None:
@@ -163,8 +163,9 @@ def announced(
     Close the announcement before the server stops listening, so that no client tries an address that another
     process may bind.
 
-    folder: of the files that announce servers. Each is locked while its server lives, so that the file of a
-        killed server is ignored. If another server serves the same store, clients find that one.
+    folder: the folder of the files that announce servers. Each file is locked while its server lives, so that
+        the file of a killed server is ignored. If another server serves the same store, clients find that
+        one.
     runtime: the folder for its Unix socket; None for no socket.
     """
     file = _lock_file(folder, served)
@@ -196,7 +197,7 @@ def running_server(folder: Path, served: Path) -> RunningServer | None:
 
 
 def _is_held(file: Path) -> bool:
-    # A shared lock, so that two concurrent checks do not take each other for a server.
+    # The lock is shared, so that two concurrent checks do not take each other for a server.
     try:
         with file.open("rb") as opened:
             fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -216,7 +217,7 @@ def servers_folder() -> Path:
 
 
 def sockets_folder() -> Path | None:
-    """Return the folder for Unix sockets of this user's servers; None without one."""
+    """Return the folder for the Unix sockets of this user's servers; None if there is none."""
     # Imported here: most commands know no server.
     import warnings
 

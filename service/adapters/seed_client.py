@@ -12,12 +12,13 @@ from memlog.service.adapters.remote import Connected, ServerConnection
 
 
 class MemoryServiceClient(Connected):
-    """The methods of that service's client. Answers are dicts with the fields that docs/service.md lists.
+    """The methods of the client of ChatDO's memory service. Answers are dicts with the fields that
+    docs/service.md lists.
 
     Use it with `with`, or call `close`. Every method raises BadInput for an invalid argument, and LogError if
     the server is unreachable.
 
-    seconds: to wait for an answer.
+    seconds: how long to wait for an answer.
     """
 
     def __init__(
@@ -33,7 +34,7 @@ class MemoryServiceClient(Connected):
     def index_chat_message(
         self, project_id: str, chat_id: str | int, message_id: str, role: Role, content: str
     ) -> dict[str, Any]:
-        """Append a message, which the next search finds. The message id makes it idempotent."""
+        """Append a message, which the next search finds. The message id makes a repeated call harmless."""
         return self._ask(
             "/index-chat-message",
             IndexChatMessage(
@@ -66,14 +67,14 @@ class MemoryServiceClient(Connected):
         )
 
     def get_facts(self, project_id: str, chat_id: str | int | None, topic_key: str) -> list[dict[str, Any]]:
-        """Return the values of a topic by rank, of all chats if none is named; [] if it is not stored."""
+        """Return the values of a topic by rank, those of all chats if none is named; [] if there are none."""
         request = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key)
         return self._ask("/facts/get", request)["facts"]  # type: ignore[no-any-return]
 
     def get_fact_by_rank(
         self, project_id: str, chat_id: str | int | None, topic_key: str, rank: int
     ) -> dict[str, Any] | None:
-        """Return the value of a topic at a rank; None without one."""
+        """Return the value of a topic at a rank; None if there is none."""
         request = GetFacts(project_id=project_id, chat_id=chat_id, topic_key=topic_key, rank=rank)
         return next(iter(self._ask("/facts/get", request)["facts"]), None)
 

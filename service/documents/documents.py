@@ -97,7 +97,7 @@ def valid_path(path: str | Path) -> Path:
     """Return an absolute path.
 
     Raises:
-        BadInput: it is neither a file nor a folder, or is not UTF-8.
+        BadInput: the path is neither a file nor a folder, or is not UTF-8.
     """
     absolute = Path(os.path.abspath(path))  # noqa: PTH100 - keeps the user's name of a link
     if shown(absolute) != str(absolute):
@@ -112,10 +112,10 @@ def valid_path(path: str | Path) -> Path:
 
 
 def valid_name(name: str) -> str:
-    """Return the valid name of a source.
+    """Return `name` if it can name a source.
 
     Raises:
-        BadInput: it is invalid.
+        BadInput: the name is invalid.
     """
     try:
         return msgspec.convert(name, SourceId)
@@ -127,7 +127,7 @@ def valid_name(name: str) -> str:
 
 
 def valid_patterns(include: Iterable[str], exclude: Iterable[str]) -> Patterns:
-    """Return valid patterns.
+    """Return the patterns of a source.
 
     Raises:
         BadInput: a pattern is malformed, or can match nothing.
@@ -144,10 +144,10 @@ def valid_patterns(include: Iterable[str], exclude: Iterable[str]) -> Patterns:
 
 
 def refuse_keys(texts: Iterable[str]) -> None:
-    """Refuse texts with a key before they are written anywhere.
+    """Refuse texts that contain a key, before they are written anywhere.
 
     Raises:
-        BadInput: a text has a probable key, and would change its meaning when masked.
+        BadInput: a text has a probable key; masking it would change the meaning of the text.
     """
     # Imported here: it compiles the patterns of all keys, which most runs do not need.
     from memlog.eventlog.secrets.detection import kinds_in
@@ -162,7 +162,7 @@ def refuse_keys(texts: Iterable[str]) -> None:
 def registration_for(
     request: FolderRequest, before: Registered | None, *, may_move: bool
 ) -> SourceRegistered:
-    """Return the registration of a source after this request.
+    """Return the registration that a source has after this request.
 
     before: its current registration. may_move: whether its folder may change.
 
@@ -191,7 +191,7 @@ def _same_root(root: Path, source: Registered) -> str:
 
 
 def _new_patterns(request: FolderRequest, source: Registered | None) -> Patterns:
-    """Return the patterns of a source after this request; `source` has the current ones."""
+    """Return the patterns that a source has after this request; those of `source` are the current ones."""
     before = Patterns() if source is None else Patterns.of(source)
     is_given = bool(request.given.include or request.given.exclude)
     if request.names is not None:
@@ -320,7 +320,8 @@ class Documents(OperationGroup):
                 )
             if self._tools.redact:
                 refuse_keys([each.source_id, str(each.root), *each.given.include, *each.given.exclude])
-        # First, as locking the records creates their folder: a store that cannot be made is a memlog error.
+        # This comes first, as locking the records creates their folder: that a store cannot be created must
+        # be a memlog error.
         self._decide(queries.registered, creates=True)
         return [self._add_folder(each, progress, claims=source is not None) for each in requests]
 
@@ -417,7 +418,7 @@ class Documents(OperationGroup):
             BadInput: another copy of the store refreshes the source of the document.
         """
         source_id, is_document, file = name.partition("/")
-        # First, as locking the records creates their folder: a missing store must stay missing.
+        # This comes first, as locking the records creates their folder: a missing store must stay missing.
         self._decide(queries.registered)
         with self._records(source_id).held(self._lock_timeout):
             found, versions = self._source_and_versions(source_id)
@@ -450,7 +451,7 @@ class Documents(OperationGroup):
             )
             plan = SourcePlan(registration, is_new, versions)
             report = Indexing(plan, self._tools, progress).run(is_by_name=True)
-            # Afterwards, as this read projects the new events.
+            # This comes after the reading, as it projects the new events.
             here = Path(report.root)
             others = [Path(each.root) for each in registered if each.source_id != report.source_id]
             if any(here.is_relative_to(root) or root.is_relative_to(here) for root in others):

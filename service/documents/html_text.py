@@ -22,7 +22,7 @@ def text_of(page: bytes) -> str:
     """Return the text of a page, with headings as in Markdown and list items marked by a dash.
 
     Raises:
-        ValueError: it is nested too deeply.
+        ValueError: the page is nested too deeply.
     """
     lines: dict[int, list[str]] = {}
     for text, first in _pieces(page):
@@ -47,14 +47,14 @@ def _pieces(page: bytes) -> Iterator[tuple[str, int]]:
         if not is_element:
             line += (node.text or "").count("\n")
         if event != "end":
-            # libxml2 has line numbers up to 65,535; beyond that, newlines are counted.
+            # libxml2 gives line numbers up to 65,535; beyond that, newlines are counted.
             line = max(line, node.sourceline or 0)
         if is_element and node.tag in _UNSEEN:
             unseen += 1 if event == "start" else -1
         text = (node.text if event == "start" else node.tail) or ""
         if not unseen:
             mark = _mark(node.tag, event) if is_element else ""
-            # A mark precedes the text of an element, and follows its end.
+            # A mark stands before the text of an element, or after its end.
             yield mark + text, line
         line += text.count("\n")
 

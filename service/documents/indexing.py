@@ -31,7 +31,7 @@ from memlog.service.documents.text_files import GONE, Look, Reason, Root, TextFi
 from memlog.service.engine.sandbox import Readers
 from memlog.service.memory.core import CoreImportReport
 
-# The records are three files per source in cache/documents, and disposable: without them every file is read
+# The records are three files per source in cache/documents, and disposable: without them, every file is read
 # again, but none is appended again.
 
 _KILLED = "the process that read it was killed"
@@ -64,8 +64,8 @@ class SourceStatus(msgspec.Struct, kw_only=True):
     state: `indexing` while a process reads it; `error` if its folder is unreadable, or the last reading was
         aborted.
     files, chunks, bytes: documents, their passages, and the bytes of their files.
-    last_indexed: when the newest document was indexed, RFC 3339; None without documents.
-    last_error: a current error, or one of the last reading; None without one.
+    last_indexed: when the newest document was indexed, RFC 3339; None if there are no documents.
+    last_error: a current error, or the error of the last reading; None if there is neither.
     """
 
     source_id: str
@@ -114,7 +114,7 @@ class SourceRecords:
         """Hold the lock of the source, so that no file is appended twice.
 
         Raises:
-            Busy: another process holds it for longer than `timeout` seconds.
+            Busy: another process holds the lock for longer than `timeout` seconds.
             OSError: the lock file cannot be created.
         """
         make_path(self._folder)
@@ -130,7 +130,7 @@ class SourceRecords:
         return job
 
     def sightings(self) -> Sightings:
-        """Return the files at their last reading; empty without one."""
+        """Return the files as they were last read; none if the source was never read."""
         return self._read(Sightings) or Sightings()
 
     def keep(self, record: IndexingJob | Sightings) -> None:
@@ -147,7 +147,7 @@ class SourceRecords:
             data = core_file.read(self._path(_SUFFIXES[kind]))
             return None if data is None else msgspec.msgpack.decode(data, type=kind)
         except (OSError, msgspec.DecodeError):
-            # From another version of memlog, or damaged: the same as no record.
+            # A record that is damaged, or of another version of memlog, counts as missing.
             return None
 
 
@@ -193,7 +193,7 @@ def forget_all(store: Path) -> None:
     """Remove the records of every source, which contain file names and errors.
 
     Raises:
-        OSError: one cannot be removed.
+        OSError: a record cannot be removed.
     """
     with suppress(FileNotFoundError):
         with disk.entries(store / SOURCE_RECORDS) as entries:
@@ -203,7 +203,7 @@ def forget_all(store: Path) -> None:
 
 
 _FAILURES: tuple[Reason, ...] = ("unreadable", "changing")
-"""Transient reasons."""
+"""Reasons that may soon disappear."""
 
 _UNREAD: tuple[Reason, ...] = (*_FAILURES, "no_reader", "limit")
 """Reasons that do not depend on the file's content, so that its document stays."""
@@ -342,14 +342,16 @@ class Indexing:
         return line
 
     def _is_secret(self, file: str) -> bool:
-        """Whether keys are masked and the name has one. Names cannot be masked, so the file is not read."""
+        """Whether keys are masked and the file's name has one: as names cannot be masked, the file is not
+        read.
+        """
         return self._tools.redact and masked(file) != file
 
     def _is_up_to_date(self, root: Root, file: str) -> bool:
         """Whether a file is unchanged since its document was indexed.
 
         Raises:
-            Unfit: its name is secret, or it is unchanged since it was rejected.
+            Unfit: the file's name looks like a key, or the file is unchanged since it was rejected.
         """
         if self._is_secret(file):
             raise Unfit("secret", "its name looks like a key: rename it")
@@ -366,7 +368,7 @@ class Indexing:
         return True
 
     def _read(self, root: Root, file: str, moment: int) -> bytes | None:
-        """Return the event of a file; None if the log has its content."""
+        """Return the event of a file; None if the log already has its content."""
         text = text_files.read(root, file, self._tools.readers)
         if text.warning:
             self._report.warnings.append(FileWarning(file, text.warning))
@@ -419,7 +421,7 @@ def _encode_event(source_id: str, file: str, text: TextFile) -> bytes:
     """Return the event of a document, encoded here to check its size.
 
     Raises:
-        Unfit: it exceeds the size of an event.
+        Unfit: the event is too large.
     """
     event = DocumentIndexed(
         source_id=source_id,

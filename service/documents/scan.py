@@ -28,7 +28,7 @@ GITIGNORE = ".gitignore"
 
 
 class Rules(NamedTuple):
-    """The rules of one file.
+    """The rules of one `.gitignore`.
 
     file: its path relative to the root. prefix: how many characters of a path lead to the file's folder.
     above: the path from the file's folder down to the root, if the file is above the root.
@@ -44,7 +44,7 @@ def rules_within(root: Root, folder: str) -> list[Rules]:
     """Return the rules of a folder below `root`, if any.
 
     Raises:
-        Unfit: the file is unreadable.
+        Unfit: the `.gitignore` is unreadable.
     """
     prefix = f"{folder}/" if folder else ""
     text = _read_if_present(lambda: root.open(prefix + GITIGNORE))
@@ -91,10 +91,10 @@ def excluded(
 
 
 def _read_if_present(opened: Callable[[], int]) -> bytes | None:
-    """Return the bytes of a file; None if it does not exist, or cannot have rules.
+    """Return the bytes of a file; None if it does not exist, or cannot contain rules.
 
     Raises:
-        Unfit: it is unreadable.
+        Unfit: the file is unreadable.
     """
     try:
         return read_bytes(opened)[0]
@@ -128,7 +128,7 @@ class Patterns:
     """Globs relative to the root. `*` and `?` match within a name, `**` any number of folders; a match of a
     folder covers everything below it.
 
-    include: files to index; without any, all files of the default types. exclude: files to skip.
+    include: files to index; if empty, all files of the default types. exclude: files to skip.
 
     Raises:
         BadInput: a pattern cannot match anything below the root.
@@ -152,7 +152,7 @@ class Patterns:
                 )
 
     def includes(self, file: str) -> bool:
-        """Whether a file is included; without `include` every file is."""
+        """Whether a file is included, as every file is that is not excluded if `include` is empty."""
         return not self.excludes(file) and (not self.include or self._include.match(file))
 
     def may_include_below(self, folder: str) -> bool:
@@ -182,7 +182,7 @@ class Patterns:
 
 
 class _Globs:
-    """Globs. Those without a wildcard are looked up in a set, as there may be one per file."""
+    """A set of globs. Those without a wildcard are looked up in a set, as there may be one per file."""
 
     def __init__(self, globs: Sequence[str]) -> None:
         self._wild = [PurePosixPath(each).parts for each in globs if not _is_plain(each)]
@@ -231,7 +231,7 @@ def walk(root: Root, source: Registered | SourceRegistered, store: Path, readers
 class Walk:
     """A walk through a folder.
 
-    files: those included, by their paths below the root, in order. skipped: all others.
+    files: the included ones, by their paths below the root, in order. skipped: all others.
     readers: match the rules of `.gitignore`; None if they do not apply.
     """
 
@@ -255,7 +255,9 @@ class Walk:
             waiting += reversed(self._enter(*waiting.pop()))
 
     def _rules_above(self) -> list[Rules]:
-        """Return the rules from above the root; none if they exclude the root, which the user named."""
+        """Return the rules from above the root; none if they exclude the root itself, since the user named
+        it.
+        """
         if self._readers is None:
             return []
         try:
@@ -360,7 +362,7 @@ def _matched_parts(parts: Sequence[str], pattern: _Parts) -> set[int]:
     """Return how many pattern parts a path may have matched, in each possible way.
 
     Contains the number of all parts if the path, or a folder above it, matches the pattern; empty if nothing
-    below it can. All ways are followed at once, as backtracking takes exponential time with many `**`.
+    below it can. All ways are followed in parallel, as backtracking takes exponential time with many `**`.
     """
     reached = _skip_any_folders({0}, pattern)
     for part in parts:

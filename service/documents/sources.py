@@ -34,7 +34,7 @@ class IndexingReport(msgspec.Struct, kw_only=True):
         or no longer matches.
     skipped: files and folders that were skipped, and why. The document of an unreadable file stays.
     warnings: about files that were read nevertheless, one line each, and about their events.
-    user: what USER.md of a workspace, which does not count as a file, has set in the core memory; None if it
+    user: what a workspace's USER.md, which does not count as a file, has set in the core memory; None if it
         was not read.
     shared: for an added source: how many of its files other sources also have, by their names. A search
         returns such a file once, as one of the innermost folder.
@@ -66,9 +66,9 @@ class IndexingReport(msgspec.Struct, kw_only=True):
 
 
 class SourcePlan(NamedTuple):
-    """The registration of a source, and what the log has of it.
+    """The registration of a source, and which of its documents the log has.
 
-    is_new: whether the log has no such registration. versions: of its documents, by file.
+    is_new: whether the log has no such registration. versions: the versions of its documents, by file.
     """
 
     registration: SourceRegistered
@@ -97,7 +97,7 @@ class SourcePlan(NamedTuple):
 
 
 def claiming(source_id: str) -> str:
-    """Return the call by which this copy of a store claims a source of another copy."""
+    """Return the call by which this copy of a store takes over a source from another copy."""
     return f"store.documents.add(FOLDER, source={source_id!r})"
 
 

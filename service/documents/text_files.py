@@ -25,7 +25,7 @@ class Root:
     """An open folder, as a context manager. Its own path may be a link.
 
     Raises:
-        OSError: it cannot be opened.
+        OSError: the folder cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
@@ -46,7 +46,7 @@ class Root:
         """Return the entries of a folder by name. They are valid until the next call.
 
         Raises:
-            OSError: it cannot be listed, or a part of its path is a link.
+            OSError: the folder cannot be listed, or a part of its path is a link.
         """
         with disk.entries(self._enter(folder)) as entries:
             return sorted(entries, key=lambda entry: entry.name)
@@ -55,7 +55,7 @@ class Root:
         """Open a file for reading, without following a link or waiting for a pipe.
 
         Raises:
-            OSError: it, or a folder above it, is gone or a link.
+            OSError: the file, or a folder above it, is gone or a link.
         """
         folder, name = self._locate(file)
         return disk.open(name, disk.READ, folder=folder)
@@ -64,7 +64,7 @@ class Root:
         """Return the status of a file, or of a link itself.
 
         Raises:
-            OSError: it is gone, or a folder above it is gone or a link.
+            OSError: the file is gone, or a folder above it is gone or a link.
         """
         folder, name = self._locate(path)
         return disk.look(name, folder=folder)
@@ -73,7 +73,7 @@ class Root:
         """Check that the root's path still names this folder.
 
         Raises:
-            OSError: it is gone, or another folder has replaced it.
+            OSError: the folder is gone, or another one has replaced it.
         """
         if identity(disk.look(self.path, follow=True)) != self.identity:
             raise OSError(errno.ESTALE, "another folder has replaced it", str(self.path))
@@ -170,7 +170,7 @@ _HEAD = 8 * 1024
 
 
 class Look(msgspec.Struct, frozen=True, array_like=True):
-    """The status of a file, which reveals changes; times in nanoseconds since 1970."""
+    """The status of a file, by which a change is noticed; times are in nanoseconds since 1970."""
 
     inode: int
     size: int
@@ -202,7 +202,7 @@ class Look(msgspec.Struct, frozen=True, array_like=True):
 class Unfit(Exception):
     """A file that cannot be a document.
 
-    detail: the message of the system or a library. look: of the file, if its content is the reason.
+    detail: the message of the system or a library. look: the file's look, if its content is the reason.
     """
 
     def __init__(self, reason: Reason, detail: str | None = None, look: Look | None = None) -> None:
@@ -215,7 +215,7 @@ class Unfit(Exception):
 class TextFile(msgspec.Struct, frozen=True):
     """The content of a file.
 
-    content: without a byte order mark. warning: of the library that read it, or "".
+    content: the text, without a byte order mark. warning: that of the library that read it, or "".
     version: sha256 of its bytes, in hex. look: the same before and after the reading.
     """
 
@@ -235,7 +235,7 @@ def look_at(root: Root, file: str) -> Look:
     """Return the look of a file, or of a link.
 
     Raises:
-        FileNotFoundError, NotADirectoryError: it is gone.
+        FileNotFoundError, NotADirectoryError: the file is gone.
         Unfit: its status cannot be read.
     """
     with _os_errors_as_unfit():
@@ -246,7 +246,7 @@ def read(root: Root, file: str, readers: Readers) -> TextFile:
     """Return the text of a file below a root, as it was at one moment.
 
     Raises:
-        FileNotFoundError, NotADirectoryError: it is gone.
+        FileNotFoundError, NotADirectoryError: the file is gone.
         Unfit: it has no text, is unreadable, or keeps changing.
     """
     kind = filetype(file)
@@ -291,7 +291,7 @@ def _read_up_to(file: FileIO, look: Look, *, is_binary: bool) -> bytes:
     """Read a file up to its expected size.
 
     Raises:
-        Unfit: it is binary, which is not allowed.
+        Unfit: the file is binary, though `is_binary` is false.
     """
     found = file.read(_HEAD) or b""
     if b"\0" in found and not is_binary:

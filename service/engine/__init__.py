@@ -1,1 +1,1 @@
-"""What operations work with: the log, the read model, models of this machine, and requests to others."""
+"""The resources of operations: the log, the read model, local models, and requests to providers."""

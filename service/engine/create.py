@@ -49,11 +49,11 @@ _FOR_GIT = {layout.GITIGNORE: _GITIGNORE, layout.GITATTRIBUTES: _GITATTRIBUTES}
 
 
 class Creation(msgspec.Struct, frozen=True):
-    """Lists the files that were created.
+    """The files that were created.
 
     store: the absolute path of its folder.
     made: the names of new files and folders; empty if the store was complete.
-    missing: the lines that an existing file for git lacks, by its name.
+    missing: the lines that existing files for git lack, by the name of the file.
     """
 
     store: str
@@ -111,7 +111,7 @@ def _write_new_file(path: Path, text: str) -> bool:
 
 
 def _missing_lines(path: Path, text: str) -> list[str]:
-    """Return the lines of `text`, without comments, that the file lacks."""
+    """Return the lines of `text`, except comments, that the file lacks."""
     try:
         known = path.read_bytes().splitlines() if path.is_file() else []
     except PermissionError:
@@ -133,7 +133,7 @@ def notes_beside(store: Path) -> Path | None:
 class LogReader:
     """Reads the log of the store at `store`: all of it, one stream, or the streams of one chat.
 
-    Every method except `follow` raises NotFound if the log has segments but none of this stream or chat.
+    Every method except `follow` raises NotFound if the log has segments, but none of the stream or chat.
 
     Raises:
         NotFound: there is no such store.
@@ -165,7 +165,7 @@ class LogReader:
     def follow(
         self, count: int, notify: Callable[[str], None], *, all: bool = False
     ) -> Iterator[Iterator[LogEntry]]:
-        """Yield the last `count` lines, then at each poll of the log those appended since. Endless.
+        """Yield the last `count` lines, then, at each poll of the log, the lines appended since; never end.
 
         notify: called with notes for people, such as that a segment was truncated.
         all: include lines that are already redacted when they are read.

@@ -43,7 +43,7 @@ class EmbeddingModel(ABC):
     def embedder(self, patience: "RetryPolicy" = "background") -> Embedder:
         """Return the loaded model.
 
-        patience: who waits for a provider.
+        patience: who waits for the provider, if any; see `RetryPolicy`.
 
         Raises:
             EmbeddingError: no model works.
@@ -66,9 +66,9 @@ class EmbeddingModel(ABC):
             return None, {"vector": error.message}
 
     def for_vectors_of(self, model_id: str) -> Embedder | None:
-        """Return an embedder for questions against vectors of an older model that await replacement.
+        """Return an embedder of questions for the vectors of an older model, which await replacement.
 
-        None unless that model is the bundled one.
+        Return None unless that model is the bundled one.
         """
         known = bundled_model()
         if known is None or known.id != model_id or why_no_vectors() is not None:
@@ -77,11 +77,11 @@ class EmbeddingModel(ABC):
 
     @property
     def multilingual(self) -> "MultilingualEmbedder | None":
-        """The multilingual model beside it; None if it is not installed or not wanted."""
+        """The multilingual model beside this one; None if it is not installed or not wanted."""
         return None
 
     def models_or_why(self, patience: "RetryPolicy" = "background") -> tuple[Models, dict[str, str]]:
-        """Return both models, and the reason if one does not work."""
+        """Return both models, and the reason if the first one does not work."""
         first, silent = self.embedder_or_why(patience)
         return Models(first, None if why_no_vectors() is not None else self.multilingual), silent
 
@@ -91,7 +91,7 @@ class EmbeddingModel(ABC):
 
     @property
     def providers(self) -> "list[Breaker]":
-        """The circuit breakers of the providers that it may ask."""
+        """The circuit breakers of the providers that this model may ask."""
         return []
 
     @abstractmethod
@@ -100,7 +100,7 @@ class EmbeddingModel(ABC):
 
 
 class LocalModel(EmbeddingModel, SplitByFork):
-    """The model in a folder, or the bundled one (None). Thread-safe."""
+    """The model in a folder, or the bundled one if the folder is None. Thread-safe."""
 
     def __init__(self, folder: Path | None) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class LocalModel(EmbeddingModel, SplitByFork):
         self._failure: EmbeddingError | None = None
 
     def after_fork_in_child(self) -> None:
-        """Discard the loaded model: a child lacks its compute threads."""
+        """Discard the loaded model, whose compute threads a child process lacks."""
         global _loading
         _loading = threading.Lock()
         if self._loaded is not None:
@@ -121,7 +121,7 @@ class LocalModel(EmbeddingModel, SplitByFork):
 
     @property
     def multilingual(self) -> "MultilingualEmbedder | None":
-        """See `EmbeddingModel.multilingual`. A model folder is meant for all texts."""
+        """See `EmbeddingModel.multilingual`. Return None for a model folder, which is meant for all texts."""
         if self._folder is not None or not has_multilingual():
             return None
         # Imported here: most stores have no such model.
@@ -151,7 +151,7 @@ class LocalModel(EmbeddingModel, SplitByFork):
 
 
 class RemoteModel(EmbeddingModel):
-    """The model of a provider, for the store in a folder."""
+    """The model of a provider, for one store."""
 
     def __init__(self, provider: "EmbeddingProvider", store: Path) -> None:
         self.provider = provider
@@ -179,7 +179,7 @@ class RemoteModel(EmbeddingModel):
         return embedder
 
     def known(self) -> Model | None:
-        """See `EmbeddingModel.known`. Sends no request: None until the dimension is known."""
+        """See `EmbeddingModel.known`. Send no request: return None until the dimension is known."""
         is_known = self.provider.dimension or self.breaker.record().dimension
         return self.embedder_or_why()[0] if is_known else None
 
@@ -194,7 +194,7 @@ class NoModel(EmbeddingModel):
         self,
         patience: "RetryPolicy" = "background",  # noqa: ARG002
     ) -> tuple[Embedder | None, dict[str, str]]:
-        """Return None without a reason: this is what was configured."""
+        """Return None without a reason, because the settings ask for no model."""
         return None, {}
 
     def _embedder(self, patience: "RetryPolicy") -> Embedder:  # noqa: ARG002
@@ -208,7 +208,7 @@ class NoModel(EmbeddingModel):
 
 
 class FirstThatWorks(EmbeddingModel):
-    """The first of several models that works; without one, the reasons of all."""
+    """The first of several models that works; if none does, the reasons of all."""
 
     def __init__(self, *models: EmbeddingModel) -> None:
         self._models = models
@@ -238,7 +238,7 @@ class FirstThatWorks(EmbeddingModel):
 
 
 def model_of(provider: "EmbeddingProvider | None", store: Path) -> EmbeddingModel:
-    """Return the model for the settings of a store; a provider of None means the bundled model."""
+    """Return the model for the settings of a store; if `provider` is None, the bundled model."""
     if provider is None:
         return LocalModel(None)
     if provider.type == "none":
@@ -257,13 +257,13 @@ _loading = threading.Lock()
 def _bundled_embedder() -> Embedder:
     """Return the bundled embedder, shared by all stores of a process.
 
-    It takes 0.2 s to load, and 260 MB.
+    It takes 0.2 s to load, and 260 MB of memory.
     """
     return load_embedder()
 
 
 MOST = 256
-"""Cached questions: 400 kB of vectors with the bundled model."""
+"""How many questions are cached: 400 kB of vectors with the bundled model."""
 
 
 class QuestionVectors:

@@ -27,17 +27,17 @@ EventLike = Event | dict[str, Any] | bytes
 """An event as callers give it: a struct, its members, or a line of JSON."""
 
 _MAX_CLIENT = 200
-"""Characters kept of a client's name."""
+"""How many characters of a client's name are kept."""
 
 _CLIENT: ContextVar[str | None] = ContextVar("client", default=None)
 
 
 HEADER = "x-memlog-client"
-"""The header of HTTP that names the client."""
+"""The HTTP header that names the client."""
 
 
 def client_header() -> dict[str, str]:
-    """Return the header that names the current client to a server; empty without one."""
+    """Return the header that names the current client to a server; {} if there is no client."""
     client = _CLIENT.get()
     return {} if client is None else {HEADER: quote(client, safe="/ ()")}
 
@@ -81,7 +81,8 @@ class Engine:
     document_seconds: CPU time that reading one document may take.
     language_model: distils conversations under `extraction_rules`; None for no distilling.
     job_rules: when jobs run; None for the default hours.
-    read: queries the read model, caught up if that is quick. decide: always caught up, or raises Busy.
+    read: queries the read model, which has caught up if that is quick. decide: queries it after it has caught
+    up, or raises Busy.
     """
 
     def __init__(
@@ -185,7 +186,8 @@ class Engine:
 
     def close(self) -> None:
         """Close all resources. The engine can be used again."""
-        # First: the last connection that closes checkpoints SQLite's WAL into the read model's file.
+        # This comes first, because the last connection to close checkpoints SQLite's WAL into the read
+        # model's file.
         self.record_sizes()
         if "known_ids" in vars(self):
             self.known_ids.close()

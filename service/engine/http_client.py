@@ -30,21 +30,22 @@ from memlog.service.engine.settings import ApiKey, Provider
 T = TypeVar("T")
 
 _MAX_BYTES = 64 * 1024 * 1024
-"""The longest answer: 2,048 vectors of 1,536 dimensions as JSON take 40 MB."""
+"""The longest answer, in bytes: 2,048 vectors of 1,536 dimensions as JSON take 40 MB."""
 
 _SHOWN_CHARACTERS = 200
-"""Characters shown of a refusal."""
+"""How many characters of a refusal are shown."""
 
 _HASH_DIGITS = 16
 
 _SEARCHED_BYTES = 20_000
-"""Bytes of a refusal that are searched for parameters."""
+"""How many bytes of a refusal are searched for the names of parameters."""
 
 
 class Endpoint:
     """One address of a provider.
 
-    url: where requests are posted. api_key, proxy: see `EmbeddingProvider`. store: its key hashes errors.
+    url: where requests are posted. api_key, proxy: see `EmbeddingProvider`. store: the store whose key hashes
+    errors.
     key_header: the header for the key; None for a bearer token. headers: additional ones.
     """
 
@@ -65,12 +66,13 @@ class Endpoint:
         """Send `body` to the provider, and return its answer, within `seconds`.
 
         Raises:
-            ProviderError: it is unreachable, refuses, is too slow, or gives an unexpected answer.
+            ProviderError: the provider is unreachable, refuses, is too slow, or gives an unexpected answer.
         """
         return self._send(body, seconds, lambda data: msgspec.json.decode(data, type=into))
 
     def ask(self, body: Outgoing, seconds: float) -> Any:  # noqa: ANN401 - JSON
-        """Send a request, and return the JSON answer, which may contain NaN; an error in it is a refusal.
+        """Send a request, and return the JSON answer, which may contain NaN; an error in the answer counts as
+        a refusal.
 
         Raises:
             ProviderError: see `post`.
@@ -186,7 +188,7 @@ def _decode(data: bytes) -> Any:  # noqa: ANN401 - JSON
 
 
 def _parse_retry_after(retry_after: str) -> float | None:
-    """Parse a `Retry-After` header, which holds seconds or a date; None without one."""
+    """Parse a `Retry-After` header, which holds seconds or a date; None if it holds neither."""
     if retry_after.isdecimal() and len(retry_after) < 10:
         return float(retry_after)
     with suppress(ValueError, TypeError, OverflowError):
@@ -212,7 +214,7 @@ def _with_detail(failure: ProviderError, detail: str) -> ProviderError:
 
 
 def hash_of_words(store: Path, words: str) -> str:
-    """Return `: words 1f0c…`, which identifies equal errors; "" without words or a key."""
+    """Return `: words 1f0c…`, a hash that equal errors share; "" if there are no words or no key."""
     # A provider may quote the request, and this message outlives events that are forgotten.
     with suppress(MemlogError):
         return f": words {keyed_hash(key_of(store), words)[:_HASH_DIGITS]}" if words else ""
@@ -252,7 +254,7 @@ _HINTS = {
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """Return the TLS context; creating it takes 20 ms."""
+    """Return the TLS context, created once, since that takes 20 ms."""
     return httpx2.create_ssl_context()
 
 
@@ -274,7 +276,8 @@ def _run_within(seconds: float, call: Callable[[], T]) -> T:
     return result
 
 
-# All processes of a store share `cache/providers.json`, so that a new command does not wait again.
+# All processes of a store share `cache/providers.json`, so that a new command does not wait for a failing
+# provider again.
 
 _FIRST_REST = 30.0
 _LONGEST_REST = 600.0
@@ -284,10 +287,11 @@ _unwritten: "dict[tuple[Path, str], ProviderRecord]" = {}
 
 
 class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What is known of a provider.
+    """What is known about a provider.
 
-    dimension: of its vectors. failures: in a row; errors: all. failure, failed_at: the last failure, without
-    the provider's words. error: from older versions, with those words; dropped when read.
+    dimension: that of its vectors. failures: the number in a row. errors: the number of all failures.
+    failure, failed_at: the last failure, without the provider's words. error: from older versions, with those
+    words; dropped when read.
     rests_until: seconds since 1970; no request is sent before. spent: tokens on the UTC day spent_on.
     forms: replacements for refused parameters, such as `max_tokens`: `max_completion_tokens`.
     """
@@ -305,7 +309,7 @@ class ProviderRecord(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def rests(self) -> bool:
-        """Whether the provider is resting. A clock that was set back cannot make it rest forever."""
+        """Whether the provider is resting; a clock that was set back cannot make it rest forever."""
         return 0 < self.rests_until - time.time() <= _LONGEST_REST
 
 
@@ -313,8 +317,8 @@ class ProviderState(msgspec.Struct, kw_only=True):
     """The state of a configured provider.
 
     role: `embedding` or `rerank`. base_url: where texts are sent; None for the default address.
-    failures: in a row. error, failed_at: the last one, with the provider's words only as a hash.
-    rests_until: no request is sent before.
+    failures: the number in a row. error, failed_at: the last one, with the provider's words only as a hash.
+    rests_until: the time before which no request is sent.
     """
 
     role: str
@@ -340,7 +344,7 @@ class Breaker:
         self._name = " ".join(name for name in names if name)
 
     def endpoint(self, url: str, **headers: Any) -> Endpoint:  # noqa: ANN401 - as `Endpoint` takes them
-        """Return an address of the provider."""
+        """Return the address `url` of the provider."""
         provider = self._provider
         return Endpoint(url, provider.api_key, self._store, proxy=provider.proxy, **headers)
 
@@ -479,21 +483,21 @@ def _write_records(store: Path, records: dict[str, ProviderRecord]) -> None:
 Body = dict[str, Any]
 
 LEFT_OUT = "none"
-"""The form of a parameter that is not sent."""
+"""The form that means that a parameter is not sent."""
 
 _REFUSES_A_PARAMETER = (None, 400, 404, 422, 500, 501)
-"""Statuses; None stands for an error in an HTTP 200 answer. llama.cpp and Ollama also use 500; OpenRouter
-uses 404 when none of its servers knows the parameter."""
+"""Statuses with which a provider may refuse a parameter; None stands for an error in an HTTP 200 answer.
+llama.cpp and Ollama also use 500; OpenRouter uses 404 when none of its servers knows the parameter."""
 
 _QUOTED_LETTERS = 24
-"""Letters and digits that a refusal must share with a text to count as quoting the request."""
+"""How many letters and digits of a text a refusal must contain to count as quoting the request."""
 
 
 class _Parameter(NamedTuple):
-    """A parameter.
+    """A parameter that providers may refuse.
 
-    named: how refusals name it. forms: in the order in which they are tried. put: changes a body from the
-    first form to another. unless: words of refusals for another reason.
+    named: how refusals name it. forms: its forms, in the order in which they are tried. put: changes a body
+    from the first form to another. unless: words of refusals for another reason.
     """
 
     named: str
@@ -569,11 +573,11 @@ def send_in_known_forms(
 ) -> T:
     """Send a body with its parameters in the forms that the provider accepts, and return the answer.
 
-    body: has each parameter in its first form. chosen: the optional parameters, and the forms to begin with;
-    forms that the provider has refused are not retried.
+    body: the body with each parameter in its first form. chosen: the optional parameters, and the forms to
+    begin with; forms that the provider has refused are not retried.
 
     Raises:
-        ProviderError: `send` fails for another reason than a parameter.
+        ProviderError: `send` fails for a reason other than a parameter.
     """
     known = breaker.record().forms
     forms = {name: _later_form(name, form, known.get(name, form)) for name, form in chosen.items()}
@@ -650,7 +654,7 @@ def _named_parameters(words: str) -> str:
 
 
 def _quotes_request(words: str, body: Body) -> bool:
-    """Whether a refusal quotes the request, and so names every parameter."""
+    """Whether a refusal quotes the request, so that the names of parameters in it mean nothing."""
     texts = [each["content"] for each in body.get("messages", ())]
     texts += body.get("input", ()) or ()
     letters = _letters(words)

@@ -20,7 +20,7 @@ from memlog.query.provenance import forgotten_ids, id_holders
 
 
 class KnownIds(SplitByFork):
-    """Known ids of the store at `store`. Thread-safe.
+    """The known event ids of the store at `store`. Thread-safe.
 
     Reads the current read model without building it, catching it up, or taking a memlog lock.
     """
@@ -33,7 +33,7 @@ class KnownIds(SplitByFork):
         self._live: tuple[Path, Connection] | None = None
 
     def __call__(self, stream: str, ids: Sequence[str]) -> dict[str, KnownId]:
-        """Return those of `ids` that are known in `stream`; none if no read model can be read.
+        """Return which of `ids` are known in `stream`; none if no read model can be read.
 
         The events are already durable here, so an error of the read model must not hide them.
         """
@@ -64,7 +64,7 @@ class KnownIds(SplitByFork):
         self._in_use.give_back()
 
     def after_fork_in_child(self) -> None:
-        """Leave an open connection to the parent."""
+        """Leave an open connection to the parent process."""
         self._in_use.renew()
         self._live = None
 

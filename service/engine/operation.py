@@ -1,4 +1,4 @@
-"""Operations: methods whose signatures declare commands, HTTP, MCP and pages; and what is missing."""
+"""Operations: methods whose signatures declare commands, HTTP routes, MCP tools and reference pages."""
 
 import inspect
 import re
@@ -41,8 +41,10 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 Effect = Literal["read", "append", "erase", "maintain"]
-"""What an operation does. read: no event is appended; the read model may catch up. append: it appends events.
-erase: it makes events or their bytes disappear. maintain: it changes files that the log can give back."""
+"""The effect of an operation. read: it appends no event; the read model may catch up. append: it appends
+events.
+erase: it makes events or their bytes disappear. maintain: it changes files that can be restored from the
+log."""
 
 
 class _Traits(TypedDict, total=False):
@@ -56,16 +58,16 @@ class _Traits(TypedDict, total=False):
 
 
 class _Doc:
-    """The docstring of an operation, put together when somebody reads it."""
+    """The docstring of an operation, composed when it is first read."""
 
     def __get__(self, operation: "Operation | None", _: type) -> str:
         return "A method of `operation`." if operation is None else operation.documentation()
 
 
 class Operation:
-    """A method that takes its arguments, or one request that has them as fields; see `operation`.
+    """A method that takes its arguments, or a single request with the arguments as fields; see `operation`.
 
-    Each parameter is `Annotated` with its description. To type checkers it is the plain method.
+    Each parameter is `Annotated` with its description. Type checkers see the plain method.
     """
 
     __doc__ = _Doc()
@@ -95,7 +97,7 @@ class Operation:
     @overload
     def __get__(self, owner: object, kind: type) -> Callable[..., Any]: ...
     def __get__(self, owner: Any, kind: type) -> Any:
-        """Return the operation itself, or that of an object."""
+        """Return the operation itself or, accessed by an object, the operation bound to it."""
         return self if owner is None else MethodType(self, owner)
 
     def __call__(self, owner: Any, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
@@ -121,7 +123,8 @@ class Operation:
     @property
     def request(self) -> type[Request]:
         """The arguments as a struct: for options, JSON schemas, OpenAPI, MCP and pages."""
-        # Made when it is needed: most processes call few operations. Of two threads, the first one's counts.
+        # Made when it is needed, since most processes call few operations. If two threads make it, the first
+        # one's is kept.
         made: type[Request] | None = vars(self).get("_request")
         return made or vars(self).setdefault("_request", self._given or self._make_request())
 
@@ -147,7 +150,7 @@ class Operation:
         return cast("type[Request]", made)
 
     def build_request(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
-        """Return the request of the arguments of a call.
+        """Return the arguments of a call as a request.
 
         Raises:
             BadInput: an argument is unknown or missing, or its value is wrong.
@@ -180,7 +183,7 @@ class Operation:
 
     @cached_property
     def arguments(self) -> Sequence[str]:
-        """The parameters that may be given by position; of commands, the arguments."""
+        """The parameters that may be given by position; commands take them as arguments, not as options."""
         return [each.name for each in self._parameters if each.kind is not each.KEYWORD_ONLY]
 
     @cached_property
@@ -194,14 +197,14 @@ class Operation:
         return [*inspect.signature(self._method).parameters.values()][1:]
 
     def _usage(self) -> str:
-        """Describe a call: `search(text)`, the arguments by position and those by name."""
+        """Describe a call: `search(text)`, with the arguments given by position, and those given by name."""
         usage = f"{self.__name__}({', '.join(self.arguments)})"
         by_name = [each.name for each in self._parameters if each.name not in self.arguments]
         return f"{usage}, and by name: {', '.join(by_name)}" if by_name else usage
 
     @property
     def answer(self) -> Any:  # noqa: ANN401 - a type, or a union of types
-        """The type of the answer, with what it is where something is missing: None or False."""
+        """The type of the answer, including None or False if that says that something is missing."""
         return self._hints()["return"]
 
     @property
@@ -214,7 +217,8 @@ class Operation:
 
     def _hints(self, *, include_extras: bool = False) -> dict[str, Any]:
         """Return the types of the parameters and of the answer by name."""
-        # A module that imports an answer for type checkers alone names it by a public name of the package.
+        # A module that imports the type of an answer only for type checkers uses a public name of the
+        # package.
         package = import_module("memlog")
         named = re.findall(r"\w+", str(self._method.__annotations__["return"]))
         public = {name: getattr(package, name) for name in named if name in package.__all__}
@@ -222,7 +226,7 @@ class Operation:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """That of the method, with plain types; `inspect.signature` reads it."""
+        """The signature of the method, with plain types, for `inspect.signature`."""
         hints = get_type_hints(self._given) if self._given is not None else self._hints()
         owner = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
         parameters = [each.replace(annotation=hints[each.name]) for each in self._parameters]
@@ -242,16 +246,16 @@ def operation(
     effect: Effect, /, request: Callable[P, Q], **traits: Unpack[_Traits]
 ) -> Callable[[Callable[[S, Q], T]], Callable[Concatenate[S, P], T]]: ...
 def operation(effect: Effect, /, request: Any = None, **traits: Unpack[_Traits]) -> Any:
-    """Return a decorator that makes an operation of a method.
+    """Return a decorator that turns a method into an operation.
 
-    request: the class of the query layer that the method takes, in the place of parameters of its own.
+    request: the class of the query layer that the method takes instead of parameters of its own.
     check: refuses, with BadInput, arguments that do not go together; it gets the request.
-    missing: the code of the NotFound that adapters make of an answer of None, False or an empty list.
-    is_endless: whether it may run until somebody stops it.
+    missing: the code of the NotFound error that adapters make from the answer None, False or an empty list.
+    is_endless: whether it may run until it is stopped.
     reads_paths, writes_paths: whether its parameters name files or folders of this machine that it reads, or
         files that it writes.
     for_agents: whether agents are offered it as a tool.
-    is_destructive: whether a tool replaces or puts away what it finds; the log keeps it.
+    is_destructive: whether a tool replaces or archives existing data, which the log keeps.
     """
     return lambda method: Operation(method, effect, request, **traits)
 
@@ -293,7 +297,7 @@ _BESIDE = {"projects": "projects:Projects"}
 
 
 def group_named(name: str) -> type[Any]:
-    """Return the class of a group of operations; it is imported at the first call."""
+    """Return the class of a group of operations, importing it on the first call."""
     module, _, kind = (PLACES | _BESIDE)[name].partition(":")
     found: type[Any] = getattr(import_module(f"memlog.service.{module}"), kind)
     return found
@@ -322,7 +326,7 @@ def required(operation: Callable[[Q], T], request: Q) -> Any:  # noqa: ANN401 - 
     """Call an operation of an object, and return its answer, which must not be empty.
 
     Raises:
-        NotFound: it answers that what the request names is missing.
+        NotFound: the answer says that what the request names is missing.
     """
     declared: Operation = operation.__func__  # type: ignore[attr-defined]
     answer = operation(request)
@@ -332,7 +336,9 @@ def required(operation: Callable[[Q], T], request: Q) -> Any:  # noqa: ANN401 - 
 
 
 def _names(request: Request) -> list[str]:
-    """Return the values that identify what a request names: its required fields, else all given ones."""
+    """Return the values by which a request names something: its required fields or, without any, all given
+    ones.
+    """
     fields = fields_of(type(request))
     named = [field for field in fields if field.default is msgspec.NODEFAULT] or fields
     return [str(value) for field in named if (value := getattr(request, field.name)) is not None]
@@ -348,10 +354,10 @@ NOUNS: dict[ErrorCode, tuple[str, str]] = {
     "session_not_found": ("chat", "store.conversations.sessions()"),
     "source_not_found": ("source", "store.documents.list()"),
 }
-"""What is missing by code, and where its names are listed."""
+"""By error code: what is missing, and where the names of such things are listed."""
 
 
 def not_found(code: ErrorCode, *names: str) -> NotFound:
-    """Return the error for names that nothing has."""
+    """Return the error for names that do not exist."""
     what, hint = NOUNS[code]
     return NotFound(f"no {what} {', '.join(map(repr, names))}", hint=hint, code=code)

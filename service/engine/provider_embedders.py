@@ -38,11 +38,12 @@ _KNOWN_PREFIXES = (
     (("e5", "instruct"), Prefixes(_INSTRUCTION, "")),
     (("e5",), Prefixes("query: ", "passage: ")),
 )
-"""By words of the model's name: https://huggingface.co/nomic-ai/nomic-embed-text-v1.5,
-https://huggingface.co/intfloat/multilingual-e5-large-instruct, https://huggingface.co/intfloat/e5-small-v2."""
+"""Prefixes by words of the model's name: https://huggingface.co/nomic-ai/nomic-embed-text-v1.5,
+https://huggingface.co/intfloat/multilingual-e5-large-instruct,
+https://huggingface.co/intfloat/e5-small-v2."""
 
 _UNNAMED_PREFIXES = (_KNOWN_PREFIXES[0][1], _KNOWN_PREFIXES[2][1])
-"""The prefixes of the first version: their vectors keep their name."""
+"""The prefixes that the first version knew, whose vectors keep their old name."""
 
 
 def prefixes_of(provider: EmbeddingProvider, model: str) -> Prefixes:
@@ -54,7 +55,9 @@ def prefixes_of(provider: EmbeddingProvider, model: str) -> Prefixes:
 
 
 def mark_of(prefixes: Prefixes) -> str:
-    """Return the part of a vector's name that marks its prefixes: only vectors of the same name compare."""
+    """Return the part of a vector's name that marks its prefixes: only vectors with equal names are
+    comparable.
+    """
     if not any(prefixes):
         return ""
     if prefixes in _UNNAMED_PREFIXES:
@@ -65,13 +68,13 @@ def mark_of(prefixes: Prefixes) -> str:
 Vector = list[float]
 
 _MAX_LENGTH = 1e30
-"""The longest vector that fits float32, with a margin."""
+"""The greatest length of a vector that fits float32, with a margin."""
 
 
 def read_vectors(answer: Any, count: int) -> list[Vector | None] | None:  # noqa: ANN401 - JSON
     """Return the vectors of `count` texts, None for one without a direction; None if they cannot be matched.
 
-    They come in the order of the texts, or are numbered from 0 or 1.
+    The vectors come in the order of the texts, or are numbered from 0 or 1.
     """
     entries = _entries(answer)
     if entries is None or not 0 < len(entries) <= count:
@@ -97,7 +100,7 @@ def _entries(answer: Any) -> list[Any] | None:  # noqa: ANN401 - JSON
 
 
 def _match_indexes(numbers: Sequence[Any], count: int) -> Sequence[int] | None:
-    """Return the index of the text of each entry; None if it is ambiguous."""
+    """Return for each entry the index of its text; None if that is ambiguous."""
     read = []
     for number in numbers:
         with suppress(TypeError, ValueError, OverflowError):
@@ -148,10 +151,10 @@ _PROVIDER_STATUSES = (401, 429)
 _TOO_LONG = re.compile(
     r"too (?:large|long|many)|context|exceed|maximum|less than|longer than|token limit", re.IGNORECASE
 )
-"""How providers report that a text is too long."""
+"""Matches how providers report that a text is too long."""
 
 _SHORTEST_PART = 200
-"""Characters below which a refused text is not split further."""
+"""The length in characters below which a refused text is not split further."""
 
 
 class AskVectors(Protocol):
@@ -160,14 +163,15 @@ class AskVectors(Protocol):
     def __call__(self, texts: list[str], *, is_part: bool) -> "Sequence[Vector | ProviderError]":
         """Return a vector or an error for each text.
 
-        is_part: whether they were already sent in a larger request.
+        is_part: whether the texts were already sent in a larger request.
         """
 
 
 class EmbeddingRun:
     """Embeds texts by a provider.
 
-    found: the vectors. refused: the error of each failed text. most: texts that it embeds in time.
+    found: the vectors. refused: the error of each failed text. most: how many texts the provider embeds in
+    time.
     is_brief: whether somebody waits, so that a timeout is not retried in parts.
     """
 
@@ -259,9 +263,9 @@ class EmbeddingRun:
         return not self._is_brief and (error.is_late or error.is_away or has_status)
 
     def _check_provider(self, error: ProviderError, *, is_first: bool) -> None:
-        """Check that the provider embeds the control text, unless it has.
+        """Check that the provider embeds the control text, unless it already has.
 
-        is_first: whether to check again, as the provider may have gone down since.
+        is_first: whether to check again, because the provider may have gone down since.
         """
         is_refusal = error.is_of_answer or error.status in _REFUSES_A_TEXT
         if self._is_working and (is_refusal or not is_first):
@@ -289,8 +293,8 @@ def _is_too_long(error: ProviderError, text: str) -> bool:
 
 
 RetryPolicy = Literal["question", "background", "once", "command"]
-"""Who waits: a question, up to the provider's timeout; a background job, which comes back later; an
-examination, which asks once even if the provider rests; a command of a person, which retries."""
+"""Who waits for a provider: a question, up to the provider's timeout; a background job, which retries later;
+an examination, which asks once even if the provider rests; a command of a person, which retries."""
 
 _WAITS = (1.0, 4.0, 15.0)
 """Seconds before each retry of a command."""
@@ -322,10 +326,10 @@ class RemoteEmbedder:
 
     @property
     def dimension(self) -> int:
-        """The dimension of its vectors; requested from the provider if unknown.
+        """The dimension of the vectors; requested from the provider if unknown.
 
         Raises:
-            EmbeddingError: it does not answer.
+            EmbeddingError: the provider does not answer.
         """
         if self._dimension is None:
             self.embed([CONTROL], "query")

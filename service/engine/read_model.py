@@ -40,7 +40,7 @@ Done = TypeVar("Done")
 class SharedCatchUp(SplitByFork, Generic[State, Done]):
     """Coalesces concurrent catch-ups. Each read sees everything appended before it.
 
-    state: returns what a catch-up depends on, for each read: no catch-up is needed while it is unchanged.
+    state: called for each read; returns what a catch-up depends on: none is needed while this is unchanged.
         None always counts as changed.
     """
 
@@ -54,7 +54,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
         self._busy_at = 0.0
 
     def after_fork_in_child(self) -> None:
-        """Reset: no thread of the parent catches up here."""
+        """Reset the state, since no thread of the parent catches up in the child."""
         self._read_state: State | None = None
         self._turn = threading.RLock()
 
@@ -63,12 +63,13 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
     ) -> Done | None:
         """Catch up, unless nothing has changed, or another catch-up covers this call.
 
-        A catch-up covers it if its state was taken after this call began. Waits for other threads.
+        A catch-up covers this call if its state was taken after the call began. Waits for other threads.
 
         catch_up: takes the seconds to wait for other processes, the last state that was read completely (None
             without one), and the current state. Returns its result, and whether everything up to the current
             state has been read.
-        timeout: the seconds; 0 instead if another thread has timed out since this call began.
+        timeout: the seconds to pass to `catch_up`; 0 is passed if another thread has timed out since this
+            call began.
 
         Returns:
             The result of `catch_up`; None if it was not needed.
@@ -104,7 +105,9 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
             return done
 
     def check_entry(self) -> None:
-        """Raise Busy if this thread is catching up: a callback or a signal handler reads."""
+        """Raise Busy if this thread is already catching up, so that a callback or a signal handler is
+        reading.
+        """
         if self._turn._is_owned():  # type: ignore[attr-defined] # as threading.Condition does
             raise Busy(
                 "this thread is bringing the read model up to date",
@@ -121,7 +124,7 @@ class SharedCatchUp(SplitByFork, Generic[State, Done]):
 
 def notes_of(done: Projection, projector: Projector, people: People) -> Iterator[str]:
     """Yield the notes of a projection in display order."""
-    # The first build of a new store is no news.
+    # The first build of a new store is not worth a note.
     if done.rebuilt and done.read.events:
         yield f"{done.rebuilt}: built one from the log ({done.read.events} events)"
     yield from done.read.notes
@@ -149,7 +152,7 @@ def narrowed_scope(done: Projection, projector: Projector, people: People) -> li
 _QUERY_LOCK_TIMEOUT = 0.25
 _QUERY_EMBEDDINGS = 16
 _FEW_STREAMS = 8
-"""Up to so many changed streams, a catch-up reads only those: each costs one read of the list of seals."""
+"""The most changed streams that a catch-up reads alone: each costs one read of the list of seals."""
 
 _UNREADABLE = (msgspec.DecodeError, JSONDecodeError, UnicodeDecodeError)
 """Errors of decoding a column of the read model that no longer holds the JSON or UTF-8 that memlog wrote.
@@ -161,7 +164,7 @@ Ask = Callable[[Connection], Answer]
 
 
 class Deciding(Protocol):
-    """`ReadModel.decide`."""
+    """The type of `ReadModel.decide`."""
 
     def __call__(self, ask: Ask[Answer], /, *, creates: bool = False) -> Answer:
         """Return the result of `ask`."""
@@ -178,7 +181,7 @@ class _State(NamedTuple):
 class ReadModel(SplitByFork):
     """The read model of the store at `path`, for one thread at a time: `mutex` guards it.
 
-    model: embeds passages. rerank: reranks hits. people: whose chats are whose.
+    model: embeds passages. rerank: reranks hits. people: which chats belong to whom.
     is_off: whether searches and contexts return nothing. notify: called with notes for people.
     """
 
@@ -307,7 +310,7 @@ class ReadModel(SplitByFork):
         """Run `work` on the read model; if it is corrupt, rebuild it and retry once.
 
         Raises:
-            DatabaseError: it is still damaged, or cannot be written.
+            DatabaseError: the read model is still damaged, or cannot be written.
         """
         with self.mutex:
             try:
@@ -352,7 +355,7 @@ class ReadModel(SplitByFork):
         except Busy as error:
             if self.projector.why_unusable() is not None:
                 raise
-            if not self._told_behind:  # once, until a read has caught up again
+            if not self._told_behind:  # notify once, until a read has caught up again
                 self._told_behind.add(error.message)
                 self.notify(f"{error.message}: what was appended last may be missing")
             return self.projector.live(), False
@@ -423,7 +426,7 @@ class ReadModel(SplitByFork):
         """Create the store if it is missing.
 
         Raises:
-            LogError: it cannot be created or written.
+            LogError: the store cannot be created or written.
         """
         try:
             make_path(self.path / LOG)
@@ -464,7 +467,7 @@ def _decode_errors_wrapped() -> Iterator[None]:
     try:
         yield
     except UnicodeEncodeError as error:
-        # From the caller: no text in a log has one.
+        # The surrogate comes from the caller: no text in a log has one.
         raise BadInput(f"not text, since it has a lone surrogate: {error.object!r}") from error
     except _UNREADABLE as error:
         raise DatabaseError(f"the read model: {error}", hint=DISPOSABLE, code=DAMAGED) from error
@@ -490,8 +493,8 @@ class ReadPool(SplitByFork):
     A signal handler may raise at any step in the main thread. So locks are only taken by `with`, which cannot
     be interrupted, and a claim is released even if its release is interrupted: no other thread waits forever.
 
-    first: used for decisions. A single thread also reads by it, and so needs one connection.
-    maintenance: an extra one for long operations, so that nothing else waits for them.
+    first: used for decisions. A single thread also reads through it, and so needs only one connection.
+    maintenance: an extra read model for long operations, so that nothing else waits for them.
     """
 
     def __init__(self, first: ReadModel) -> None:

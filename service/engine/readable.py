@@ -15,12 +15,12 @@ EVERYTHING = Path("/")
 
 _ROOT: ContextVar[Path | None] = ContextVar("root", default=EVERYTHING)
 _SOURCE = b'{"type":"source_registered"'
-"""How the line of an event that registers a folder as a source begins."""
+"""The beginning of the line of an event that registers a folder as a source."""
 
 
 @contextmanager
 def reading_below(root: Path | None) -> Iterator[None]:
-    """Restrict operations in this context to files below `root`; None: no files at all."""
+    """Restrict operations in this context to files below `root`; if it is None, to no files at all."""
     before = _ROOT.set(root)
     try:
         yield
@@ -34,10 +34,10 @@ def is_bounded() -> bool:
 
 
 def readable(path: Path) -> Path:
-    """Resolve a path against the root, and check that it is below it.
+    """Resolve a path against the root, and check that the path is below the root.
 
     Raises:
-        BadInput: it is not, or no files may be used at all.
+        BadInput: the path is not below the root, or no files may be used at all.
     """
     root = _ROOT.get()
     if root is None:

@@ -1,4 +1,4 @@
-"""What requests of several groups share, and what makes fields and schemas of them."""
+"""The types of fields that requests of several groups share, and their conversions."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
@@ -22,7 +22,7 @@ from memlog.query.request import time_of_words as time_of_words
 
 if TYPE_CHECKING:
     from memlog.projector.catchup import Progress
-else:  # to import it would take longer than a command that only shows its help
+else:  # importing it would take longer than a command that only shows its help
     Progress = Any
 
 E = TypeVar("E", bound=Change)
@@ -33,10 +33,10 @@ _MEMBERS = {"chat": "chat_id", "date": "event_date", "event_id": "id"}
 
 
 def scope_of(chat: ChatName) -> str:
-    """Return the text by which memories and facts name a chat; they accept any text.
+    """Return the text by which memories and facts name a chat, which may be any text.
 
     Raises:
-        BadInput: it is neither a text nor (channel, chat_id).
+        BadInput: `chat` is neither a text nor (channel, chat_id).
     """
     return chat if isinstance(chat, str) else str(Chat.of(chat))
 
@@ -57,7 +57,7 @@ OnlyChat = Annotated[ScopeField | None, "Only of this conversation."]
 EventId = Annotated[str, "The event's id; a retry with the same id is harmless."]
 
 EventTime = Annotated[str | datetime, Reads(_event_time), "When it happened (RFC 3339); now where not given."]
-"""The time of an event: the log checks texts."""
+"""The time of an event; the log checks times given as text."""
 
 CategoryField = Annotated[str, Reads(known_category, "category", choices=tuple(CATEGORIES))]
 """A category that memlog knows; `decision` is read as `decisions`."""
@@ -72,7 +72,7 @@ def rates_of(given: Mapping[str, float]) -> Mapping[str, float]:
     """Return the factors of a decay by category.
 
     Raises:
-        BadInput: it is not a mapping.
+        BadInput: `given` is not a mapping.
     """
     if not isinstance(given, Mapping):
         raise BadInput(f"rates is {shown_value(given)}", hint='factors by category, such as {"context": 0.9}')
@@ -83,7 +83,7 @@ def categories_of(given: Iterable[str]) -> list[str]:
     """Return a list of categories.
 
     Raises:
-        BadInput: it is one text, or no collection; or memlog does not know one of them.
+        BadInput: `given` is a text or not a collection, or memlog does not know one of the categories.
     """
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise BadInput(f"categories is {shown_value(given)}", hint="a list of categories")
@@ -116,10 +116,10 @@ ProgressField = Annotated[Progress | None, Local(), "Called as work goes on."]
 
 
 def check_chat(chat: ChatName | None, found: Collection[object]) -> None:
-    """Check the form of a chat of which nothing is found.
+    """Check the form of a chat for which nothing was found.
 
     Raises:
-        BadInput: nothing is found, and the chat has another form.
+        BadInput: nothing was found, and `chat` does not have the form of a chat.
     """
     if chat is not None and not found:
         Chat.of(chat)

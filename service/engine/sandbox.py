@@ -21,17 +21,17 @@ from memlog.eventlog.files.forks import SplitByFork
 from memlog.query.foreign_tables import TablePage
 
 MEMORY = 1024 * 1024 * 1024
-"""Bytes of memory that the process may take. Measured: 10 MiB of HTML take 490 MB."""
+"""How many bytes of memory the process may take. Measured: 10 MiB of HTML take 490 MB."""
 
 CLOCK_SHARE = 4
-"""Wall-clock seconds per second of CPU time: the machine may be busy."""
+"""How many wall-clock seconds are allowed per second of CPU time, since the machine may be busy."""
 
 LENGTH_BYTES = 4
 MAX_TEXT_BYTES = 16 * 1024 * 1024
 """The limit of an event: a longer text cannot be a document."""
 
 MAX_REPLY = 2 * MAX_TEXT_BYTES + 1024 * 1024
-"""The longest reply: a text, the verdicts on a batch of paths, or a page of rows."""
+"""The longest reply in bytes: a text, the verdicts on a batch of paths, or a page of rows."""
 
 Why = Literal["damaged", "no_reader", "limit"]
 
@@ -73,7 +73,7 @@ class ReadTable(msgspec.Struct, frozen=True, tag=True):
 
 
 class MoreRows(msgspec.Struct, frozen=True, tag=True):
-    """Asks for the next rows of that table, within `seconds` of CPU time."""
+    """Asks for the next rows of the table of the last `ReadTable`, within `seconds` of CPU time."""
 
     seconds: int
 
@@ -101,14 +101,14 @@ class TextReply(msgspec.Struct, frozen=True, tag=True):
 class Verdicts(msgspec.Struct, frozen=True, tag=True):
     """For each path: excluded (True), included (False), or not mentioned by the rules (None).
 
-    For texts one verdict: whether the pattern matches any of them.
+    For texts, a single verdict: whether the pattern matches any of them.
     """
 
     verdicts: list[bool | None]
 
 
 class Failed(msgspec.Struct, frozen=True, tag=True):
-    """A failure, and its reason.
+    """The reply to a request that failed, with the reason.
 
     detail: the message of the library. is_final: whether a new process would fail as well.
     """
@@ -172,7 +172,7 @@ class BoundedProcess:
         """Return the answer to a request, and the first line that the library printed, or "".
 
         Raises:
-            ReaderFailed: it exceeds a limit, or the library is missing, fails or crashes.
+            ReaderFailed: the request exceeds a limit, or the library is missing, fails or crashes.
             OSError: the process cannot be started, or has exited.
         """
         is_used = self._has_answered and self._is_alive()
@@ -231,7 +231,7 @@ class BoundedProcess:
 
 
 class _Exchange:
-    """One request and its reply, with all pipes served at once.
+    """One request and its reply, with all pipes served concurrently.
 
     printed: the first bytes of stderr.
     """
@@ -327,7 +327,7 @@ def _first_line(printed: bytes) -> str:
 
 
 _RULES_SECONDS = 2
-"""Measured: a batch of paths takes 0.1 s with 1,000 rules."""
+"""CPU time for a batch of paths. Measured: it takes 0.1 s with 1,000 rules."""
 
 _BATCH = 500
 
@@ -359,10 +359,10 @@ class Readers(SplitByFork):
         self._process = BoundedProcess(self._on_wait)
 
     def text_of(self, data: bytes, filetype: str) -> Extracted:
-        """Return the text of the bytes of a file; HTML is UTF-8.
+        """Return the text of a file, given its bytes; HTML is UTF-8.
 
         Raises:
-            ReaderFailed: the library is missing, cannot read it or crashes; or it exceeds a limit.
+            ReaderFailed: the library is missing, cannot read the file or crashes; or a limit is exceeded.
             OSError: the process cannot be started.
         """
         with self._lock:
@@ -370,7 +370,7 @@ class Readers(SplitByFork):
         return Extracted(reply.text, warning)
 
     def verdicts(self, rules: bytes, paths: Sequence[bytes]) -> list[bool | None]:
-        """Return for each path whether a .gitignore excludes it; None if no rule matches.
+        """Return for each path whether a .gitignore excludes it; None for a path that no rule matches.
 
         Raises:
             ReaderFailed: matching takes too long, or the rules are invalid. Such rules are not retried.

@@ -1,7 +1,7 @@
 """The program of the bounded process: parses untrusted files, and searches with untrusted patterns.
 
 Requests come through stdin, replies go to stdout, and what libraries print goes to stderr, which memlog
-keeps. It opens no connection. Kernel limits kill it even if hostile code runs.
+keeps. The program opens no connection. Kernel limits kill it even if it runs hostile code.
 """
 
 import math
@@ -45,7 +45,7 @@ _READERS = {"html": "memlog.service.documents.html_text", "pdf": "memlog.service
 _PR_SET_PDEATHSIG = 1
 _FORBIDDEN = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.system", "os.spawn")
 _DETAIL = 300
-"""Characters kept of a library's message."""
+"""How many characters of a library's message are kept."""
 
 
 def main() -> None:
@@ -67,7 +67,7 @@ def _confine(memory: int, file_bytes: int) -> None:
     """Limit what this process can do, even if hostile code runs in it."""
     # Ctrl-C is for the parent, which kills this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Elsewhere the end of stdin ends an orphan, or its time limit while it is busy.
+    # On other systems, an orphan ends at the end of stdin or, while it is busy, at its time limit.
     if sys.platform == "linux":
         import ctypes
 

@@ -88,11 +88,11 @@ class EmbeddingProvider(Provider, frozen=True, kw_only=True):
     base_url: for Ollama http://127.0.0.1:11434 by default; for an API include the version: https://…/v1.
     model: the provider's name for it; for Ollama all-minilm:l6-v2 by default. For onnx a folder with
         `model.onnx` and `tokenizer.json`; None for the bundled model.
-    dimension: of the vectors; None to learn it from the first one.
+    dimension: that of the vectors; None to learn it from the first vector.
     timeout: how many seconds a question waits at most.
-    batch: texts per request.
-    api_key: sent as a bearer token; a text, or a function that returns it. Never shown.
-    proxy: such as http://127.0.0.1:3128; None for no proxy.
+    batch: how many texts a request has at most.
+    api_key: the key, sent as a bearer token, or a function that returns it. Never shown.
+    proxy: the address of a proxy, such as http://127.0.0.1:3128; None for no proxy.
     query_prefix, passage_prefix: prepended to questions and passages; None for the prefixes that the model
         was trained with, if memlog knows them.
     encoding_format: `none` to omit the parameter, which some providers refuse.
@@ -125,7 +125,7 @@ class RerankProvider(Provider, frozen=True, kw_only=True):
 
     type: `api`: `/v1/rerank` of Cohere, Jina, vLLM and llama.cpp; `tei`: `/rerank` of Hugging Face's
         text-embeddings-inference.
-    top_n: how many of the best hits it ranks.
+    top_n: how many of the best hits the provider ranks.
     base_url, model, timeout, api_key, proxy: see `EmbeddingProvider`.
 
     Raises:
@@ -144,8 +144,9 @@ class LanguageModelProvider(Provider, frozen=True, kw_only=True):
 
     type: `api`: OpenAI's `/v1/chat/completions` with a JSON schema, as OpenAI, Ollama, llama.cpp, vLLM and LM
         Studio serve it; `anthropic`: Anthropic's `/v1/messages`.
-    max_tokens: of an answer.
-    max_tokens_parameter, temperature, response_format, system_role: the forms tried first; `none`: omitted.
+    max_tokens: the most tokens of an answer.
+    max_tokens_parameter, temperature, response_format, system_role: the forms of parameters that are tried
+        first; `none` omits the parameter.
         A form that the provider refuses is replaced, and the replacement is remembered.
         temperature: None means 0 for `api`, omitted for `anthropic`. response_format: how JSON is enforced;
         for `anthropic` anything but `json_schema` means `none`.
@@ -178,12 +179,12 @@ class LanguageModelProvider(Provider, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The name of the model; the type of the API where none is set."""
+        """The name of the model; if none is set, the type of the API."""
         return self.model or self.type
 
     @property
     def is_of_this_machine(self) -> bool:
-        """Whether what is sent to it stays on this machine."""
+        """Whether what is sent to the provider stays on this machine."""
         host = urlsplit(self.base_url or "").hostname or ""
         if host == "localhost":
             return True
@@ -193,7 +194,7 @@ class LanguageModelProvider(Provider, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """How the log names the provider."""
+        """The name of the provider in the log."""
         return self.base_url or self.type
 
 
@@ -201,11 +202,12 @@ class ExtractionRules(msgspec.Struct, frozen=True, kw_only=True):
     """When messages are distilled, and which memories are kept.
 
     enabled: False to use no language model, neither for conversations nor in jobs.
-    quiet_minutes: distil a chat after so many minutes without a message. tokens: distil it at once when its
-        buffer has so many; also the limit of one request.
-    max_tokens_per_day: of requests and answers in a UTC day, for extraction and jobs together.
+    quiet_minutes: distil a chat after so many minutes without a message. tokens: distil it immediately when
+        its buffer has so many; also the limit of one request.
+    max_tokens_per_day: the most tokens of requests and answers in a UTC day, for extraction and jobs
+        together.
     channels: channels or formats whose imported data may be sent to a provider on another machine.
-    threshold: the least importance of a memory. max_per_session: the most memories of a session.
+    threshold: the least importance of a memory that is kept. max_per_session: the most memories of a session.
 
     Raises:
         BadInput: a number is out of bounds.
@@ -257,7 +259,7 @@ _TIME = re.compile(r"(?a)([01]?\d|2[0-3]):([0-5]\d)")
 class Slot(NamedTuple):
     """A time at which a job is due.
 
-    period: the local day. ts: the time in UTC.
+    period: the local day of the slot. ts: its time in UTC.
     """
 
     period: str
@@ -283,7 +285,7 @@ class Schedule(NamedTuple):
         return f"{day} at {self.at:%H:%M} {zone}"
 
     def latest(self, now: str) -> Slot:
-        """Return the last slot up to `now`."""
+        """Return the last slot at or before `now`."""
         return max(slot for slot in self._slots_around(now) if slot.ts <= now)
 
     def next(self, now: str) -> Slot:
@@ -297,7 +299,7 @@ class Schedule(NamedTuple):
 
     def _slot(self, day: date) -> Slot:
         local = datetime.combine(day, self.at)
-        # A skipped hour counts as the one after it; of a repeated hour the first counts.
+        # A time in a skipped hour is moved to the hour after it; of a repeated hour, the first counts.
         moment = local.astimezone(UTC) if self.zone is None else local.replace(tzinfo=self.zone)
         return Slot(str(day), timestamps.normalised(moment.isoformat(), naive_is_utc=False))
 
@@ -305,8 +307,10 @@ class Schedule(NamedTuple):
 class JobRules(msgspec.Struct, frozen=True, kw_only=True):
     """When jobs run.
 
-    daily: a time, such as 03:00. weekly: a weekday and a time, such as monday 04:00. `off`: only on request.
-    timezone: of these times, and of contexts that name none, such as Europe/Helsinki; None for the system's.
+    daily: a time, such as 03:00. weekly: a weekday and a time, such as monday 04:00. With `off`, jobs run
+        only on request.
+    timezone: the time zone of these times, and of contexts that name none, such as Europe/Helsinki; None for
+        the system's.
 
     Raises:
         BadInput: a time or a time zone is invalid.
@@ -332,7 +336,7 @@ def schedule_of(text: str, zone: tzinfo | None = None, *, has_day: bool) -> Sche
     """Parse the schedule in a setting; None if it is off.
 
     Raises:
-        BadInput: it is invalid.
+        BadInput: the setting is invalid.
     """
     hint = "such as monday 04:00, or off" if has_day else "such as 03:00, or off"
     if not isinstance(text, str):

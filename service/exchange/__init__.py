@@ -1,1 +1,1 @@
-"""Moving in and out: imports of other programs' data, and exports."""
+"""Imports of other programs' data, and exports."""

@@ -136,7 +136,7 @@ def _check_project(chosen: str | None, projects: list[str], name: str) -> None:
 
 
 def _store_key(store: Path, *, makes: bool) -> bytes:
-    """Return the key of the store. makes: create it if missing; else return b"" for a missing one."""
+    """Return the key of the store. makes: create a missing key; otherwise, b"" stands for one."""
     from memlog.eventlog.secrets.outgoing import key_of
 
     if makes:

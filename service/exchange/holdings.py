@@ -1,4 +1,4 @@
-"""What the log holds of the records of a source: their events, and later changes."""
+"""Reads what the log holds of the records of a source: their events, and later changes."""
 
 import os
 from collections import Counter
@@ -21,7 +21,7 @@ _STREAMS = ("memory", "core")
 """The streams of events that change a record."""
 
 _ASPECTS = {"restored": "archived"}
-"""The aspect that an event changes, where its id does not name it."""
+"""Aspects by the word for them in the id of an event, if that is another word."""
 
 DATED = ("updated", "archived", "salience")
 """The aspects whose changes are dated by the source."""
@@ -30,9 +30,10 @@ _TEXTS = ("content", "value", "summary")
 
 
 class StoredChange(NamedTuple):
-    """An event of the log, the aspect of its record that it changes, and when.
+    """An event of the log, and the aspect of a record that it changes.
 
-    claimed: the time that its source claims. wins: its precedence; ties are broken by the place in the log.
+    claimed: the time of the change, according to its source. wins: its precedence; ties are broken by the
+    place in the log.
     """
 
     event: Event
@@ -62,13 +63,13 @@ class Holding:
 
     @property
     def is_archived(self) -> bool:
-        """Whether its source has archived it without restoring it."""
+        """Whether the source has archived the record, and not restored it since."""
         archivings = self.of("archived")
         return bool(archivings) and isinstance(archivings[-1].event, MemoryArchived)
 
     @property
     def described_at(self) -> str:
-        """The time of its source's last change that the log has; "" without one."""
+        """The time of the last change by the source that the log has; "" if there is none."""
         base = [] if self.base is None else [self.base]
         return max((each.claimed for each in (*base, *self.changes) if each.aspect in DATED), default="")
 
@@ -94,7 +95,7 @@ class Holding:
 
 
 def text_field(event: Event) -> str:
-    """Name the field with the text of an event; "" if it has none."""
+    """Return the name of the field with the text of an event; "" if the event has no text."""
     return next((name for name in _TEXTS if getattr(event, name, None) is not None), "")
 
 
@@ -110,9 +111,9 @@ def aspect_of(event_id: str, base_id: str) -> tuple[str, str]:
 
 
 def holdings(db: Connection, log: Path, ids: Sequence[str], changed: Iterable[str]) -> dict[str, Holding]:
-    """Return what the log holds under those of `ids` that are known or forgotten.
+    """Return what the log holds under each of `ids` that is known or forgotten.
 
-    changed: those of `ids` that may have changes.
+    changed: which `ids` may have changes.
     """
     known, forgotten = ids_in_use(db, ids)
     found = {name: Holding() for name in (*(each.id for each in known), *forgotten)}
@@ -154,22 +155,22 @@ def _stored_change(event: Event, holder: IdInUse, aspect: str, claimed: str) -> 
 
 
 SUFFIX_LENGTH = 8
-"""Hex digits after `~`."""
+"""How many hex digits follow the `~`."""
 
 _BATCH = 500
 
 Verdict = Literal["same", "updated", "edited", "other_time", "other_text"]
 """How a record compares with the one in the log under its id. same: the same text, and no other time of
 creation. updated, edited: created at the same time, with another text, and with or without a dated update.
-other_time, other_text: another record.
+other_time, other_text: a different record, by its time of creation or by its text.
 """
 
 Find = Callable[[Sequence[str], Collection[str]], dict[str, Holding]]
-"""Finds what the log holds under ids; the second argument has those that may have changes."""
+"""Finds what the log holds under ids; the second argument holds the ids that may have changes."""
 
 
 def verdict(record: Used, event: Event, holding: Holding) -> Verdict | None:
-    """Compare an event of a record with the one in the log; None if that is missing."""
+    """Compare an event of a record with the one in the log; return None if the log has none."""
     base = holding.base
     if base is None:
         return None
@@ -193,7 +194,7 @@ def may_change(record: Used) -> bool:
 
 
 def described_at(record: Used) -> str:
-    """Return the time of the source's last change of a record; "" if unknown."""
+    """Return the time of the source's last change of a record; "" if it is unknown."""
     name = str(record.events[0].id)
     changes = (each for each in record.changes if aspect_of(str(each.id), name)[0] in DATED)
     return max([record.created or "", *(each.ts or "" for each in changes)])
@@ -202,7 +203,8 @@ def described_at(record: Used) -> str:
 def recognised(records: Iterable[Record], prefix: str, suffixes: Iterable[str], find: Find) -> str:
     """Return the id suffix of a source; "" for the first source, or if it shares no id with another.
 
-    records: with ids without a suffix. prefix: of their ids. suffixes: those in use, "" first.
+    records: the source's records, with ids without a suffix. prefix: that of the ids. suffixes: those in use,
+    "" first.
     """
     tallies: dict[str, Counter[Verdict]] = {suffix: Counter() for suffix in suffixes}
     has_forgotten: set[str] = set()
@@ -239,9 +241,10 @@ def recognised(records: Iterable[Record], prefix: str, suffixes: Iterable[str], 
 
 
 def _count_same(tally: Counter[Verdict], has_forgotten: bool) -> int:
-    """Return the number of matching records; 0 if they are less than half.
+    """Return the number of matching records; 0 if they are fewer than half.
 
-    Equal creation times prove nothing if records with other texts share them. If a record was forgotten, they
+    Equal creation times prove nothing if records with other texts share them. If a record was forgotten,
+    equal times
     suffice: forgotten records must not come back because another text was edited.
     """
     others = tally["edited"] + tally["other_text"]
@@ -265,7 +268,7 @@ def _source_marks(batch: Iterable[Used]) -> Iterator[str]:
 
 
 def _new_suffix(marks: list[str], used: Collection[str]) -> str:
-    """Return an unused suffix; it is the same on every copy of a store if records have creation times."""
+    """Return an unused suffix, which is the same on every copy of a store if records have creation times."""
     mark = marks[0] if marks else os.urandom(SUFFIX_LENGTH // 2).hex()
     while f"~{mark}" in used:
         mark = _short_hash(mark)

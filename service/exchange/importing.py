@@ -57,9 +57,10 @@ State = Literal["new", "known", "forgotten"]
 
 
 def with_precedence(event: Event, now: str, *, is_changed: bool) -> Event:
-    """Return a record's own event with a precedence: one without a time, or a future one, overrules nothing.
+    """Return a record's own event with a precedence: without a time, or with a future one, it overrules
+    nothing.
 
-    is_changed: whether changes follow, which need an earlier time before them.
+    is_changed: whether changes follow, so that the event needs a time before theirs.
     """
     if not isinstance(event, Change):
         return event
@@ -77,7 +78,7 @@ def as_stored(event: Event, aspect: str, now: str) -> StoredChange:
 
 
 def state_of(change: Event, base_id: str, holding: Holding, now: str) -> State:
-    """Return the outcome of a change; `known` includes outdated and redundant ones."""
+    """Return the outcome of a change; outdated and redundant changes count as `known`."""
     aspect, _ = aspect_of(str(change.id), base_id)
     claimed = change.ts or ""
     if any(each.aspect == aspect and claimed <= each.until for each in holding.forgotten):
@@ -151,9 +152,9 @@ def with_own_id(change: Event, base_id: str, holding: Holding, now: str, key: by
 
 
 def restoring_event(change: Event, memory: Memory | None) -> Event | None:
-    """Return the event that restores an archived memory with its current content; None for an active one.
+    """Return the event that restores an archived memory with its current content; None for an active memory.
 
-    People's changes stay: the source only says that it is active.
+    People's changes stay, because the source only says that the memory is active.
     """
     if memory is None or memory.archived_at is None:
         return None
@@ -174,7 +175,7 @@ def restoring_event(change: Event, memory: Memory | None) -> Event | None:
 
 
 _BATCH = 500
-"""The fewest events of one append. A killed process has stored whole batches."""
+"""How many events are collected before an append. If the process is killed, only whole batches are stored."""
 
 _MAX_EXAMPLES = 10
 
@@ -182,7 +183,7 @@ _Fate = Literal["new", "known", "changed", "forgotten", "refused"]
 
 
 class ImportProblem(msgspec.Struct, frozen=True):
-    """A record or event that was not stored. where: its name."""
+    """A record or event that was not stored. where: the name of the record or event."""
 
     where: str
     why: str
@@ -193,9 +194,9 @@ class ImportReport(msgspec.Struct, kw_only=True):
 
     found = used + the sum of skipped + unreadable. events = appended + known + forgotten + refused.
 
-    project: the only one that was read, if any.
-    skipped: by reason. unreadable: records and files. known: stored before, and not written again, even if
-        `changed` in the source since.
+    project: the only project that was read, if one was chosen.
+    skipped: the number of records by reason. unreadable: records and files. known: events stored before,
+        which are not written again, even if `changed` in the source since.
     forgotten: events that were forgotten, and do not come back. refused: events that the log rejects, and
         notes of a file whose notes have moved or were forgotten, as they may be old ones.
     problems: the first ten of unreadable, refused and changed. warnings: the first ten of appended events.
@@ -223,7 +224,7 @@ class ImportReport(msgspec.Struct, kw_only=True):
 
 
 class _New(NamedTuple):
-    """An event that the log lacks. drafted: its encoded form; None for a change."""
+    """An event that the log lacks. drafted: the encoded event; None for a change."""
 
     event: Event
     drafted: Draft | None = None
@@ -232,9 +233,9 @@ class _New(NamedTuple):
 class Importing:
     """One import.
 
-    draft: checks and encodes an event. append: makes encoded events durable. decide: reads the read model
-        after it has caught up. log: the folder of the log, which may be missing. key: keys the hashes in the
-        ids of changes. tables: reads databases. redacts: whether keys are masked.
+    draft: checks and encodes an event. append: makes encoded events durable. decide: calls a function with
+        the read model after it has caught up. log: the folder of the log, which may be missing. key: keys the
+        hashes in the ids of changes. tables: reads databases. redacts: whether keys are masked.
     """
 
     def __init__(
@@ -261,10 +262,11 @@ class Importing:
         """The id suffixes of all sources of the format."""
 
     def take(self, read: Read, path: Path) -> None:
-        """Import a source in batches. It is read twice: first to recognise it.
+        """Import a source in batches. The source is read twice, the first time to recognise it.
 
         Raises:
-            Busy, LogError: as `Store.append`; earlier batches stay, and are known the next time.
+            Busy, LogError: as `Store.append`; earlier batches stay stored, and the next import recognises
+            them.
         """
         prefix, project = self._report.format, self._report.project
         in_use = self._query_if_exists(lambda db: suffixes(db, f"{prefix}~", SUFFIX_LENGTH))
@@ -311,7 +313,7 @@ class Importing:
         return self._decide(ask) if disk.is_folder(self._log) else None
 
     def _find_holdings(self, ids: Sequence[str], changed: Collection[str]) -> dict[str, Holding]:
-        """Return what the log holds under ids. changed: those that may have changes."""
+        """Return what the log holds under `ids`. changed: the ids that may have changes."""
         found = self._query_if_exists(lambda db: holdings(db, self._log, ids, changed)) or {}
         for name in self._tried.keys() & ids:
             found.setdefault(name, Holding()).add(self._tried[name])
@@ -340,7 +342,7 @@ class Importing:
     def _new_events(
         self, record: Used, found: dict[str, Holding], memories: Mapping[str, Memory | None], now: str
     ) -> Iterator[_New]:
-        """Yield the events of a record that the log lacks, and count the fate of each."""
+        """Yield the events of a record that the log lacks, and count the fate of each of its events."""
         first = str(record.events[0].id)
         fates: list[_Fate] = []
         for event in record.events:
@@ -414,7 +416,7 @@ class Importing:
         return "changed"
 
     def _has_new_content(self, record: Used, event: Event, holding: Holding, now: str) -> bool:
-        """Whether a known event has content that neither the log nor a new change has."""
+        """Whether a known event now has content that is neither in the log nor in a new change."""
         assert holding.base is not None
         base, field = holding.base.event, text_field(event)
         if type(base) is not type(event):
@@ -424,7 +426,7 @@ class Importing:
             and state_of(change, str(event.id), holding, now) == "new"
             for change in record.changes
         )
-        if not is_told or self._redacts:  # stored events are masked, and so do not compare
+        if not is_told or self._redacts:  # stored events are masked, and so cannot be compared
             return not is_told
         return content_hash_of_one(replace(event, **{field: getattr(base, field)})) != content_hash_of_one(
             base
@@ -446,7 +448,7 @@ class Importing:
         return made
 
     def _hold(self, found: dict[str, Holding], name: str, gained: Holding) -> None:
-        """Add to what the log holds; remember it in a dry run."""
+        """Add an event to what the log holds; in a dry run, remember it for later records."""
         found.setdefault(name, Holding()).add(gained)
         if self._report.dry_run:
             self._tried.setdefault(name, Holding()).add(gained)

@@ -18,20 +18,21 @@ _MAX_BYTES = 64 * 2**20
 """The largest text file, in bytes."""
 
 _SECONDS = 60
-"""CPU time for a page of some thousand rows."""
+"""Seconds of CPU time for a page of some thousand rows."""
 
 _INDEX_BYTES = 64 * 2**20
-"""The largest -shm file of SQLite, enough for a WAL of 32 GB."""
+"""The largest -shm file of SQLite in bytes, enough for a WAL of 32 GB."""
 
 _MILLISECONDS = 1e11
-"""A greater number counts milliseconds since 1970, a smaller one seconds: as seconds it is the year 5138."""
+"""The greatest time in seconds since 1970, in the year 5138; a greater number is in milliseconds."""
 
 
 class Tables:
     """Reads tables of SQLite files in its own bounded process; use it with `with`."""
 
     def __init__(self) -> None:
-        # Not the shared reader process: SQLite writes an index file for a WAL that a crashed writer left.
+        # The shared reader process may write no file, but SQLite writes an index file for a WAL that a
+        # crashed writer left.
         self._process = BoundedProcess(lambda: None, file_bytes=_INDEX_BYTES)
 
     def __enter__(self) -> Self:
@@ -44,7 +45,7 @@ class Tables:
         """Yield the rows of a table.
 
         Raises:
-            ReaderFailed: it is unreadable, or exceeds a limit. OSError: the process cannot be started.
+            ReaderFailed: the table is unreadable, or exceeds a limit. OSError: the process cannot be started.
         """
         page, _ = self._process.ask(ReadTable(str(path), table, [*known], _SECONDS), TablePage)
         while True:
@@ -57,8 +58,8 @@ class Tables:
 class ForeignFiles:
     """A file or a folder of another program.
 
-    tables: reads its databases.
-    suffix: distinguishes its ids from those of another source: `~1f0c9a3e`.
+    tables: reads the program's databases.
+    suffix: distinguishes the ids of this source from the ids of another one: `~1f0c9a3e`.
     project: the only project to read.
     unknown: how many rows have a value in an unknown column, by `table.column`.
     """
@@ -131,12 +132,12 @@ class ForeignFiles:
     ) -> Iterator[dict[str, Any] | Unreadable]:
         """Yield the readable rows of an SQLite table, and `Unreadable` for what is damaged.
 
-        known: columns to read, which may be missing; values in others are counted.
+        known: the columns to read, which may be missing; values in other columns are counted.
         is_optional: whether the table may be missing.
         """
         where = f"{self.name(path)}, table {table}"
         try:
-            # Read at once: the program that writes to the file should not wait for appends.
+            # Everything is read first, so that the program that writes to the file need not wait for appends.
             read = [*self._tables.pages(path, table, known)]
         except OSError as error:
             yield Unreadable(where, error.strerror or str(error))
@@ -162,7 +163,7 @@ class ForeignFiles:
     def time(self, value: object) -> str | None:
         """Parse another program's time: a text, in UTC unless it has an offset, or a number since 1970.
 
-        None without one; an invalid one is counted as unknown.
+        Return None if there is no time; an invalid one is counted as unknown.
         """
         if value is None or value == "":
             return None
@@ -188,7 +189,7 @@ def projects_in(importer: Importer, paths: Iterable[Path]) -> list[str]:
 
 
 def _with_remedy(path: Path, error: str) -> str:
-    """Return an error of SQLite with a remedy."""
+    """Return an error message of SQLite, with a remedy if one is known."""
     if "not a database" in error:
         is_zip = path.open("rb").read(2) == b"PK"
         return f"{error}: it is a zip archive, unpack it" if is_zip else error

@@ -1,1 +1,1 @@
-"""What a language model does: its requests, its answers, and a task each."""
+"""The work of a language model: requests to it, its answers, and a module for each task."""

@@ -18,11 +18,12 @@ from memlog.service.memory.core_markdown import tells_of_project
 from memlog.service.memory.placeholders import is_placeholder, says_nothing
 
 UNRATED = 0.5
-"""The importance of a memory without one: above the threshold, since the model found it worth an entry, and
-below whatever a model or a person has called important."""
+"""The importance of a memory that the model did not rate: above the threshold, since the model found it worth
+an entry, and below whatever a model or a person has called important."""
 
 _WORDS = {"high": 0.9, "medium": 0.6, "low": 0.3}
-"""As in the prompts: must never be forgotten, is often useful, may be useful once."""
+"""The importance of each word, as in the prompts: must never be forgotten, is often useful, may be useful
+once."""
 
 _NUMBER = re.compile(
     r"(?P<sign>-?)(?P<number>\d{1,9}(?:[.,]\d{1,20})?)"
@@ -71,10 +72,10 @@ def _to_float(found: re.Match[str]) -> float:
 _END_OF_THOUGHT = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 
 _OPENING = re.compile(r"""\{\s*["}]|\[\s*[\[{"\]\-\dtfnNI]""")
-"""How an object or a list begins."""
+"""Matches the beginning of an object or a list."""
 
 _SKIPPED = re.compile(r"(?:[^{\[]*[{\[]){500}")
-"""The next 500 openings of a value nested deeper than any answer: objects there are part of it."""
+"""Matches the next 500 openings within a value nested deeper than any answer: objects there belong to it."""
 
 _EFFORT = 20
 """How many times the length of a text is read at most to find the end of unterminated JSON."""
@@ -118,7 +119,7 @@ def values_in(text: str) -> Iterator[Any]:
 T = TypeVar("T", bound=msgspec.Struct)
 
 LONGEST = 2000
-"""Characters of a memory or a summary: one or two sentences, with a wide margin."""
+"""The most characters of a memory or a summary: one or two sentences, with a wide margin."""
 
 _NAMES = {
     "content": ("content", "memory", "text"),
@@ -129,10 +130,10 @@ _NAMES = {
 """Names that models use for the members of an entry."""
 
 _NO_TOPIC = ("null", "none", "n/a", "other", "general", "unknown", "topic")
-"""What models write for no topic."""
+"""What models write if there is no topic."""
 
 _UNTYPED: MemoryKind = "fact"
-"""The type of an entry without one: the most neutral."""
+"""The type of an entry that names none: the most neutral one."""
 
 CATEGORIES_OF_MODELS = [name for name in CATEGORIES if name not in ("credential", "summaries", "debug")]
 """The categories that a model may use: it sees no credentials, and writes summaries separately."""
@@ -141,10 +142,10 @@ _INVISIBLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\
 """Control characters, including those that change the direction of a text."""
 
 _WRAPPINGS = 4
-"""Levels of objects and lists that may wrap an answer: {"result": {"answer": {…}}}."""
+"""The most levels of objects and lists that may wrap an answer: {"result": {"answer": {…}}}."""
 
 _LONGEST_TOPIC = 60
-"""Characters of a topic: one to three words."""
+"""The most characters of a topic: one to three words."""
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -172,7 +173,7 @@ SCHEMA: dict[str, Any] = {
 
 
 class Distilled(msgspec.Struct, frozen=True):
-    """An entry of an answer."""
+    """A memory that an answer states."""
 
     kind: MemoryKind
     content: str
@@ -201,7 +202,7 @@ class ModelAnswer(msgspec.Struct):
 
 
 def read_answer(text: str) -> ModelAnswer | None:
-    """Return the usable part of an answer; None if it has no such JSON, or no usable entry.
+    """Return the usable part of an answer; None if it has no JSON of memories, or no usable entry.
 
     The object may be in prose, after a draft, or in a fenced block, or be just the list of memories.
     """
@@ -213,7 +214,7 @@ def read_answer(text: str) -> ModelAnswer | None:
 
 
 def _find_lists(text: str, member: str) -> Iterator[tuple[list[Any], object]]:
-    """Yield the lists in objects of an answer, each with its summary; without any, top-level lists."""
+    """Yield the lists named `member` in an answer, each with its summary; else top-level lists."""
     alone = []
     is_found = False
     for value in values_in(text):
@@ -246,7 +247,7 @@ def _objects_in(value: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - a mod
 
 
 def _may_be_entry(given: Any) -> bool:  # noqa: ANN401 - a model's answer
-    """Whether a bare list of such items may be an answer: a list of words or numbers is part of a text."""
+    """Whether an item may be an entry of a bare list: a list of words or numbers is only part of a text."""
     return isinstance(given, dict) or (isinstance(given, str) and " " in given.strip())
 
 
@@ -284,7 +285,7 @@ def _category(given: object) -> str:
 
 
 def _topic(given: object) -> str | None:
-    """Return the topic with case folded and spaces collapsed; None without one."""
+    """Return the topic with case folded and spaces collapsed; None if there is no usable one."""
     text = usable_text(_INVISIBLE.sub("", given)) if isinstance(given, str) else None
     topic = " ".join(text.casefold().split()) if text else ""
     is_topic = bool(re.search(r"\w", topic)) and topic not in _NO_TOPIC and len(topic) <= _LONGEST_TOPIC
@@ -299,7 +300,7 @@ def _read_entry(given: Any) -> _Entry | None:  # noqa: ANN401 - a model's answer
 
 
 def _convert_entry(given: Any, kind: type[T]) -> T:  # noqa: ANN401 - a model's answer
-    """Convert an entry with known synonyms of members and words in any case, or raise ValidationError."""
+    """Convert an entry, allowing synonyms of members and words in any case; or raise ValidationError."""
     if isinstance(given, dict):
         text = {str(name).strip().lower(): value for name, value in given.items() if value is not None}
         given = {}
@@ -338,7 +339,7 @@ class Listed(msgspec.Struct, Generic[T]):
 
 
 def parse_list(text: str, *, member: str, kind: type[T]) -> Listed[T] | None:
-    """Return the list in an answer, or a bare list; None without such JSON or a usable entry."""
+    """Return the list `member` of an answer, or a bare list; None if there is none, or no entry is usable."""
     found = None
     for given, _ in _find_lists(text, member):
         entries: list[T] = []
@@ -350,7 +351,7 @@ def parse_list(text: str, *, member: str, kind: type[T]) -> Listed[T] | None:
 
 
 def read_summary(text: str) -> str | None:
-    """Return the summary of an answer; None without one."""
+    """Return the summary in an answer; None if there is none."""
     found = None
     for value in values_in(text):
         if isinstance(value, dict):

@@ -46,7 +46,8 @@ _RECENT = 50
 class DistilRequest(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The outcome of an exchange.
 
-    appended: how many messages the session lacked. warnings: of those. waiting: messages in its buffer.
+    appended: how many messages the session lacked. warnings: those about the appended messages. waiting: how
+    many messages are in its buffer.
     """
 
     session: str
@@ -198,7 +199,7 @@ def _collect(
 
 
 def _recent_messages(db: Connection, chat: Chat) -> set[tuple[str, str]]:
-    """Return role and content of the newest messages of a chat; none if the chat is new."""
+    """Return the role and content of a chat's newest messages; none if the chat is new."""
     with suppress(NotFound):
         messages = newest(db, chat, last=_RECENT, tokens=None, across_sessions=False)
         return {(each.role, each.content) for each in messages}
@@ -208,7 +209,7 @@ def _recent_messages(db: Connection, chat: Chat) -> set[tuple[str, str]]:
 class _Background(SplitByFork):
     """A thread that distils the waiting chats in turn, and ends when none is left.
 
-    distil: takes a chat, the mode of the last call for it, and the number of calls.
+    distil: called with a chat, the mode of the last call for it, and the number of calls.
     """
 
     def __init__(self, distil: Callable[[Chat, str | None, int], None]) -> None:
@@ -217,7 +218,7 @@ class _Background(SplitByFork):
         self.after_fork_in_child()
 
     def after_fork_in_child(self) -> None:
-        """Reset: the thread and the waiting chats are the parent's."""
+        """Start over without a thread or waiting chats, which are the parent's."""
         self._lock = threading.Lock()
         self._waiting: dict[Chat, list[str | None]] = {}
         """The modes of the calls for each chat."""
@@ -238,7 +239,7 @@ class _Background(SplitByFork):
                     return
                 chat = next(iter(self._waiting))
                 modes = self._waiting.pop(chat)
-            # After a memlog error the messages stay in the buffer, and the provider's record has it.
+            # After a memlog error, the messages stay in the buffer, and the provider's record has the error.
             # Any other error ends the thread with a traceback; the next call starts a new one.
             try:
                 with suppress(MemlogError):
@@ -291,7 +292,7 @@ def questions_of(
 
 
 def why_no_model(engine: Engine) -> NoModelToAsk | None:
-    """Return why no language model is used; None if one is."""
+    """Return why no language model is used; None if one is used."""
     if engine.read_model.is_off:
         return NoModelToAsk("memory.enabled is false", "set it to true")
     if not rules_of(engine).enabled:

@@ -1,6 +1,6 @@
 """Language models over HTTP: OpenAI's chat completions, which many serve, and Anthropic's Messages API.
 
-They answer in JSON of a schema, as far as the server enforces it.
+They answer in JSON that follows a schema, as far as the server enforces it.
 """
 
 import math
@@ -33,7 +33,7 @@ class Completion(msgspec.Struct, frozen=True):
     requests: int = 1
 
     def followed_by(self, more: "Completion") -> "Completion":
-        """Return a later answer, with the cost of both."""
+        """Return the later answer `more`, with the cost of both."""
         spent = (self.tokens_in + more.tokens_in, self.tokens_out + more.tokens_out)
         return Completion(more.text, *spent, self.requests + more.requests)
 
@@ -51,7 +51,7 @@ def read_chat(answer: Any, url: str) -> Completion:  # noqa: ANN401 - JSON
     """Read a chat completion.
 
     Raises:
-        ProviderError: it has no text, or the model refused to answer.
+        ProviderError: the completion has no text, or the model refused to answer.
     """
     choices = _member(answer, "choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
@@ -98,7 +98,7 @@ def _member(value: Any, name: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def _count(*given: Any) -> int:  # noqa: ANN401 - JSON
-    """Return the first token count, which may be a fraction or a text; 0 without one."""
+    """Return the first valid token count, which may be a fraction or a text; 0 if there is none."""
     for each in given:
         try:
             number = float(each)
@@ -125,10 +125,10 @@ _CONTENT_STATUSES = (400, 413, 422)
 
 
 class LanguageModel:
-    """Asks a provider. https://platform.openai.com/docs/api-reference/chat,
+    """Sends questions to a provider. https://platform.openai.com/docs/api-reference/chat,
     https://docs.anthropic.com/en/api/messages
 
-    is_patient: whether to send requests even while it rests, as for a person's command.
+    is_patient: whether to send requests even while the provider rests, as for a person's command.
     """
 
     def __init__(self, provider: LanguageModelProvider, store: Path, *, is_patient: bool = False) -> None:
@@ -142,12 +142,12 @@ class LanguageModel:
 
     @property
     def is_of_this_machine(self) -> bool:
-        """Whether what is sent to it stays on this machine."""
+        """Whether what is sent to the provider stays on this machine."""
         return self._provider.is_of_this_machine
 
     @property
     def failures(self) -> int:
-        """The number of failures in a row."""
+        """The number of consecutive failures."""
         return self._breaker.record().failures
 
     @property
@@ -157,7 +157,7 @@ class LanguageModel:
 
     @property
     def name(self) -> str:
-        """The name of the model; the type of the API where none is set."""
+        """The name of the model; if none is set, the type of the API."""
         return self._provider.name
 
     def complete(self, system: str, user: str, schema: dict[str, Any]) -> Completion:
@@ -166,7 +166,8 @@ class LanguageModel:
         schema: the JSON schema that the answer should have.
 
         Raises:
-            ProviderError: it is unreachable, refuses, is too slow, or rests. With `is_of_answer`, only this
+            ProviderError: the provider is unreachable, refuses, is too slow, or rests. With `is_of_answer`,
+                only this
                 question failed: the provider does not rest, and may answer others.
         """
         self.check()
@@ -198,7 +199,7 @@ class LanguageModel:
         self._breaker.failed(error)
 
     def missed(self, count: int) -> None:
-        """Count failures without a request of their own."""
+        """Count failures that had no request of their own."""
         self._breaker.missed(count)
 
     def failed(self, why: str, *, is_of_answer: bool = False) -> ProviderError:

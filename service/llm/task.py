@@ -29,13 +29,14 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 _FAILURES_OF_PROVIDER = 5
-"""Failures in a row after which the provider itself may be at fault, such as for a missing model: few stores
-have so many conversations in a row that are refused. Then memlog greets it before the next question."""
+"""Consecutive failures after which the provider itself may be at fault, such as for a missing model: few
+stores have so many conversations in a row that are refused. Then memlog sends the provider a greeting before
+the next question."""
 
 _GREETING = msgspec.json.encode([{"role": "user", "name": None, "content": "Good morning!"}]).decode()
 
 _PROMPT = 1000
-"""The most tokens of a prompt: the longest has 480, and a mode adds 60."""
+"""The most tokens of a prompt: the longest prompt has 480, and a mode adds 60."""
 
 _RETRY_HINT = "it is retried tomorrow (UTC), or by store.extraction.run(retry=True)"
 
@@ -43,7 +44,7 @@ _RETRY_HINT = "it is retried tomorrow (UTC), or by store.extraction.run(retry=Tr
 class Questions:
     """Questions to one model.
 
-    append: makes events durable. decide: reads the read model after it has caught up.
+    append: makes events durable. decide: calls a function with the read model after it has caught up.
     retry: whether to ask again about what was set aside today. is_bounded: whether the daily token budget
     applies.
     """
@@ -77,11 +78,11 @@ class Questions:
         return self._model.is_of_this_machine or named in self._rules.channels or not is_imported(event_id)
 
     def withheld_memories(self, db: Connection, memories: Iterable[Memory]) -> set[str]:
-        """Return the memories that may not be sent, as they or their sources were imported."""
+        """Return the ids of memories that may not be sent, because they or their sources were imported."""
         return self._find_withheld(lambda: origins_of(db, (each.memory_id for each in memories)))
 
     def withheld_profiles(self, db: Connection, extraction_ids: Iterable[str]) -> set[str]:
-        """Return the profiles that may not be sent."""
+        """Return the ids of the extractions whose profile values may not be sent."""
         return self._find_withheld(lambda: origins_of_profiles(db, extraction_ids))
 
     def sendable_days(self, db: Connection, days: Iterable[DailyEvent]) -> list[DailyEvent]:
@@ -113,7 +114,7 @@ class Questions:
     ) -> tuple[A, Completion]:
         """Return the answer of the model, and its cost; ask again if the first answer is unusable.
 
-        read: parses an answer; None if it is unusable.
+        read: parses an answer, and returns None if it is unusable.
 
         Raises:
             ProviderError: the model fails, or gives no usable answer twice.
@@ -142,14 +143,14 @@ class Questions:
         self._model.worked()
 
     def missed(self, count: int) -> None:
-        """Count extractions that failed without their own request."""
+        """Count extractions that failed without a request of their own."""
         self._model.missed(count)
 
     def check(self) -> None:
         """Check, before the next item, that a request may be sent to the provider.
 
         Raises:
-            ProviderError: it rests, fails for every request, or the budget is spent.
+            ProviderError: the provider rests or fails for every request, or the budget is spent.
         """
         self._model.check()
         if why := self.why_over_budget():
@@ -167,7 +168,7 @@ class Questions:
     def failure(
         self, task: ModelTask, chat: str | None, event_ids: Sequence[str], error: ProviderError
     ) -> tuple[SetAside, FailureKind, int] | None:
-        """Record that the last request failed; None if the provider is at fault, not the item."""
+        """Record that the last request failed, and return what to count; None if the provider is at fault."""
         kind = self._classify_failure(error)
         if kind is None:
             return None
@@ -191,7 +192,7 @@ class Questions:
         return set_aside_by(event), kind, event.requests
 
     def catch_up(self) -> None:
-        """Bring the read model up to date: `status` reads it without a catch-up."""
+        """Bring the read model up to date, since `status` reads it without a catch-up."""
         self._decide(lambda _: None)
 
     def _classify_failure(self, error: ProviderError) -> FailureKind | None:
@@ -227,8 +228,8 @@ class Questions:
 
 
 class Items:
-    """The items of one run. Each is sent at most twice a day, across all processes, since a failure is an
-    event with the ids of its item.
+    """The items of one run of a task. Each is sent at most twice a day, across all processes, since a failure
+    is an event with the ids of its item.
     """
 
     def __init__(self, questions: Questions, task: ModelTask, failures: Failures) -> None:
@@ -266,7 +267,7 @@ class Items:
         return made
 
     def end(self, chat: str | None = None) -> list[SetAside]:
-        """End the run, and return what is set aside until tomorrow; of all chats, or of one.
+        """End the run, and return what is set aside until tomorrow, in all chats or in one.
 
         Raises:
             ProviderError: every request failed.
@@ -280,25 +281,26 @@ class Items:
 
 
 _HEAD, _TAIL = 1000, 500
-"""Characters kept of a tool's output: the beginning says what it is, the end how it went."""
+"""How many characters of a tool's output are kept: the beginning says what it is, the end how it went."""
 
 _LEAST_DATA = 256
-"""Characters from which encoded data is omitted; hashes and tokens in URLs are shorter."""
+"""The length in characters from which encoded data is omitted; hashes and tokens in URLs are shorter."""
 
 _DATA = re.compile(
     r"(?:[A-Za-z0-9+/=_-]{24,}+(?:[\s>|]|\\[nr])*+)+"
     r"|(?:\b(?:0x)?[0-9A-Fa-f]{1,8}\b(?:[\s,;:.>\[\]]|\\[nr]|\|[^|\n]{0,40}\|)*+){100,}+"
 )
-"""Base64 and the like in lines of any length, even quoted; or a hundred or more bytes or numbers in a row."""
+"""Matches base64 and the like in lines of any length, even quoted; or a hundred or more bytes or numbers in a
+row."""
 
 _FENCED = re.compile(r"(```[^\n]*\n)(.*?)(\n```)", re.DOTALL)
-"""A fenced block: code, a log, the output of a tool."""
+"""Matches a fenced block: code, a log, the output of a tool."""
 
 _LEAST_TEXT = 64
 """The fewest tokens of a piece of text, even if they exceed the room: a few words tell a model nothing."""
 
 FRAME = 4
-"""Tokens that a request has around its entries."""
+"""How many tokens a request has around its entries."""
 
 
 def shorten_message(role: str, text: str) -> str:
@@ -387,11 +389,11 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 def set_aside_note(whys: Sequence[str]) -> str | None:
-    """Describe what a step has set aside until tomorrow; None if nothing."""
+    """Describe what a step has set aside until tomorrow; None if it is nothing."""
     # No names: the record of the run outlives a forgotten chat.
     return f"set aside until tomorrow: {len(whys)}, the last: {whys[-1]}" if whys else None
 
 
 def withheld_note(count: int) -> str | None:
-    """Describe how many imported memories a step has not sent; None if none."""
+    """Describe how many imported memories a step has not sent; None if it has sent all."""
     return f"imported memories not sent (extraction.channels does not name them): {count}" if count else None

@@ -34,7 +34,7 @@ def understood() -> list[str]:
 
 
 def is_certain(text: str, language: str) -> bool:
-    """Whether a text in lower case has marks that distinguish its language from others in the same script."""
+    """Whether `text`, in lower case, has words that distinguish `language` from others in its script."""
     words = languages("memories")[language].memories
     return bool(re.search(words.certain, text)) and not (words.foreign and re.search(words.foreign, text))
 
@@ -58,7 +58,7 @@ def joins(word: str) -> bool:
 
 @cache
 def _words(name: str) -> Collection[str]:
-    """Return the words of one table of all languages, in order, with е for ё as in tokens."""
+    """Return the words that all languages list in the table `name`, in order; ё becomes е, as in tokens."""
     tables = (getattr(language.memories, name) for language in languages("memories").values())
     return dict.fromkeys(" ".join(tables).replace("ё", "е").split())
 
@@ -98,7 +98,7 @@ _SIGNS = frozenset("?؟՞%#&@*/\\_")
 _ROMAN = re.compile("[ivxlcdm]+")
 
 _CODE = re.compile(r"[={}<>|`\\]|[a-zA-Z0-9_][(\[]|::")
-"""Marks of code, which sentences do not have."""
+"""Matches signs that occur in code, but not in sentences."""
 
 _OPENS = "([\"'"
 _CLOSES = ".,:;!)]\"'"
@@ -114,8 +114,8 @@ _SHORTEST_STEM = 5
 class Token(NamedTuple):
     """A word, a Chinese character, a number, an address or a sign.
 
-    word: folded. is_fixed: whether near duplicates must share it.
-    is_cjk: whether it is a character of a script without spaces.
+    word: the folded text. is_fixed: whether near duplicates must share the token.
+    is_cjk: whether the token is a character of a script that is written without spaces.
     """
 
     word: str
@@ -138,7 +138,7 @@ class Text:
     def language(self) -> str | None:
         """The language of the text, if it is certain and memlog knows its words.
 
-        An English text has most of its words in the dictionary; one in another script has a function word.
+        English requires most words to be in the dictionary; a language in another script, a function word.
         """
         text = self._content.lower()
         words = re.findall(f"{_LETTER}+", text)
@@ -196,7 +196,7 @@ class Text:
 
 
 def joined(tokens: Sequence[Token]) -> str:
-    """Join tokens to a text, with spaces between words."""
+    """Join tokens into a text, with spaces between words."""
     runs = groupby(tokens, key=lambda token: token.is_cjk)
     return " ".join(("" if without_spaces else " ").join(t.word for t in run) for without_spaces, run in runs)
 
@@ -207,7 +207,7 @@ def is_in_latin(language: str) -> bool:
 
 
 def is_known(word: str) -> bool:
-    """Whether the dictionary has a word, possibly without an English ending."""
+    """Whether the dictionary contains `word`, as it is or without an English ending."""
     bare = (word.removesuffix(ending) for ending in ("s", "ed", "ing"))
     return word in _dictionary() or any(len(b) >= _SHORTEST_STEM and b in _dictionary() for b in bare)
 
@@ -248,7 +248,7 @@ def _pieces(word: str) -> Iterator[str]:
 
 
 def _is_sign(character: str) -> bool:
-    """Whether a non-letter has a meaning, like the vowel signs of Indian scripts."""
+    """Whether a character that is not a letter carries meaning, as the vowel signs of Indian scripts do."""
     return character in _SIGNS or unicodedata.category(character)[0] in "SM"
 
 

@@ -55,7 +55,7 @@ def contents(path: Path) -> bytes:
     """Return the bytes of a file.
 
     Raises:
-        BadInput: it is unreadable, or has more than 16 MiB.
+        BadInput: the file is unreadable, or larger than 16 MiB.
     """
     try:
         # Opening a pipe without a writer would block forever.
@@ -71,10 +71,10 @@ def contents(path: Path) -> bytes:
 
 
 def sections_of_json(data: bytes, path: Path) -> CoreMemory:
-    """Return the core memory in a JSON file with the schema of the view.
+    """Return the core memory in a JSON file, which has the schema of the core memory view.
 
     Raises:
-        BadInput: it does not match the schema.
+        BadInput: the file does not match the schema.
     """
     try:
         document = json.loads(_decode(data, path), object_pairs_hook=_refuse_duplicates)
@@ -89,7 +89,7 @@ def sections_of_text(data: bytes, path: Path) -> tuple[CoreMemory, int]:
     """Return the core memory in a Markdown or text file, and the number of lines not understood.
 
     Raises:
-        BadInput: it is not UTF-8.
+        BadInput: the file is not UTF-8.
     """
     return parse(_decode(data, path), of_project=is_of_project(path.stem))
 
@@ -154,10 +154,10 @@ class CoreImportReport(msgspec.Struct, omit_defaults=True):
 
     set: the values that were appended.
     deleted: keys that the file no longer has, with their last values.
-    kept: keys of the file whose values stay.
+    kept: keys in the file whose stored values stay as they are.
     other: how many of `kept` would change with `force`.
     skipped: how many lines of the file were not understood; 0 for JSON.
-    warnings: of the events.
+    warnings: about the appended events.
     """
 
     set: list[CoreValue]
@@ -169,7 +169,7 @@ class CoreImportReport(msgspec.Struct, omit_defaults=True):
 
 
 def _stored_key(section: dict[str, str], key: str) -> str:
-    """Return the key of a section that is canonically equivalent to `key`, else `key`."""
+    """Return the section's key that is canonically equivalent to `key`; if there is none, `key` itself."""
     return next((known for known in section if nfc(known) == nfc(key)), key)
 
 
@@ -225,7 +225,7 @@ class Core(OperationGroup):
         Raises:
             BadInput, Busy, LogError: as `Store.append`.
         """
-        # An ASCII key has only one form, and needs no read.
+        # An ASCII key has only one form, so the stored keys need not be read.
         if not key.isascii():
             key = _stored_key(self._section_values(section, creates=True), key)
         return self._append_one(CoreMemoryUpdated(section=section, key=key, value=value))
@@ -340,7 +340,7 @@ class Core(OperationGroup):
 
 
 def _visible_memory(db: Connection, people: People, chat: str | None) -> CoreMemory:
-    """Return the core memory that contexts of a chat show; without one, that of contexts without a chat."""
+    """Return the core memory shown in contexts of `chat`; if that is None, in contexts without a chat."""
     is_of_all = automatic_scope(db, people, chat).scope == "store"
     own = people.joined(chat) if chat is not None else frozenset[str]()
     memory = CoreMemory(user={}, agent={})

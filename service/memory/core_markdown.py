@@ -22,7 +22,8 @@ _FRONT_MATTER = re.compile(
 )
 _PARAGRAPH = re.compile(r"(?:[^\r\n]*\S[^\r\n]*(?:\r?\n|\Z))*")
 _LONGEST_FRONT_MATTER = 16 * 1024
-"""Characters in which front matter must end, so that a text without any is not searched completely."""
+"""The number of characters within which front matter must end, so that a long text is not searched to its
+end."""
 
 _MEMBER = re.compile(r"[\"']?[^\W\d][\w .-]{0,60}[\"']?[ \t]*:(?:\s|$)")
 _BELOW_A_MEMBER = re.compile(r"\s|-\s|#(?!#)|$")
@@ -43,14 +44,14 @@ _USER = re.compile(
     "|(?:tietoja |tietoa )?(?:minusta|käyttäjästä)|minä|käyttäjä|(?:käyttäjän |oma )?profiili"
     "|(?:käyttäjän|omat) (?:tiedot|mieltymykset)|henkilötiedot"
 )
-"""A heading that is entirely about the user."""
+"""Matches a heading that is entirely about the user."""
 
 _DATA = re.compile(
     r"\b(?:(?:data|domain|entity|object|class) ?(?:models?|types?|schemas?|structures?)"
     r"|databases?|schemas?|entities|tables?|models?|types)\b"
     "|数据(?:模型|库|表)|модел[ьи] данных|tietomalli|tietokan"
 )
-"""A heading whose `User` is a type of a program."""
+"""Marks a heading below which `User` names a data type of a program."""
 
 _PROJECT = re.compile(
     r"\b(?:authentication|authori[sz]ation|auth|login|oauth|sso|apis?|graphql|endpoints?|routes?|routing"
@@ -73,10 +74,10 @@ _ABOUT_A_PERSON = re.compile(
     r"\b(?:my|i|prefers?|preferred|preferences?|favou?rites?|hobby|hobbies|current projects?"
     r"|oma|omat|minun|nykyiset)\b|мо[йяиеё]\b|предпочт|текущи|我|偏好|当前|mieltymy"
 )
-"""Turns such a heading into one about a person: `My stack`."""
+"""Marks a heading as one about a person, even if `_PROJECT` matches it: `My stack`."""
 
 _LONGEST_LABEL = 200
-"""Characters of a heading that are examined."""
+"""The most characters of a heading that are examined."""
 
 
 class Headings:
@@ -86,7 +87,7 @@ class Headings:
         self._titles: list[tuple[int, str]] = []
 
     def add(self, level: int, title: str) -> None:
-        """Add a heading; it closes those of its level and below."""
+        """Add a heading; it closes the earlier ones of its level and of deeper levels."""
         folded = re.sub(r"[`*_\"“”]|^[\W\d]+|[\s:：#]+$", "", nfkc(title[:_LONGEST_LABEL]).casefold())
         self._titles = [each for each in self._titles if each[0] < level]
         self._titles.append((level, re.sub(r"\s+", " ", folded)))
@@ -191,7 +192,7 @@ BEGINS = re.compile(
     rf"(?:{'|'.join(map(re.escape, sorted(TECHNOLOGIES, key=len, reverse=True)))})"
     r"(?:-kiel\w+|:?(?:a|ä|ää|lla|llä|ssa|ssä))?(?!['’]|-?\w)"
 )
-"""A text that begins with a technology, possibly with a Finnish ending."""
+"""Matches a technology at the beginning of a text, possibly with a Finnish ending."""
 
 _MAX_STATEMENT = 200
 """The most characters of a text that makes only one statement."""
@@ -339,7 +340,9 @@ def parse(text: str, *, of_project: bool = False) -> tuple[CoreMemory, int]:
 
 
 def key_of(label: str) -> str:
-    """Convert a label to a key: `User name` becomes `name`, `Projects` `projects`; '' without a letter."""
+    """Convert a label to a key: `User name` becomes `name`, `Projects` `projects`; '' if it has no letter or
+    digit.
+    """
     text = re.sub(r"['’]", "", nfkc(label).casefold())
     key = re.sub(r"[\W_]+", "_", text).strip("_")
     bare = re.sub(r"^(?:user|agent)s?_", "", key)
@@ -347,7 +350,7 @@ def key_of(label: str) -> str:
 
 
 class _Label(msgspec.Struct):
-    """The key of the items that follow. indent: of its list item; -1 for a heading or a line."""
+    """The key for the items that follow. indent: that of the label's list item; -1 for other lines."""
 
     key: str
     indent: int
@@ -360,7 +363,7 @@ class _MarkdownReader:
         self.skipped = 0
         self._of_project = of_project
         self._headings = Headings()
-        self._values: dict[str, list[list[str]]] = {}  # by key, each of its lines
+        self._values: dict[str, list[list[str]]] = {}  # by key: its values, as lists of lines
         self._heading = _Label("", -1)
         self._label = self._heading
         self._last = ""
@@ -429,7 +432,7 @@ class _MarkdownReader:
             self.skipped += 1
 
     def _is_of_user(self, key: str, value: str) -> bool:
-        """Whether a value has content, and is not about a project."""
+        """Whether a value has content, and is about the user instead of a project."""
         if self._headings.are_of_project or is_fact_of_project(key, value):
             return False
         if is_placeholder(value) and not is_denial(value):  # from a template that is not filled in

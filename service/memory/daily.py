@@ -16,7 +16,7 @@ from memlog.service.engine.operation import OperationGroup, not_found, operation
 from memlog.service.engine.requests import EventId, EventTime, event_of
 
 _DailyEvents = list[DailyEvent]
-"""In the class, `list` is a method."""
+"""An alias, because inside the class `list` is a method."""
 
 
 def _check_days(given: Any) -> None:  # noqa: ANN401 - the request

@@ -53,19 +53,20 @@ ALIKE = 0.8
 """The similarity, from 0 to 1, above which a text may be a near duplicate."""
 
 LONGEST = 10_000
-"""The most characters of a compared text. Longer texts are documents, and a fifth is too much to lose."""
+"""The most characters of a compared text. Longer texts are documents, and losing up to a fifth of one is too
+much."""
 
 _MOST_ADDED = 1
 """How many words, besides fillers, a near duplicate may add."""
 
 _LONGEST_PHRASE = 3
-"""How many words, besides fillers, it may append at its end instead: "by card"."""
+"""How many words, besides fillers, a near duplicate may instead append at its end: "by card"."""
 
 _SHORTEST_ADDED = 3
 """The fewest letters of an added word."""
 
 _CLAUSES = 8
-"""How many orders of clauses are tried."""
+"""How many orders of clauses are tried at most."""
 
 _SHORTEST_CHINESE_CLAUSE = 4
 """The fewest characters of a clause: 上海 and 海上 are different words, as are 蜜蜂 and 蜂蜜."""
@@ -79,7 +80,7 @@ _CYRILLIC = re.compile("[а-я]+")
 # The fewest letters of a word with a recognisable typo.
 _SHORTEST_TYPO = 4
 _SHORTEST_TWO_TYPOS = 9
-# The same without a dictionary, for an extra or missing letter, and for a wrong letter.
+# The same if there is no dictionary: for an extra or missing letter, and for a wrong letter.
 _SHORTEST_UNKNOWN_TYPO = 5
 _SHORTEST_OTHER_LETTER = 7
 
@@ -125,7 +126,7 @@ def _clause_orders(
 
 
 def _swap_clauses(part: Sequence[Token], first: str, fixed: Container[str]) -> Iterator[Sequence[Token]]:
-    """Yield two clauses, adjacent or joined by "and", in the other order, beginning with `first`.
+    """Yield two clauses, adjacent or joined by "and", in swapped order, so that they begin with `first`.
 
     fixed: the fixed words of the newer text, as a capital at the beginning of one text need not mean a name.
     """
@@ -172,7 +173,7 @@ def _is_covered(older: Sequence[Token], newer: Sequence[Token], language: str | 
 
 
 def _is_content(word: str, language: str) -> bool:
-    """Whether a word may be added: a function word, such as "will", would change the others."""
+    """Whether `word` may be added; a function word, such as "will", would change what the others mean."""
     return (
         len(word) >= _SHORTEST_ADDED
         and is_latin(word) == is_in_latin(language)
@@ -346,11 +347,11 @@ _OF_A_MERGE = 0.1
 """The importance that a merge adds."""
 
 _DIGITS = 6
-"""Digits of an importance, so that 0.7 + 0.1 is not 0.7999999999999999."""
+"""The decimal places of an importance, so that 0.7 + 0.1 is not 0.7999999999999999."""
 
 
 class Decision(NamedTuple):
-    """The outcome for a text: the memory that has it, and the event to append."""
+    """The outcome for a text: the memory that holds it, the decision in words, and the event to append."""
 
     memory_id: str
     decision: str
@@ -360,7 +361,7 @@ class Decision(NamedTuple):
 def save_once(
     append: Append, decide: Deciding, log: Path, event: MemorySaved, *, any_chat: bool
 ) -> SaveReport:
-    """Save `event`, which has no memory_id, unless a memory says the same.
+    """Save `event`, which has no memory_id, unless a memory already says the same.
 
     decide: calls a function with the read model after it has caught up.
     any_chat: compare with the memories of every chat, not only its own.
@@ -406,9 +407,9 @@ def decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> De
 def _compare_with_others(
     db: Connection, event: MemorySaved, own: Memory | None, any_chat: bool
 ) -> Decision | None:
-    """Return the decision by comparison with memories of similar length; None to save it.
+    """Decide by comparing `event` with memories of similar length; None means that it is to be saved.
 
-    own: the memory with the id of this text, which may have changed since.
+    own: the memory whose id derives from this text; its own text may have changed since.
     """
     new = Text(event.content)
     texts = [(memory, Text(memory.content)) for memory in _candidates(db, event, own, any_chat)]
@@ -465,7 +466,7 @@ def _is_same(stored: str, content: str) -> bool:
 def _already_known(
     db: Connection, memory: Memory, event: MemorySaved, content: str | None = None
 ) -> Decision:
-    """Return the decision for a text that a memory already has.
+    """Return the decision for a text that a memory already contains.
 
     content: the memory's text if it says more than `event`.
     """
@@ -493,7 +494,7 @@ def _merge_into(db: Connection, memory: Memory, event: MemorySaved) -> Decision:
 
 
 def _is_taken_over(db: Connection, memory: Memory, event: MemorySaved) -> bool:
-    """Whether a person saves what a model distilled and no person has reworded."""
+    """Whether `event` is a person's save of a memory that a model distilled and nobody has reworded."""
     return event.source not in DISTILLED and memory.memory_id not in worded_by_somebody(db)
 
 
@@ -505,7 +506,7 @@ def _earlier_attempt(db: Connection, log: Path, event: MemorySaved) -> StoredEve
 
 
 def _repeat_decision(before: StoredEvent, event: MemorySaved, own_id: str) -> Decision:
-    """Return the decision of the first attempt, with its line, which is idempotent.
+    """Return the first attempt's decision, with its stored line: appending that line again changes nothing.
 
     Raises:
         BadInput: the stored event has other content.

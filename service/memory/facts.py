@@ -1,4 +1,4 @@
-"""Facts as a program stores, reads and removes them: `store.facts`."""
+"""The operations of `store.facts`, and the search of a text for a ranked list."""
 
 import re
 import unicodedata
@@ -35,17 +35,18 @@ from memlog.query.facts.topic_keys import built_in, fact_words, key_of, without_
 from memlog.service.engine.operation import OperationGroup, operation
 from memlog.service.engine.requests import OnlyChat, Scope, check_chat, scope_of
 
-# `My favourite colours are 1) Blue, 2) Green, 3) Black` has one. Both the topic and the list must be
+# `My favourite colours are 1) Blue, 2) Green, 3) Black` states a ranked list. Both the topic and the list
+# must be
 # certain; docs/memory/facts.md describes when they are.
 
 LONGEST = 100_000
-"""Characters; longer texts are not read."""
+"""The most characters of a text; longer texts are not searched for a list."""
 
 _LONGEST_VALUE = 100
 
 
 class NoCertainList(Exception):
-    """A text states no ranked list for certain; the message says why."""
+    """Raised if a text does not certainly state a ranked list; the message says why."""
 
 
 # Citation marks and the signs of Markdown. `re` compiles these when a text is first read.
@@ -136,7 +137,7 @@ def _key(language: str, match: re.Match[str]) -> str:
 
 
 def _parse_list(body: str, language: str, topic: str) -> tuple[list[str], int]:
-    """Return the values of the list at the beginning of `body`, and the place where it ends."""
+    """Return the values of the list at the beginning of `body`, and the position where the list ends."""
     on_lines = body.startswith("\n")
     start = len(body) - len(body.lstrip())
     region = body[start:] if on_lines else body[start:].split("\n\n")[0]
@@ -152,7 +153,7 @@ def _parse_list(body: str, language: str, topic: str) -> tuple[list[str], int]:
 
 
 def _marks(region: str, language: str, topic: str, *, on_lines: bool) -> list[tuple[int, re.Match[str]]]:
-    """Return the ranks in a list, which begins with one, each with its place."""
+    """Return the ranks in `region`, which must begin with one, each with its match."""
     numbered = _NUMBERED_LINE if on_lines else _NUMBERED
     if re.match(numbered, region):
         return [(int(match[1]), match) for match in re.finditer(numbered, region)]
@@ -173,9 +174,9 @@ def _check_ranks(ranks: Sequence[int]) -> None:
 
 
 def _value(item: str, *, on_line: bool) -> str:
-    """Return a value of the list, without what joins it to the next one.
+    """Return the value in `item`, without the commas and words that join it to the next one.
 
-    on_line: whether it has a line of its own; then the whole line belongs to it.
+    on_line: whether the item has a line of its own; then the whole line belongs to it.
     """
     item = item.strip()
     if "\n" in item or len(item) > _LONGEST_VALUE:
@@ -203,7 +204,7 @@ def _without_joints(item: str) -> str:
 
 
 def _line_ends(last: str) -> int:
-    """Return the end of the last line of a list. A line that follows at once may belong to it."""
+    """Return where the last line of a list ends; raise NoCertainList if the next line may belong to it."""
     line, _, following = last.partition("\n")
     is_indented = following[:1].isspace() and following[0] != "\n"
     if is_indented or following[:1].islower():
@@ -264,7 +265,7 @@ def _given_patterns(language: str) -> tuple[re.Pattern[str], ...]:
     )
 
 
-@lru_cache(maxsize=64)  # a topic is anybody's text
+@lru_cache(maxsize=64)  # bounded, since a topic can be any text
 def _ordinal_pattern(language: str, topic: str) -> re.Pattern[str]:
     words = "|".join(sorted(map(re.escape, ordinal_words(language)), key=len, reverse=True))
     table = _lists()[language].ordinal.replace("\n", "")
@@ -273,7 +274,7 @@ def _ordinal_pattern(language: str, topic: str) -> re.Pattern[str]:
 
 
 LONGEST_VALUE = 1000
-"""Characters of a value."""
+"""The most characters of a value."""
 
 TopicName = Annotated[str, Meta(title="KEY"), "The name of the topic, in any spelling."]
 Rank = Annotated[int, Meta(ge=1, le=MOST)]
@@ -282,7 +283,7 @@ Rank = Annotated[int, Meta(ge=1, le=MOST)]
 AnyChat = Annotated[bool, "Where the chat has no such topic, use that of the chat that set it last."]
 
 _Facts = list[Fact]
-"""Within the class `list` is its method."""
+"""An alias, because inside the class `list` is a method."""
 
 
 class FactUpdate(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -291,7 +292,7 @@ class FactUpdate(msgspec.Struct, kw_only=True, omit_defaults=True):
     topic_key: the key of the topic, as it is stored.
     ranks: the place of each of `values`; 0 for a single value.
     chat: `<channel>:<chat_id>`; None for the store's own scope.
-    positions, warnings: of the events: one for a list or a single value, else one a rank.
+    positions, warnings: of the appended events: one event for a list or a single value, else one per rank.
     """
 
     topic_key: str
@@ -477,7 +478,7 @@ class Facts(OperationGroup):
         twice = next((rank for rank, count in Counter(ranks).items() if count > 1), None)
         if twice is not None:
             raise BadInput(f"two values have rank {twice}", hint="a rank has one value")
-        # A rank that is refused makes no store.
+        # A refused rank must not create a store.
         is_there = self._engine.exists
         standing = self._decide(lambda db: exactly(topics(db, chat), [key])) if is_there else None
         last = standing.facts[-1].rank if standing and standing.kind == "ranked" else 0
@@ -507,9 +508,9 @@ def _check_values(values: Sequence[str]) -> None:
 
 
 def _removals(standing: Topic, rank: int | None) -> list[Event]:
-    """Return one event for each spelling.
+    """Return the events that remove a rank or, with one event for each spelling of its key, the whole topic.
 
-    Removing the last rank also removes older kinds and spellings.
+    Removing the only rank removes the whole topic, including its older kinds and spellings.
     """
     if rank is None or len(standing.facts) == 1:
         return [FactRemoved(topic_key=key, chat_id=standing.chat) for key in standing.keys]
@@ -518,5 +519,5 @@ def _removals(standing: Topic, rank: int | None) -> list[Event]:
 
 
 def unknown_fact(what: str) -> NotFound:
-    """Return the error where nothing is stored."""
+    """Return the error for a fact that is not stored, with `what` as its message."""
     return NotFound(what, hint="store.facts.list()", code="fact_not_found")

@@ -19,7 +19,7 @@ class DecayReport(msgspec.Struct, kw_only=True):
     """The outcome of today's decay.
 
     changed: the number of memories whose salience this call lowered; 0 if today's decay was already done.
-    event_id, ts, rates: of the one decay that counts today.
+    event_id, ts, rates: those of the only decay that counts today.
     position: where it was appended; None if today's decay was already done.
     """
 
@@ -34,7 +34,7 @@ class DecayReport(msgspec.Struct, kw_only=True):
 class PruneReport(msgspec.Struct, kw_only=True):
     """The memories that were pruned, or would be.
 
-    memories: those with a relevance of at most `threshold`, least relevant first, before the change.
+    memories: those with a relevance of at most `threshold`, least relevant first, as they were before.
     archived: how many of them are archived now; 0 in a dry run.
     """
 
@@ -50,7 +50,7 @@ def decay(append: Append, decide: Deciding, rates: Mapping[str, float] | None) -
 
     Raises the errors of `Memories.decay`.
 
-    The id derives from the UTC date, so that of two concurrent calls only one event counts.
+    The event's id derives from the UTC date, so that only one of two concurrent calls counts.
     """
     event_id = f"decay-{timestamps.today()}"
     event = SalienceDecayed(id=event_id, rates=_valid_rates(rates))

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from memlog.query.provenance import StoredEvent
     from memlog.service.memory.fading import DecayReport, PruneReport
 
-# Each operation imports what it needs: a command that saves reads nothing.
+# Each operation imports what it needs, since a command that only saves needs no code for reading.
 
 MemoryId = Annotated[str, Meta(title="ID"), "The memory."]
 MemoryIds = Annotated[Sequence[str], Meta(title="ID"), "The memories."]
@@ -65,11 +65,11 @@ Categories = Annotated[
 _Memories = list["Memory"]
 _Conflicts = list["MemoryConflict"]
 _History = list["StoredEvent"]
-"""Within the class `list` is its method."""
+"""An alias, because inside the class `list` is a method."""
 
 
 def looks_for_duplicates(dedup: bool, memory_id: str | None) -> bool:
-    """Whether a save reads the store."""
+    """Whether a save looks for duplicates, and so reads the store."""
     return dedup and memory_id is None
 
 

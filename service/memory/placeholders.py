@@ -20,7 +20,7 @@ class _TellingWords(NamedTuple):
     """Words of one language, as patterns for their forms.
 
     denying: negations. telling: verbs of telling and containing. told: nouns and pronouns for anything that
-    can be told. others: who might have told, and function words. is_spaced: whether it separates words.
+    can be told. others: who might have told, and function words. is_spaced: whether spaces separate words.
     """
 
     denying: str
@@ -215,12 +215,12 @@ _WORD = re.compile(r"[^\W\d_]+")
 _MOST_WORDS = 25
 
 _LEADS = re.compile(r"(?:said|told|shared|provided|mentioned|stated|gave|revealed|disclosed|did|has|had)\b")
-"""Follows a name: "Anna said nothing", unlike the wish "Please share nothing"."""
+"""Matches a verb after a name: "Anna said nothing", unlike the wish "Please share nothing"."""
 
 _OWNS = re.compile(
     r"(?:\b(?:user|person|he|she|they|nutzer|benutzer|er|sie) |^)(?:has|have|had|found|hat|hatte|fand)\b"
 )
-"""Makes a statement one about a person, who may have no data, or find nothing."""
+"""Marks a statement as one about a person, who may have no data or have found nothing."""
 
 _WISH = re.compile(r"не \w+(?:ть|ти|й|йте)\b")
 
@@ -229,7 +229,7 @@ _FORM = re.compile(
     r"|specified|mention|mentioned|disclose|disclosed) (?:their|his|her|any|an?) (?:own |full )?"
     r"(?:name|age|location|e?mail(?: address)?|birthday|occupation)"
 )
-"""Says that a form is empty, which is not a memory."""
+"""Matches a statement that a form is empty, which is not worth remembering."""
 
 
 def tells_nothing(text: str) -> bool:
@@ -262,7 +262,7 @@ def _denies_telling(text: str, language: "_TellingPatterns", *, is_of_somebody: 
 
 
 class _TellingPatterns(NamedTuple):
-    """Patterns of one language: of all its words, and of those that deny, tell and are told."""
+    """Patterns for the words of one language: for all of them, and for those that deny, tell and are told."""
 
     any: re.Pattern[str]
     parts: list[re.Pattern[str]]
@@ -308,7 +308,7 @@ _TEMPLATE = re.compile(
     "|示例|例子|内容|内容示例|示例内容|字符串|文本|占位符|摘要|记忆|值"
     "|esimerkki|merkkijono|teksti|sisältö|arvo|muisto|tiivistelmä|paikanvaraaja"
 )
-"""Stands for a text in an example or a schema."""
+"""Matches the stand-ins for a text in an example or a schema."""
 
 _OF_A_FORM = r"(?:name|city|location|country|place|age|job|occupation|e-?mail|birthday|gender|thing|user)"
 _MARKED = rf"(?:\[{_OF_A_FORM}\]|<{_OF_A_FORM}>|\{{{{1,2}}{_OF_A_FORM}\}}{{1,2}})"
@@ -389,7 +389,7 @@ _NOTHING = re.compile(
     "|bilinmiyor"
     "|غير معروف|غير محدد|لا توجد معلومات"
 )
-"""Says that there is nothing to say."""
+"""Matches a statement that there is nothing to say."""
 
 _DENIAL = re.compile(
     "no|none|nope|nothing|never|no one|нет|ничего|никаких|никогда|无|無|没有|沒有|沒|没|なし|無し|없음"
@@ -397,7 +397,7 @@ _DENIAL = re.compile(
     "|ei|ei ole|ei mitään|ei yhtään|ei koskaan|kein[es]?|nein|nichts|aucune?|rien|non|nessun[oa]?|niente"
     "|ninguno|ninguna|nada|nenhum|inga|inget|ingen|nej|geen|brak|немає|нема|yok|لا شيء|لا يوجد"
 )
-"""Answers a question in the negative, and means nothing without one."""
+"""Matches a negative answer, which means nothing without its question."""
 
 _LABEL = re.compile(rf"(?:(?:{_SLOT}) )?(?:{_SLOT})[\"'`]? ?[:=] ?[\"'`]?(?=\S)")
 _FIELD = re.compile(r"([^\W\d][\w'’]*(?: [\w'’]+)?) ?[:：] ?(\S.*)")

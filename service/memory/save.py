@@ -18,19 +18,19 @@ ALREADY_KNOWN = "already known"
 
 
 def merged_into(memory_id: str) -> str:
-    """Return the decision to merge the text into a memory."""
+    """Return the `decision` of a report that says the text was merged into a memory."""
     return f"merged into {memory_id}"
 
 
 class SaveReport(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The outcome of a save.
 
-    memory_id: of the memory that has the text.
+    memory_id: the id of the memory that holds the text.
     decision: `saved`: a separate memory, or one that replaced the memory with its memory_id, or an equivalent
         one that a model had distilled.
         `merged into ID`: a near duplicate, which now has this text.
         `already known`: an exact duplicate; the save was counted, and restored its full salience.
-    event_id, position, warnings: of the appended event.
+    event_id, position, warnings: those of the appended event.
     """
 
     memory_id: str
@@ -52,7 +52,7 @@ def save(append: Append, event: MemorySaved) -> SaveReport:
 
 
 def saved(memory_id: str, decision: str, position: Position) -> SaveReport:
-    """Return the outcome of an append."""
+    """Return the report on a save whose event was appended."""
     return SaveReport(
         memory_id=memory_id,
         event_id=position.id,

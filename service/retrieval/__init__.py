@@ -1,1 +1,1 @@
-"""Searches, contexts and answers, and the tools that agents are offered."""
+"""Searches, contexts and answers, and the tools offered to agents."""

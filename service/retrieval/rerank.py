@@ -34,7 +34,7 @@ class _TeiScore(msgspec.Struct):
 
 
 class Reranker:
-    """Ranks the hits of one question, whose requests share the provider's timeout.
+    """Ranks the hits of one question. All requests for a question share the provider's timeout.
 
     https://docs.cohere.com/reference/rerank,
     https://huggingface.github.io/text-embeddings-inference/#/Text%20Embeddings%20Inference/rerank
@@ -51,10 +51,10 @@ class Reranker:
         self._seconds_left = provider.timeout
 
     def __call__(self, question: str, hits: list[Hit], silent: dict[str, str]) -> list[Hit]:
-        """Return `hits`, the best `top_n` of them in the order of the provider.
+        """Return `hits`, with the best `top_n` of them in the order that the provider gives.
 
-        They exchange their scores, so that these stay in order. Hits that may not be sent keep their place;
-        so do all if the provider fails.
+        Their scores are exchanged, so that the scores stay in descending order. Hits that may not be sent
+        keep their place; so do all if the provider fails.
         """
         places = [place for place, hit in enumerate(hits[: self._provider.top_n]) if self._may_be_sent(hit)]
         if len(places) < 2:

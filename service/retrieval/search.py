@@ -79,7 +79,7 @@ def _search_caught_up(read_model: ReadModel, request: Search, client: "Embedding
 
 
 class EmbeddingClient:
-    """The models for a question; a provider embeds it on construction, before anything is locked.
+    """The models for a question; a provider embeds the question on construction, before anything is locked.
 
     chat: the chat of the question. silent: why a model is missing. has_key: whether providers are configured
     and the question contains what looks like a key.
@@ -119,7 +119,7 @@ class EmbeddingClient:
 
 
 class _EmbeddedBefore:
-    """A remote embedder that has embedded a question, or failed to; `text` is None if it contains a key."""
+    """A remote embedder that has embedded a question, or failed to; `text` is None if that contains a key."""
 
     is_remote = True
 
@@ -261,7 +261,8 @@ def _build_context(
     *,
     synced: bool,
 ) -> _BuiltContext:
-    # One snapshot: otherwise, a second person may speak between the choice of the scope and the search.
+    # All reads use one snapshot: otherwise, a second person might speak between the choice of the scope and
+    # the search.
     with transaction(db, "DEFERRED"):
         chosen = scope_of(db, request, read_model.people, synced=synced)
         request = replace(request, scope=chosen.scope, joined=chosen.joined)
@@ -276,9 +277,9 @@ def _build_context(
 class PreRoute(msgspec.Struct, kw_only=True):
     """How to answer a message.
 
-    route: `facts`: return `answer`, without a language model. `search`: a language model answers, with
+    route: `facts`: answer with `answer`, without a language model. `search`: a language model answers, with
         `system` before its prompt. `none`: the store has nothing about it.
-    answer: from the facts; None for another route.
+    answer: the answer from the facts; None for another route.
     system: the memory context for the system prompt, or "".
     citations: the entries of `system` by citation, such as M1.
     """
@@ -297,12 +298,12 @@ def pre_route(
     chat: ChatName | None,
     max_tokens: int,
 ) -> PreRoute:
-    """See `Store.pre_route`.
+    """Return how to answer a message; see `Store.pre_route`.
 
     ask, context: operations of a store.
     """
     found = ask(text, chat=chat)
-    # A question for a rank of a list, or for the list, must not be guessed if nothing is stored.
+    # The answer to a question for a list, or for a rank of it, must not be guessed if nothing is stored.
     is_of_list = any(question.ranks or question.top or question.is_list for question in parse(text))
     if found.found or is_of_list:
         return PreRoute(route="facts", answer=found.answer)

@@ -30,16 +30,16 @@ _MOST_RESULTS = 50
 
 
 _KINDS = ("fact", "summary", "daily_event")
-"""Sources of hits of kind `memory` that `memory_forget` does not accept."""
+"""Sources of hits of the kind `memory` that `memory_forget` does not accept."""
 
 LONGEST = 2000
-"""The most characters of a result's content; `memory_get` returns the whole."""
+"""The most characters of a result's content; `memory_get` returns the whole content."""
 
 
 class ToolResult(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A result of a search.
 
-    citation: M1 for the best one, and so on. id: for `memory_get`. score: 0 to 1.
+    citation: M1 for the best result, and so on. id: the id for `memory_get`. score: from 0 to 1.
     content: at most 2,000 characters. is_cut: whether it was truncated.
     position: the line of the log, stream/segment:line. note: "(a later entry may change this)".
     """
@@ -61,7 +61,7 @@ class ToolResult(msgspec.Struct, kw_only=True, omit_defaults=True):
 class ToolResults(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The results of a search, best first. silent: the missing parts of the search, with the reason.
 
-    certain: whether any of them certainly relates to the query. note: "nothing certain" if none does.
+    certain: whether any result certainly relates to the query. note: "nothing certain" if none does.
     """
 
     results: list[ToolResult]
@@ -73,8 +73,8 @@ class ToolResults(msgspec.Struct, kw_only=True, omit_defaults=True):
 class ToolItem(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A memory or an event, in full.
 
-    content: the text, or the line of the log of an event without one.
-    archived_at: when it was archived. position: the line of the log, stream/segment:line.
+    content: the text; for an event without one, its line in the log.
+    archived_at: when the memory was archived. position: the line of the log, stream/segment:line.
     """
 
     id: str
@@ -98,8 +98,8 @@ class ToolItems(msgspec.Struct, kw_only=True, omit_defaults=True):
 class ToolSaved(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The outcome of a save.
 
-    decision: saved, already known, or merged into ID. event_id: of the event that was appended.
-    position: its byte in the log, stream/segment@byte. warnings: anything suspicious about it.
+    decision: saved, already known, or merged into ID. event_id: the id of the appended event.
+    position: where the event is in the log, stream/segment@byte. warnings: anything suspicious about it.
     """
 
     memory_id: str
@@ -112,8 +112,8 @@ class ToolSaved(msgspec.Struct, kw_only=True, omit_defaults=True):
 class CoreChange(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A change of the core memory.
 
-    previous: the value before, if any. value: None if it was removed.
-    position: of the event, stream/segment@byte. warnings: anything suspicious about it.
+    previous: the value before the change, if any. value: the new value; None if it was removed.
+    position: where the event is in the log, stream/segment@byte. warnings: anything suspicious about it.
     """
 
     section: Section
@@ -253,7 +253,7 @@ class Tools(OperationGroup):
         return self._core.get(section, key)
 
     def _items(self, name: str) -> list[ToolItem]:
-        """Return the memory or fact with an id, or the events with it, at most one per stream."""
+        """Return the memory or fact with an id, or the events with this id, at most one per stream."""
         memory = self._read(lambda db: memories.memory(db, name))
         if memory is not None:
             return [_memory(memory)]
@@ -308,7 +308,7 @@ def _memory(memory: memories.Memory) -> ToolItem:
 
 
 def _event(event: StoredEvent, name: str) -> ToolItem:
-    # A foreign line may have members of other types.
+    # A line that another program wrote may have members of other types.
     raw: dict[str, Any] = msgspec.json.decode(event.raw)
     raw["chat_id"] = decimal(raw.get("chat_id"))
     texts = {name: value for name, value in raw.items() if isinstance(value, str)}

@@ -1,1 +1,1 @@
-"""What keeps a store well: maintenance, erasure, jobs, and the watch."""
+"""Keeps a store healthy: maintenance, erasure, jobs, and the watch."""

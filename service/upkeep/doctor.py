@@ -74,7 +74,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def or_ok(check: str, findings: Iterable[Finding], message: str) -> list[Finding]:
-    """Return the findings of a check; without any, an "ok" with `message`."""
+    """Return the findings of a check; if there are none, an "ok" with `message`."""
     return [*findings] or [Finding(check, "ok", message)]
 
 
@@ -116,7 +116,7 @@ def _model(read_model: ReadModel) -> Finding:
 
 
 def why_multilingual(db: Connection, model: EmbeddingModel) -> str | None:
-    """Return how many texts lack vectors as the multilingual model is not installed; None if they are few."""
+    """Return a message if many texts lack vectors for want of the multilingual model; None otherwise."""
     known = model.known()
     if model.multilingual is not None or known is None or not is_bundled(known):
         return None
@@ -136,7 +136,7 @@ def why_not_multilingual(embedder: Embedder) -> EmbeddingError | None:
 
 
 def _multilingual(read_model: ReadModel) -> list[Finding]:
-    """Check the multilingual model; [] if it is not needed."""
+    """Check the multilingual model; return [] if it is not needed."""
     embedder = read_model.model.multilingual
     if embedder is not None:
         if problem := why_not_multilingual(embedder):
@@ -154,7 +154,7 @@ def _multilingual(read_model: ReadModel) -> list[Finding]:
 
 
 def _language(read_model: ReadModel, provider: LanguageModelProvider | None) -> list[Finding]:
-    """Test the language model with a minimal request; [] without one."""
+    """Test the language model with a minimal request; return [] if there is none."""
     if provider is None:
         return []
     try:
@@ -165,7 +165,7 @@ def _language(read_model: ReadModel, provider: LanguageModelProvider | None) -> 
 
 
 def _rerank(read_model: ReadModel) -> list[Finding]:
-    """Test the reranker with one request; [] without one."""
+    """Test the reranker with one request; return [] if there is none."""
     rerank = reranker_of(read_model, lambda _: True, has_key=False)
     if rerank is None:
         return []
@@ -294,7 +294,7 @@ _MOST_CHATS = 8
 
 
 def scope_findings(db: Connection, people: People) -> Iterator[Finding]:
-    """Report the default scope of contexts, and the chats that a name or its lack joins or separates."""
+    """Report the default scope of contexts, and the chats that equal names join or missing names separate."""
     scope, why, _ = automatic_scope(db, people)
     yield Finding("scope", "ok", f"{scope}: {shown(why)}")
     if scope == "store":
@@ -422,7 +422,7 @@ def kind_of(folder: Path, mounts: str) -> str | None:
         fields = before.split(" ")
         if not dash or len(fields) < 5:
             continue
-        # A mount point has a space as `\040`.
+        # In a mount point, a space is written as `\040`.
         point = Path(re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), fields[4]))
         # Of two mounts on one folder the later one hides the earlier.
         if path.is_relative_to(point) and len(point.parts) >= best:
@@ -431,7 +431,7 @@ def kind_of(folder: Path, mounts: str) -> str | None:
 
 
 def is_over_a_network(kind: str) -> bool:
-    """Whether locks and fsync may work differently than on a local disk; FUSE counts as a network."""
+    """Whether a file system is on a network, where locks and fsync may be unreliable; FUSE counts as one."""
     return _OVER_A_NETWORK.fullmatch(kind) is not None
 
 
@@ -491,7 +491,7 @@ def _permissions(store: Path, *, fix: bool) -> Finding:
 
 
 def _paths(store: Path) -> Iterator[Path]:
-    """Yield memlog's own paths in the store, without links. The folder itself may be shared on purpose."""
+    """Yield memlog's own paths in the store, except links. The folder itself may be shared on purpose."""
     for name in layout.PRIVATE:
         path = store / name
         if path.exists() and not path.is_symlink():
@@ -545,7 +545,7 @@ def _lines(read_model: ReadModel) -> list[Finding]:
 
 
 def _conflicts(db: Connection) -> Finding:
-    """Check for acknowledged events that no read shows, as an earlier event has their id."""
+    """Check for acknowledged events that no read shows, because an earlier event has the same id."""
     count = count_rows(db, "conflicts")
     if not count:
         return Finding("conflicts", "ok", "no id names two events")

@@ -31,7 +31,7 @@ from memlog.service.upkeep.forgetting import ForgetReport, ScrubReport, Target, 
 class SecretPlace(msgspec.Struct, frozen=True, kw_only=True):
     """The place of a probable key of a `kind`, without the key itself.
 
-    id: of the event; the position of a line without an event.
+    id: the id of the event; for a line without an event, its position.
     offset, line: the byte offset of the line in its segment, and its number from 1.
     """
 
@@ -44,7 +44,7 @@ class SecretPlace(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def secrets_in(log: Path) -> Iterator[SecretPlace]:
-    """Yield every line with a key, once for each kind, in log order.
+    """Yield the place of every line with a key, once for each kind of key, in log order.
 
     Includes duplicates, lines without an event, and forgotten lines that are not yet overwritten.
     """
@@ -75,7 +75,7 @@ _WAL_HEAD, _FRAME_HEAD = 32, 24  # https://www.sqlite.org/fileformat2.html#walfo
 
 
 class Occurrence(msgspec.Struct, frozen=True):
-    """A file below the store, and the byte offset of the text; None if the file's name has the text."""
+    """A file below the store, and the byte offset of the text; None if the file's name contains the text."""
 
     file: str
     offset: int | None
@@ -199,7 +199,7 @@ _Style = Callable[[str], str]
 
 
 def _styles() -> list[_Style]:
-    """Return the spellings of a text: plain, as JSON, and as JSON within JSON.
+    """Return the functions that spell a text: plain, as JSON, and as JSON within JSON.
 
     Each applies to a whole text: mixed styles would match a run of backslashes in exponentially many ways.
     """
@@ -244,7 +244,7 @@ _Blocks = Iterator[tuple[int, bytes]]
 
 
 def _views(file: BinaryIO) -> Iterator[_Blocks]:
-    """Yield the bytes of a file; for SQLite also without the page numbers that may split a text."""
+    """Yield a file's blocks; for SQLite, again without the page numbers that may split a text."""
     head = file.read(100)
     yield _blocks(file, 0, _BLOCK, 0)
     if head.startswith(_SQLITE):

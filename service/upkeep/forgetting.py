@@ -44,11 +44,11 @@ from memlog.service.engine.sandbox import BoundedProcess, ReaderFailed, SearchTe
 
 
 class DoomedLine(msgspec.Struct, frozen=True, gc=False):
-    """A line of the log that is forgotten.
+    """A line of the log that is to be forgotten.
 
-    id: of its event; the position of a line without an event, `2026-02-24.jsonl:1042`.
+    id: the id of its event; for a line without an event, its position, such as `2026-02-24.jsonl:1042`.
     offset, line: its byte offset in its segment, and its number from 1.
-    type: of its event, or the reason why it has none. words: the beginning of its text.
+    type: the type of its event, or the reason why it has none. words: the beginning of its text.
     """
 
     id: str
@@ -70,7 +70,7 @@ class ForgetReport(msgspec.Struct, kw_only=True):
 
     lines: all affected lines of the log, including duplicates and conflicts of an event.
     redacted: how many redactions were appended; 0 in a dry run.
-    already: how many of the events were redacted before.
+    already: how many of the events had already been redacted.
     vectors: how many orphaned vectors were removed from the cache.
     unreachable: lines in folders that are not streams and cannot hold a redaction: `place/file:line`.
     """
@@ -89,7 +89,7 @@ class ScrubReport(msgspec.Struct, kw_only=True):
     lines, bytes, segments: how many hold forgotten events.
     done: whether they were overwritten. generation: the file of the new read model.
     vectors: how many vectors were removed from the cache.
-    notes: for people.
+    notes: remarks for people.
     """
 
     lines: int
@@ -102,13 +102,14 @@ class ScrubReport(msgspec.Struct, kw_only=True):
 
 
 PATTERN_SECONDS = 5
-"""CPU time for one event. The largest, 16 MiB, takes 0.2 s with patterns without nested repeats."""
+"""Seconds of CPU time to search one event. A pattern without nested repeats takes 0.2 s for the largest, 16
+MiB."""
 
 _WORDS_LENGTH = 60
 _offset = attrgetter("offset")
 _FROM_NEWER = ("unknown_type", "newer_version")
 _NAMES = ("channel", "chat_id", "role", "kind")
-"""Members that classify an event, besides the envelope; all others may have texts."""
+"""Members that classify an event, besides the envelope; all others may contain text."""
 
 _KNOWN_BY = ("content", "value", "summary", "title")
 """The members by which a person recognises an event."""
@@ -117,8 +118,8 @@ _KNOWN_BY = ("content", "value", "summary", "title")
 class _Selection(NamedTuple):
     """The lines to forget.
 
-    segments: to read. wants: selects lines of them. names: keys of further events. whole: streams of which
-    `wants` selects every line.
+    segments: those to read. wants: whether to forget a line of them. names: keys of further events. whole:
+    streams of which `wants` selects every line.
     """
 
     segments: list[Segment]
@@ -128,7 +129,7 @@ class _Selection(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What to forget: one of an event, a chat, a memory, and what matches a pattern."""
+    """What to forget: either an event, a chat, a memory, or whatever matches a pattern."""
 
     event_id: str | None
     stream: str | None
@@ -173,7 +174,7 @@ def _pattern_search(pattern: str) -> Iterator[Callable[[Iterable[str]], bool]]:
     a bounded process does the search.
 
     Raises:
-        ReaderFailed: it is not a regular expression, or exceeds a limit.
+        ReaderFailed: the pattern is not a regular expression, or a search exceeds a limit.
     """
     with closing(BoundedProcess(on_wait=lambda: None)) as process:
 
@@ -486,7 +487,7 @@ def _markers_updated(db: Connection, watermarks: Watermarks, segment: Segment, f
 
 
 def _rebuild_all(read_model: ReadModel, progress: Progress | None) -> int:
-    """Build a new generation, remove the others, and prune the cache; return how many vectors it lost."""
+    """Build a new generation, remove the others, and prune the cache; return how many vectors were pruned."""
     projector = read_model.projector
     projector.rebuild("scrubbed", progress=progress)
     projector.remove_other_generations()

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from memlog.service.llm.tasks.extract import ExtractionReport, Extractor
 
 _Jobs = list["Job"]
-"""In the class, `list` is a method."""
+"""An alias, because inside the class `list` is a method."""
 _Runs = list[JobRun]
 _Reports = list["JobReport"]
 
@@ -48,8 +48,8 @@ JobName = Literal["extraction", "summaries", "daily", "weekly"]
 class Job(msgspec.Struct, kw_only=True):
     """A job of a store.
 
-    due: when it runs, in words. next: the next time, or a missed one; None for a job without a schedule, or
-        one that is off.
+    due: when it runs, in words. next: when it runs next, or the run it missed; None for a job without a
+        schedule, or one that is off.
     last: when it last ran; None if never. period: the local day of that run. steps: of that run.
     """
 
@@ -198,11 +198,11 @@ class Steps:
     """The steps of the jobs of a store.
 
     extractor, questions: None if no language model is used; why_no_model: why not.
-    room: tokens of a request.
+    room: how many tokens a request may have.
     lock_timeout: seconds to wait for another process that distils.
-    is_requested: by a person, so that buffers need not be due.
-    heartbeat: called as work goes on; raising in it ends the step. notify: called with a line per request to
-        the language model.
+    is_requested: whether a person requested the run, so that buffers need not be due.
+    heartbeat: called while work goes on; raising in it ends the step. notify: called with a line per request
+        to the language model.
     """
 
     def __init__(
@@ -296,7 +296,9 @@ class Steps:
 
 
 class JobReport(msgspec.Struct, kw_only=True):
-    """The steps of a job run. period: the local day for which it was due; None without a schedule."""
+    """The steps of a job run. period: the local day for which the run was due; None if the job has no
+    schedule.
+    """
 
     job: str
     period: str | None

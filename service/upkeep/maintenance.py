@@ -236,7 +236,7 @@ class Maintenance(OperationGroup):
 class SegmentLoss(SegmentRecord, frozen=True, omit_defaults=True):
     """A segment that has lost or changed bytes.
 
-    bytes: its current size; None if it is missing, 0 in its new seal. sealed: its size in its seal; None
+    bytes: its current size; if it is missing, None, or 0 in its new seal. sealed: its size in its seal; None
     without a seal. read: its size when last read, without a seal. why: the reason in words.
     """
 
@@ -247,7 +247,7 @@ class SegmentLoss(SegmentRecord, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, loss: Seal | Loss | OpenLoss) -> Self:
-        """Convert a loss; an accepted one of a sealed segment comes as its new seal."""
+        """Convert a loss; the accepted loss of a sealed segment is given by its new seal."""
         if isinstance(loss, Seal):
             lost = loss.lost or 0
             why = f"{loss.segment}: {lost} bytes lost, {loss.bytes} left"
@@ -290,7 +290,7 @@ of log (measured), so at most 1 GB."""
 
 
 def verify_store(read_model: ReadModel, progress: Progress | None) -> Verification:
-    """See `Verify`."""
+    """Verify a store; see `Verify`."""
     found = _verify_once(read_model, progress)
     if found.ok:
         return found
@@ -303,7 +303,7 @@ def verify_store(read_model: ReadModel, progress: Progress | None) -> Verificati
 def _verify_once(read_model: ReadModel, progress: Progress | None) -> Verification:
     log = check_log(read_model.projector.log)
     found = _compare_with_replay(read_model, progress)
-    if found.digest is None:  # no read model has counts
+    if found.digest is None:  # there is no read model to take the counts from
         found = msgspec.structs.replace(
             found,
             events=log.lines.events,

@@ -26,7 +26,7 @@ class ProjectReport(msgspec.Struct, kw_only=True):
     events, duplicates, conflicts, quarantined: the lines read now, by outcome.
     nul_runs: runs of NUL bytes around them, left by a power cut.
     rows: events in the read model.
-    vectors_computed, vectors_cached, vectors_pending: passages.
+    vectors_computed, vectors_cached, vectors_pending: passages, by the state of their vectors.
     rebuilt: why everything was read from scratch; None after a catch-up.
     notes: for people: streams with a rewritten history, losses, files that are not segments.
     silent: the parts that did not work, and why.
@@ -52,8 +52,8 @@ class EmbedReport(msgspec.Struct, kw_only=True):
     (`withheld`), and still have none (`pending`).
 
     withheld: passages that are not sent to a provider, or that a model cannot embed. set_aside: those that it
-    could not embed today: full-text search finds them, and another day retries. silent: why the multilingual
-    model embedded nothing.
+    could not embed today: full-text search finds them, and they are retried another day. silent: why the
+    multilingual model embedded nothing.
     """
 
     computed: int

@@ -29,19 +29,21 @@ from memlog.service.upkeep.doctor import why_multilingual, why_not_multilingual
 class Status(msgspec.Struct, kw_only=True):
     """The state of a store, and which parts work on this machine.
 
-    generation: the file of the read model; None without one.
-    unread_bytes: of the log that the read model has not read.
+    generation: the file of the read model; None if there is none.
+    unread_bytes: bytes of the log that the read model has not read.
     nul_runs: runs of NUL bytes around lines, left by a power cut.
     plain_texts: events too long for structured indexing; full-text search finds them.
     vector_model: the model of the vectors in the read model; None if it has no vector table.
     sqlite: the binding and its version; one that loads extensions is preferred.
     sqlite_vec: the version of the extension; None if it does not work.
-    model, dimension: of the working embedding model; None without one. multilingual_model: of the extra
-        `multilingual`; None if it is not installed or does not work.
-    vectors_set_aside: what a model could not embed today: full-text search finds it, and another day retries.
+    model, dimension: those of the working embedding model; None if none works. multilingual_model: that of
+        the extra `multilingual`; None if it is not installed or does not work.
+    vectors_set_aside: what a model could not embed today: full-text search finds it, and it is retried
+        another day.
     providers: the state of the embedding and rerank providers.
     set_aside: what is not sent to the language model again before tomorrow (UTC).
-    memory_conflicts: conflicts that wait for a person; memory_conflicts_queued: those behind them.
+    memory_conflicts: conflicts that wait for a person; memory_conflicts_queued: conflicts that wait behind
+        these.
     silent: the parts of searches and jobs that do not work, and why: `vector`, `multilingual`, `pending`,
         `prune`.
     """
@@ -130,12 +132,12 @@ class Stats(msgspec.Struct, kw_only=True):
     """Counts and sizes of a store. Counts by name are sorted by name.
 
     synced: whether the read model has caught up with the log, so that everything is counted.
-    unread_bytes, unread_lines: of the log that was unread before the catch-up.
+    unread_bytes, unread_lines: how much of the log was unread before the catch-up.
     events_by_type, events_by_day: accepted events, by the UTC day on which they happened.
     messages_by_role, messages_by_chat: without session breaks; a chat is `<channel>:<chat_id>`.
     memories_by_category, memories_by_kind: including archived ones; memories_archived counts those.
-    passages: in the search index; vectors: how many have one; vectors_pending: how many lack one.
-    log_bytes, model_bytes, cache_bytes: of the files in these folders.
+    passages: passages in the search index. vectors, vectors_pending: how many have, or lack, a vector.
+    log_bytes, model_bytes, cache_bytes: the sizes of the files in these folders.
     counters: `memory.saved.count`: saves; `memory.retrieved.count`: deliveries of a memory to an agent;
         `memory.extraction.count`, `.success`, `.errors`, `.tokens`: requests to a language model; the cache
         records their errors.

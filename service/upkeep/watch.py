@@ -1,4 +1,4 @@
-"""Watches a store: projects what any process appends at once; vectors, documents and jobs follow.
+"""Watches a store: immediately projects what any process appends; vectors, documents and jobs follow.
 
 Each has its own thread and connection, so that no row waits for a vector or a file. The threads queue calls
 of the caller's functions, and the calling thread makes them.
@@ -186,7 +186,7 @@ class _Watched:
         self.due = 0.0
 
     def look(self, store: Path, readers: Readers) -> int:
-        """Return the current state."""
+        """Return the current state of the source, after updating `folders` and `due`."""
         started = time.monotonic()
         self.folders = {self.root}
         state = _GONE
@@ -203,7 +203,7 @@ class Folders(Worker):
     """Reads files into the log as they change."""
 
     lock_timeout = LOCK_TIMEOUT.default
-    """Long: the rows thread has precedence, and takes turn after turn."""
+    """Long, because the rows thread has precedence and may take many turns in a row."""
 
     def __init__(self, shared: Shared, read_model: ReadModel, documents_by: DocumentsBy) -> None:
         super().__init__(shared, read_model)
@@ -292,7 +292,7 @@ class Folders(Worker):
 
 
 def links_of(report: IndexingReport) -> list[str]:
-    """Return notes about links in a folder."""
+    """Return the notes about links that were skipped in a folder."""
     told = (each for each in report.skipped if each.reason == "link" and each.detail is not None)
     return [f"{report.source_id}/{each.file}: {each.detail}" for each in told]
 

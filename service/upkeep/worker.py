@@ -54,7 +54,7 @@ class WatchLock:
             ) from busy
 
     def close(self) -> None:
-        """Let another process watch."""
+        """Release the lock, so that another process can watch the store."""
         if self._fd is not None:
             disk.close(self._fd)
         self._fd = None
@@ -117,10 +117,10 @@ class Shared:
 
 
 class Worker(ABC):
-    """One thread of a watch. It reports a lasting error once, and retries."""
+    """One thread of a watch. It reports a lasting error only once, and retries its work."""
 
     lock_timeout = _LOCK_TIMEOUT
-    """How many seconds it waits for other projectors."""
+    """Seconds to wait for other processes that project."""
 
     def __init__(self, shared: Shared, read_model: ReadModel) -> None:
         self._shared = shared

@@ -52,7 +52,7 @@ _EVENTS = [_EVENT, _MANY, {"type": "object", "required": ["events"], "properties
 
 
 def has_get(operation: Operation) -> bool:
-    """Whether an operation also has a GET route: it appends nothing, writes no file and takes no text."""
+    """Whether an operation also has a GET route: it only reads, writes no file, and takes no text."""
     request: type[Request] = operation.request
     is_read = operation.effect == "read" and not operation.writes_paths
     return is_read and not any(each.name in _TEXTS for each in fields_of(request))
@@ -227,10 +227,10 @@ def application(
     version: str,
     mcp: Any = None,  # noqa: ANN401
 ) -> Callable[..., Any]:
-    """Return the application of a server.
+    """Return the ASGI application of a server.
 
     root, exports: the folders below which operations may read and write files; None for no access.
-    mcp: an `McpApplication`.
+    mcp: an `McpApplication`; None for no MCP.
     """
     served = {name: each for name, each in catalogue.operations().items() if not each.is_endless}
     document = msgspec.json.encode(openapi(served, version))

@@ -1,4 +1,4 @@
-"""Admits requests by host, origin, token and load. Logs nothing."""
+"""Admits or refuses requests by host, origin, token and load. Logs nothing."""
 
 import asyncio
 import hmac
@@ -35,12 +35,13 @@ class Refused(Exception):
         self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
 
     def answer(self) -> Response:
-        """Return the answer."""
+        """Return the answer to the refused request."""
         return answer_of(self.problem, self.status, **self.headers)
 
 
 class Budget:
-    """The bytes of bodies that a server holds at once; decoded, each takes about five times as much.
+    """A limit on the bytes of bodies that a server holds at a time; a decoded body takes about five times as
+    much.
 
     A request without room waits for earlier ones, up to the timeout for a body.
     """
@@ -103,7 +104,7 @@ async def object_of(call: Call) -> dict[str, Any]:
     """Return the fields in a body.
 
     Raises:
-        Refused: it is not a JSON object.
+        Refused: the body is not a JSON object.
     """
     given = decoded(await body_of(call, _BODY, (JSON,)) or b"{}")
     if not isinstance(given, dict):
@@ -115,7 +116,7 @@ def decoded(data: bytes) -> Any:  # noqa: ANN401
     """Return the value of a JSON text.
 
     Raises:
-        Refused: it is not JSON.
+        Refused: the text is not JSON.
     """
     try:
         return msgspec.json.decode(data)
@@ -127,7 +128,7 @@ async def body_of(call: Call, most: int, types: tuple[str, ...]) -> bytes:
     """Return the bytes of a body.
 
     Raises:
-        Refused: it has another type, is longer than `most`, or times out.
+        Refused: the body has another type than `types`, is longer than `most` bytes, or takes too long.
     """
     if (given := call.headers.get("content-length", "")).isdecimal() and int(given) > most:
         raise _too_large(most)
@@ -171,7 +172,7 @@ class Admission(msgspec.Struct, frozen=True):
 
 
 class Guard:
-    """Passes on admitted requests, and answers the others."""
+    """Passes admitted requests on to the application, and answers the others."""
 
     def __init__(self, app: ASGIApp, admission: Admission) -> None:
         self._app, self._admission, self._running = app, admission, 0
@@ -201,7 +202,7 @@ class Guard:
             return Refused(421, "misdirected", "this server does not answer to that name", "use its address")
         if "\ufffd" in scope["path"]:  # all invalid UTF-8 would map to the same name
             return Refused(422, "bad_request", "the address is not UTF-8", "escape it as UTF-8")
-        # Only a page from this server may send requests, and there are none.
+        # Only a page from this server may send requests, and there are no such pages.
         if any(origin != f"http://{hosts[0]}" for origin in headers.getlist("origin")):
             return Refused(403, "forbidden", "a page of another origin asks", "ask without a browser")
         if admission.token is None:

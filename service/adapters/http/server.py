@@ -22,14 +22,15 @@ _LAST_SECONDS = 3  # for running requests at shutdown; with the watches, the ser
 
 _HEAD_BYTES = 64 * 1024
 _WAITING = 256
-"""Connections that may wait for the head of a request. Beyond it the one that waits longest is closed, so
-that idle connections keep nobody out. Unix sockets and TCP are counted separately."""
+"""Connections that may wait for the head of a request. Beyond that, the one that has waited longest is
+closed, so that idle connections keep nobody out. Unix sockets and TCP are counted separately."""
 
 _CANDIDATES = 16
-"""Of so many that wait longest, the first that has sent nothing is closed: others are about to be read."""
+"""How many of the longest-waiting connections are examined: the first that has sent nothing is closed, since
+others are about to be read."""
 
 _MAX_PIPELINED = 16
-"""Requests that a client may pipeline before it reads the answers."""
+"""How many requests a client may pipeline before it reads the answers."""
 
 
 class _Protocol(HttpToolsProtocol):
@@ -38,7 +39,7 @@ class _Protocol(HttpToolsProtocol):
     _head: asyncio.TimerHandle | None = None
     _head_bytes = 0
     _waiting: ClassVar[defaultdict[int, dict["_Protocol", None]]] = defaultdict(dict)
-    """By socket family, in the order in which they began to wait."""
+    """The waiting connections by socket family, in the order in which they began to wait."""
     _family = 0
 
     def connection_made(self, transport: Any) -> None:  # noqa: ANN401
@@ -59,7 +60,8 @@ class _Protocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        # The timeout also covers the rest of an unread body, and a byte that ends uvicorn's own timeout.
+        # The timeout also covers the rest of an unread body, and a stray byte, which ends uvicorn's own
+        # timeout.
         self._await_head()
 
     def on_headers_complete(self) -> None:
@@ -83,7 +85,7 @@ class _Protocol(HttpToolsProtocol):
             closed.transport.close()
 
     def _has_unread_data(self) -> bool:
-        """Whether there is unread data."""
+        """Whether the connection has unread data."""
         poll = select.poll()
         poll.register(self.transport.get_extra_info("socket"), select.POLLIN)
         return bool(poll.poll(0))

@@ -46,7 +46,8 @@ _TEMPLATES = {
     "memlog://chat/{channel}/{chat_id}": ("conversations.window", "chat", "The last messages of a chat"),
 }
 _TOOL_OF = {"core.get": "memory_core_get"}
-"""The tools for operations that hints of errors name; most hints say where to find ids."""
+"""The tools to name for operations in the hints of errors; other hints say where to find ids: by
+searching."""
 
 
 class Runs(Protocol):
@@ -175,7 +176,7 @@ def _error_result(error: MemlogError) -> types.CallToolResult:
 
 
 def _error_text(error: MemlogError) -> str:
-    """Return an error as text for a model: its hint names tools."""
+    """Return an error as text for a model, with a hint that names tools instead of operations."""
     if error.code == "store_not_found":
         return f"{error.code}: {error.message}. Hint: nothing is stored yet; memory_save creates the store"
     problem = problem_of(error, lambda name: f"the tool {_TOOL_OF.get(name, 'memory_search')}")
@@ -193,19 +194,20 @@ def _client(ctx: Context) -> str:
 _SURROGATES = re.compile(
     r"(\\\\|\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2})|\\u[dD][89a-fA-F][\da-fA-F]{2}"
 )
-"""Escaped backslashes, surrogate pairs and lone surrogates in JSON."""
+"""Matches escaped backslashes, surrogate pairs and lone surrogates in JSON."""
 
 _POLL_SECONDS = 1.0
 """Seconds between two checks whether the client is alive."""
 
 _AWAY = ("server_away", "unauthorized", "forbidden", "misdirected", "no_route", "ending")
-"""Errors that mean the server has gone or been replaced. A retry is safe: all tools are idempotent."""
+"""Codes of errors that mean the server has gone or been replaced. A retry is safe, as all tools are
+idempotent."""
 
 
 class OneStore:
     """Runs calls with one store: through the server that serves it, if any, else in this process.
 
-    open_store: opens the store. connect: returns a connection to the server, if any.
+    open_store: opens the store. connect: returns a connection to the server, or None.
     """
 
     def __init__(self, open_store: Callable[[], Store], connect: Callable[[], RemoteStore | None]) -> None:
@@ -215,7 +217,8 @@ class OneStore:
 
     def run(self, _: object, call: Callable[[Any], T]) -> T:
         """Run `call` on the store, and return its result."""
-        # Looked up for each call: another program may use the port of a server that has ended.
+        # The server is looked up for each call, because another program may use the port of one that has
+        # ended.
         remote = self._connect()
         if remote is not None:
             try:
@@ -236,7 +239,7 @@ class OneStore:
 def serve_stdio(server: Server[Any], parent: int) -> None:
     """Serve until the client closes stdin or exits. Any other output goes to stderr.
 
-    parent: the process that started this one.
+    parent: the id of the process that started this one.
     """
 
     async def serve() -> None:

@@ -1,4 +1,5 @@
-"""Importers: one module per format of another program. It turns a source into events, and knows no store.
+"""Importers: one module per format of another program. A module turns a source into events, and knows no
+store.
 
 A module has `read`, which yields the outcome for each record; its docstring says what it reads. It may have
 `SOURCES`, patterns of the files that are sources if a folder is not one; and `projects`, which yields the
@@ -22,14 +23,14 @@ Reason = Literal["empty", "structure", "bookkeeping", "duplicate_in_source", "un
 
 
 class Used(NamedTuple):
-    """A record that gives events.
+    """A record that is imported as events.
 
-    events: its content, each event with its own id.
+    events: the record's content; each event has its own id.
     changes: later changes of the first event, with ids such as `tiered/7/updated`, to which the import adds
         the time and a hash. resets: changes that count only if an earlier one differs.
-    created: when the source claims that it was created.
-    group: names records that are identified by position: once one has changed, new ones may be old ones that
-        have moved, and are not stored.
+    created: when the record was created, according to the source.
+    group: a name for records that are identified by position: once one of them has changed, new ones may be
+        old ones that have moved, and are not stored.
     is_telling: whether equal content here suggests that two sources are the same.
     """
 
@@ -48,7 +49,7 @@ class Skipped(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """An unreadable record or file. where: its name."""
+    """An unreadable record or file. where: the name of the record or file."""
 
     where: str
     why: str
@@ -62,7 +63,7 @@ class ForeignData(Protocol):
     project: str | None
 
     def files(self, *patterns: str) -> list[Path]:
-        """Return the files that match."""
+        """Return the files that match a pattern."""
 
     def name(self, path: Path) -> str:
         """Return the name of a file for display."""
@@ -82,13 +83,13 @@ class ForeignData(Protocol):
     def rows(
         self, path: Path, table: str, known: Collection[str], *, is_optional: bool = False
     ) -> Iterator[dict[str, Any] | Unreadable]:
-        """Yield the rows of an SQLite table."""
+        """Yield the rows of an SQLite table, and `Unreadable` for what is damaged."""
 
     def changed(self, path: Path) -> str:
         """Return when a file was last changed."""
 
     def time(self, value: object) -> str | None:
-        """Parse another program's time."""
+        """Parse a time as another program writes it."""
 
 
 Record = Used | Skipped | Unreadable
@@ -101,7 +102,7 @@ Read = Callable[[ForeignData], Iterator[Record]]
 class Importer(NamedTuple):
     """The reader of a format.
 
-    sources: the patterns of its sources; () if a folder is one.
+    sources: patterns for the files that are sources; () if a folder is a source.
     projects: yields the names of the projects in a source, possibly repeated; None if the format has none.
     """
 
@@ -136,9 +137,9 @@ def records(
 def accessed(
     name: str, count: object, last_accessed: str | None, otherwise: str | None
 ) -> Iterator[MemoryAccessed]:
-    """Yield the accesses of a record so far, if any.
+    """Yield an event for the accesses of a record so far, if any.
 
-    last_accessed: the time of the last one. otherwise: used if that is unknown.
+    last_accessed: the time of the last access. otherwise: the time to use if that is unknown.
     """
     if isinstance(count, int) and count > 0:
         yield MemoryAccessed(
@@ -168,7 +169,7 @@ def _formats() -> frozenset[str]:
 
 
 def known_format(name: str) -> str:
-    """Return `name` itself.
+    """Return `name` if it is the name of a format.
 
     Raises:
         BadInput: there is no such format.

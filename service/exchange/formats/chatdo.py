@@ -31,7 +31,8 @@ _WITHOUT = "default"
 def read(source: ForeignData) -> Iterator[Record]:
     """Yield the facts of `tracking.sqlite` and the messages of each `index.sqlite`.
 
-    Its sources are folders of another machine, whose files must be indexed again: they count as structure.
+    ChatDO's own sources are folders of another machine, whose files must be indexed again: they are skipped
+    as structure.
     """
     for path in source.files(*_FILES):
 
@@ -57,7 +58,7 @@ def projects(source: ForeignData) -> Iterator[str]:
 
 
 def _project(path: Path, row: Row) -> str:
-    """Return the project of a row; a database of a single project is in a folder that names it."""
+    """Return the project of a row; if the row names none, the folder of the database may name it."""
     folder = path.parent.name
     of_folder = folder.removeprefix(_OF_PROJECT) if folder.startswith(_OF_PROJECT) else ""
     return str(row["project_id"] or of_folder or _WITHOUT)
@@ -70,7 +71,7 @@ def _fact(source: ForeignData, row: Row) -> Record:
     kind: Literal["ranked", "single"] = "ranked" if rank else "single"
     names = (row["project_id"], row["chat_id"], row["topic_key"], kind, rank)
     channel = f"{_CHANNEL}{source.suffix}"
-    # Facts of two sources without a chat would replace each other.
+    # Without a chat, facts of two sources would replace each other.
     chat = row["chat_id"] or (source.suffix and row["project_id"])
     message_id = row["source_message_id"]
     event = FactStored(
@@ -83,7 +84,7 @@ def _fact(source: ForeignData, row: Row) -> Record:
         chat_id=f"{channel}:{chat}" if chat else None,
         source_message_id=None if message_id is None else str(message_id),
     )
-    return Used([event])  # not `created`: its time is that of the value
+    return Used([event])  # without `created`, because the time is that of the value
 
 
 def _message(source: ForeignData, row: Row) -> Record:

@@ -1,7 +1,7 @@
 """memory.json or memory.jsonl of the memory server of the Model Context Protocol: entities and relations.
 
-https://github.com/modelcontextprotocol/servers, src/memory. It has no times and no ids: an observation is
-identified by its entity and its position there.
+https://github.com/modelcontextprotocol/servers, src/memory. The format has no times and no ids: an
+observation is identified by its entity and its position there.
 """
 
 import json
@@ -16,7 +16,7 @@ _SOURCE = "mcp-memory"
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """Yield the entities and relations of `memory.json` or `memory.jsonl`, a line each."""
+    """Yield the entities and relations of `memory.json` or `memory.jsonl`, which has one per line."""
     for path in source.files(*SOURCES):
         text = source.text(path)
         if isinstance(text, Unreadable):

@@ -66,7 +66,8 @@ def _memories(source: ForeignData, text: str, file: str, ts: str) -> Iterator[Re
 
 
 def _blocks(text: str) -> Iterator[tuple[list[tuple[int, str]], str]]:
-    """Yield each item with its indented lines, and each paragraph, with the headings above and their levels.
+    """Yield each item with its indented lines, and each paragraph, both with the headings above and their
+    levels.
 
     The nearest heading comes last. Fenced code stays unchanged, and belongs to the lines directly above it.
     """

@@ -17,7 +17,7 @@ SOURCES = ("**/index.db",)
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """Yield the table `memories`, each row with its file: below the folder of the database."""
+    """Yield the rows of the table `memories`, each with the text of its file below the database's folder."""
     for path in source.files(*SOURCES):
         yield from records(source, path, "memories", _COLUMNS, partial(_memory, path.parent))
 
@@ -54,8 +54,8 @@ def _memory(folder: Path, source: ForeignData, row: dict[str, Any]) -> Record:
 def _content(source: ForeignData, folder: Path, row: dict[str, Any]) -> str | Unreadable:
     """Return the text of a memory's file, which is below the folder of the database.
 
-    Its path is relative to a folder above: `data/memory/context/a1.md`. As the folders may have moved, the
-    end of the path counts.
+    The stored path is relative to a folder above: `data/memory/context/a1.md`. As the folders may have
+    moved, only the end of the path counts.
     """
     root, parts = folder.resolve(), Path(row["file_path"]).parts
     for start in range(max(1, len(parts) - 1)):

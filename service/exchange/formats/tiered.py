@@ -33,7 +33,7 @@ SOURCES = ("*.db", "*.sqlite", "*.sqlite3")
 
 
 def read(source: ForeignData) -> Iterator[Record]:
-    """Yield the tables `memories`, `daily_events` and `extraction_buffer`; a project becomes a tag."""
+    """Yield the rows of `memories`, `daily_events` and `extraction_buffer`; a project becomes a tag."""
     for path in source.files(*SOURCES):
         yield from records(source, path, "memories", _MEMORIES, _memory)
         yield from records(source, path, "extraction_buffer", _BUFFER, _message, is_optional=True)

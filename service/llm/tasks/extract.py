@@ -1,6 +1,6 @@
 """Distils the buffer of a chat: asks a language model, and appends its answer as one extraction.
 
-The events of an extraction, and last the closing event, are one append. So a process that is killed at any
+The events of an extraction, the closing event last, are appended together. So a process that is killed at any
 moment has either distilled the messages or left them in the buffer.
 """
 
@@ -51,13 +51,13 @@ from memlog.service.memory.save import SAVED
 class ExtractionReport(msgspec.Struct, kw_only=True):
     """The outcome for some messages of a chat, or for the daily events of a day.
 
-    extraction_id: of the closing event; None in a dry run. messages: how many messages or daily events were
-        distilled. requests: to the language model.
-    saved, merged: memories. known: entries that memories already held. below: entries under the importance
-        threshold, or over the limit of a session. refused: malformed entries.
+    extraction_id: the id of the closing event; None in a dry run. messages: how many messages or daily events
+        were distilled. requests: how many were sent to the language model.
+    saved, merged: how many memories. known: entries that memories already contained. below: entries under the
+        importance threshold, or over the limit of a session. refused: malformed entries.
     tokens_in, tokens_out: counted by the provider; in a dry run memlog's estimate of the questions.
     set_aside: why they are not sent again before tomorrow (UTC); then date is today, and extraction_id that
-        of the failure event. Without extraction_id: why messages wait: the daily token budget is spent, or
+        of the failure event. Without an extraction_id, why messages wait: the daily token budget is spent, or
         they were imported and the settings do not name their channel.
     """
 
@@ -122,7 +122,7 @@ SOURCE = "extraction"
 class Extractor:
     """Distils messages of the store at `path`.
 
-    decide: reads the read model after it has caught up. questions: to the language model.
+    decide: calls a function with the read model after it has caught up. questions: asks the language model.
     zone: the user's time zone, which defines days; None for the system's.
     """
 
@@ -142,8 +142,8 @@ class Extractor:
     ) -> Iterator[ExtractionReport]:
         """Distil the buffers that are due, and report after each request. One process at a time.
 
-        The last reports are of what is set aside. mode: the purpose of the conversation, for the prompt.
-        is_requested: by a person, so that buffers need not be due.
+        The last reports are on what is set aside. mode: the purpose of the conversation, for the prompt.
+        is_requested: whether a person requested the run, so that buffers need not be due.
 
         Raises:
             Busy: another process distils. ProviderError: the model fails; the rest stays in the buffer.
@@ -166,7 +166,7 @@ class Extractor:
             yield from map(report_of_set_aside, items.end(chat and str(chat)))
 
     def plan(self, chat: Chat | None, mode: str | None) -> Iterator[ExtractionReport]:
-        """Yield a report of what `run` would send for each chat; send nothing."""
+        """Yield a report on what `run` would send for each chat, without sending it."""
         of_prompt = tokens(self._system(mode), "model")
         for buffer in self._buffers(chat):
             count, day = len(buffer.messages), self._day(buffer.messages[-1].ts)
@@ -192,7 +192,7 @@ class Extractor:
         return [buffer for buffer in found if buffer.messages]
 
     def report_withheld(self, chat: Chat | None) -> list[ExtractionReport]:
-        """Report the messages that are not sent, as they were imported."""
+        """Report the messages that are not sent because they were imported."""
         waiting = self._decide(lambda db: list(buffers(db, chat)))
         kept: Counter[str] = Counter()
         for buffer in waiting:
@@ -213,7 +213,7 @@ class Extractor:
     def _distil_part(
         self, items: Items, chat: str, part: list[BufferedMessage], mode: str | None
     ) -> Iterator[ExtractionReport]:
-        """Distil a part; in halves if a request about all of it failed."""
+        """Distil a part of a buffer, or its halves if a request about the whole part failed."""
         ids = [message.id for message in part]
         is_first = not items.has_failed(chat, ids)
         if is_first:
@@ -235,7 +235,7 @@ class Extractor:
     def run_days(self, until: str, *, lock_timeout: float) -> Iterator[ExtractionReport]:
         """Distil the pending daily events up to a day, and report after each day.
 
-        The last reports are of what is set aside.
+        The last reports are on what is set aside.
 
         Raises:
             Busy: another process distils. ProviderError: the model fails; the rest stays pending.
@@ -307,7 +307,9 @@ class Extractor:
         return is_of_before or is_quiet or self._size(waiting) >= self._rules.tokens
 
     def _parts(self, messages: list[BufferedMessage]) -> Iterator[list[BufferedMessage]]:
-        """Yield the messages of each request: within the token limit, and of one day, like its summary."""
+        """Yield the messages of each request: within the token limit, and all from one day, as a summary
+        covers one day.
+        """
         for _, of_day in groupby(messages, key=lambda message: self._day(message.ts)):
             part: list[BufferedMessage] = []
             room = self._rules.tokens - FRAME
@@ -474,13 +476,15 @@ class Extractor:
 
 
 def _chat_of(event: DailyEvent) -> str | None:
-    """Return the chat of a daily event; a channel and a sender also make it private to a chat."""
+    """Return the chat that a daily event is private to, also if only its channel and sender are known."""
     told_by = f"{event.channel}:{event.sender_id}" if event.channel and event.sender_id else None
     return event.chat or told_by
 
 
 def _group(event: DailyEvent) -> tuple[str, str]:
-    """Return the day and the owner of a daily event: no context shows events of two owners together."""
+    """Return the day and the owner of a daily event, since no context shows the events of two owners
+    together.
+    """
     is_of_all = event.channel is None and event.sender_id is None
     place = "" if is_of_all else f"{event.channel or ''}:{event.sender_id or ''}"
     return event.event_date, _chat_of(event) or place

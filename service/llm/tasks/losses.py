@@ -29,7 +29,7 @@ _MARK = {sign: mark for mark, signs in _MARKS.items() for sign in signs}
 _OPENING = "(["
 _BULLET = re.compile(r"^\s*[-–*•]\s+(?!\d)", re.MULTILINE)
 _ANYWHERE = re.compile("[—،؛、。।։።؟՞…]|(?<=[^\x00-\u2fff])[,;:()!?.]|[,;:()!?.](?=[^\x00-\u2fff])")
-"""Punctuation that needs no space beside it; other marks inside a word or number belong to it."""
+"""Matches punctuation that needs no space beside it; other marks inside a word or number are part of that."""
 
 
 class _Joining(NamedTuple):
@@ -65,7 +65,7 @@ class _Joining(NamedTuple):
 
 
 def loss(sources: Sequence[str], text: str) -> str | None:
-    """Name what `text` loses from `sources` or adds, such as "a number"; None if nothing."""
+    """Name what `text` loses from `sources` or adds to them, such as "a number"; None if it is nothing."""
     language = _language_of(" ".join([*sources, text]))
     told = [_words(source, language) for source in sources]
     merged = _words(text, language)
@@ -81,9 +81,9 @@ def loss(sources: Sequence[str], text: str) -> str | None:
 
 
 def made_up(sources: Sequence[str], text: str) -> str | None:
-    """Name what `text` adds to `sources`, such as "a number that nobody said"; None if nothing.
+    """Name what `text` adds to `sources`, such as "a number that nobody said"; None if it is nothing.
 
-    It may add function words that do not reverse the meaning.
+    Function words that do not reverse the meaning may be added.
     """
     language = _language_of(" ".join([*sources, text]))
     texts = [
@@ -105,7 +105,7 @@ def _describe(words: Iterable[str]) -> str:
 
 
 def _language_of(text: str) -> _Joining:
-    """Return the words of a text's language; empty if memlog does not know them."""
+    """Return the words that matter in a text's language; none if memlog does not know them."""
     name = (Text(text).language or _guess_language(text)) if len(text) <= LONGEST else None
     if name is None:
         return _Joining()
@@ -166,7 +166,7 @@ def _pieces(text: str, *, is_cut: bool) -> Iterator[str]:
 
 
 def _decompose(text: Sequence[str], told: Sequence[list[str]], language: _Joining) -> list[list[str]]:
-    """Return the sources that a text is composed of; empty if it has other parts."""
+    """Return the sources that a text is composed of; none if it has other parts."""
     found: list[list[str]] = []
     at = 0
     while at < len(text):
@@ -193,7 +193,7 @@ def _occurs_at(part: Sequence[str], text: Sequence[str], at: int) -> bool:
 
 
 def _ends_at(text: Sequence[str], at: int) -> bool:
-    """Whether a sentence ends here, without a question mark that it did not have."""
+    """Whether a source that ends before `at` also ends its sentence there, with no question mark added."""
     return at == len(text) or text[at] == _END or text[at - 1] == _QUESTION
 
 
@@ -217,7 +217,7 @@ def _match_joined(sentence: Sequence[str], told: Sequence[list[str]], language: 
 def _match_tails(
     words: Sequence[str], tails: Sequence[list[str]], joints: Collection[str]
 ) -> Iterator[list[str]]:
-    """Yield the tails that follow each other, with a joint between two."""
+    """Yield the tails that follow each other in `words`, with a joint between each two."""
     at = 0
     while at < len(words):
         # A word that began a sentence may have regained its capital.
@@ -236,7 +236,7 @@ def _match_tails(
 
 
 def _is_within(part: list[str], others: Iterable[list[str]], language: _Joining) -> bool:
-    """Whether a longer source contains a part, followed only by a joint or a precise place ("in Oulu")."""
+    """Whether a longer source contains `part`, followed only by a joint or a precise place ("in Oulu")."""
     if not part or _is_number(part[-1]):
         return False
     for other in others:

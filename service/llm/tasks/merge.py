@@ -3,7 +3,7 @@
 While several people talk to the agent, the chat of a memory is the one that it comes from. A memory that
 comes from several chats belongs to no partition.
 
-A comparison is one append: the merged memory, the archived ones, and last the closing event.
+The events of a comparison are appended together: merged memories, archivals, and last the closing event.
 """
 
 from collections import Counter, defaultdict
@@ -89,7 +89,7 @@ def shown_memory(number: int, memory: Memory, text: str) -> dict[str, Any]:
 
 
 def read_groups(text: str) -> Listed[MergeGroup] | None:
-    """Return the usable groups of an answer; None if it has no such JSON."""
+    """Return the usable groups in an answer; None if it has no JSON of groups, or no usable one."""
     return parse_list(text, member="groups", kind=MergeGroup)
 
 
@@ -119,8 +119,8 @@ def decided(
 
     A memory belongs to at most one group, and each group has a new memory.
 
-    chat: of all memories. own: the memories that a person saved; a model does not overrule them.
-    room: how many more conflicts may be open; beyond it a proposed text stays active as a memory.
+    chat: the chat of all these memories. own: those that a person saved, which a model does not overrule.
+    room: how many more conflicts may be opened; beyond that, a proposed text stays active as a memory.
     separated: sets of content events that a person has unmerged.
     """
     new = {memory.memory_id for memory in batch}
@@ -227,7 +227,7 @@ def _choose_survivor(
 
 
 def _find_same_text(members: list[Memory], content: str) -> str | None:
-    """Return the id of the memory that has this text, if any."""
+    """Return the id of the member that already has this text, if any."""
     folded_text = folded(with_quantities(content))
     same = (memory.memory_id for memory in members if folded(with_quantities(memory.content)) == folded_text)
     return next(same, None)
@@ -247,7 +247,7 @@ def _merged_memory(
 ) -> MemorySaved:
     """Return a memory that replaces `members`.
 
-    ts: of the newest member; None for now.
+    ts: the time of the newest member; None for now.
     """
     weightiest = max(members, key=lambda memory: memory.importance)
     return MemorySaved(
@@ -274,10 +274,10 @@ def tags_of(members: Sequence[Memory]) -> list[str]:
 def decision_of(
     relation: Relation, members: Sequence[Memory], kept: str | None, proposal: str | None = None
 ) -> MergeDecision:
-    """Return the decision about some memories.
+    """Return the record of a decision about some memories.
 
-    kept: the one that replaces the others; None if a person has to decide. proposal: the memory with the text
-        that the model proposes.
+    kept: the memory that replaces the others; None if a person has to decide. proposal: the memory with the
+        text that the model proposes.
     """
     ids = [memory.memory_id for memory in members]
     return MergeDecision(relation, ids, [memory.event_id for memory in members], kept, proposal)
@@ -297,13 +297,13 @@ class _Partition(NamedTuple):
 class Merger:
     """Merges the memories of a store.
 
-    questions: to the language model; None if none is configured. room: tokens of a request.
+    questions: asks the language model; None if none is configured. room: the most tokens of a request.
     """
 
     def __init__(self, engine: Engine, questions: Questions | None, room: int) -> None:
         self._engine, self._questions, self._room = engine, questions, room - FRAME
         self._sizes: dict[str, int] = {}
-        """Tokens of a memory, by its content event."""
+        """How many tokens each memory has, by its content event."""
         self._refused: list[str] = []
         """Why groups were refused in this run."""
         self._withheld: set[str] = set()
@@ -312,7 +312,7 @@ class Merger:
     def merge_exact(self) -> Outcome:
         """Archive memories whose texts differ only in white space, case and compatibility forms (NFKC).
 
-        The oldest that a person saved stays, with the greatest importance and the tags of all.
+        The oldest one that a person saved stays, with the greatest importance and all tags of the set.
         """
         archived = 0
         sets, partitions = self._engine.decide(lambda db: (undone_merges(db), self._partitions(db)))
@@ -404,14 +404,14 @@ class Merger:
         return Outcome(len(decisions) - waiting, "; ".join(notes) or None)
 
     def _partitions(self, db: Connection) -> dict[_Partition, list[Memory]]:
-        """Return the active memories by partition, last changed last, without long ones."""
+        """Return the active memories by partition, the last changed one last, except long ones."""
         proposed = proposed_memories(db)
         found = (memory for memory in memories(db) if memory.memory_id not in proposed)
         known = [memory for memory in found if len(memory.content) <= LONGEST]
         is_shared = automatic_scope(db, self._engine.read_model.people).scope == "store"
         sources = {} if is_shared else chats_of(db, [memory.memory_id for memory in known])
         by_partition: defaultdict[_Partition, list[Memory]] = defaultdict(list)
-        # By log position within a millisecond.
+        # Within the same millisecond, they are sorted by log position.
         for memory in sorted(known, key=lambda m: (m.updated_at, m.position.segment, m.position.offset)):
             chats = [*sources.get(memory.memory_id, ())] or [memory.chat]
             if len(chats) == 1:
@@ -428,9 +428,9 @@ class Merger:
         return self._sizes[memory.event_id]
 
     def _batch(self, waiting: list[Memory]) -> list[Memory]:
-        """Return the first memories that fill at most half a request; the rest is for their candidates.
+        """Return the first memories that fill at most half a request; the other half is for their candidates.
 
-        A memory that is longer than that is never compared.
+        A memory that is longer than half a request is never compared.
         """
         room = self._room // 2
         batch: list[Memory] = []
@@ -494,7 +494,7 @@ class Merger:
         )
         now = {memory.event_id for memory in members}
         if not now.issuperset(memory.event_id for memory in shown):
-            # One of them has changed or been forgotten meanwhile: the next run compares them.
+            # One of the memories has changed or been forgotten meanwhile: the next run compares them again.
             return MemoriesMerged(event_ids=[memory.event_id for memory in shown])
         origin = Extraction(new_id(), self._questions.model, used.id)
         room = MOST_OPEN - open_now

@@ -1,7 +1,7 @@
 """Keeps the profiles: core memory that a language model derives from memories.
 
-Each group of chats that share a scope has one, derived only from its own memories. Values that a person has
-set or removed are left alone. A value names its source memories, and disappears with them.
+Each group of chats that share a scope has its own profile, derived only from the group's memories. Values
+that a person has set or removed are left alone. A value names its source memories, and disappears with them.
 """
 
 import re
@@ -53,7 +53,7 @@ _MONTHS = [
     "nov|ноя|marras",
     "dec|дек|joulu|dez",
 ]
-"""How the names of the months begin."""
+"""Patterns for the beginnings of the names of months."""
 
 _YEAR = r"(?P<y>\d{4})"
 _DAY = r"(?P<d>\d{1,2})(?:st|nd|rd|th|\.)?"
@@ -67,7 +67,7 @@ _DAYS = [
 
 _PHONE = re.compile(r"\+?\(?\d[\d ()./-]{5,}\d")
 _OWN_DIGITS = 7
-"""The last digits of a telephone number, which all notations share."""
+"""How many last digits of a telephone number all its notations share."""
 
 _NUMBERS = {
     word: str(number)
@@ -120,7 +120,7 @@ def _months(number: str | None, name: str) -> list[int]:
 
 
 _STEM = 5
-"""Leading letters that forms of a word share: smoker, smokes; allergies, allergic."""
+"""How many leading letters the forms of a word share: smoker, smokes; allergies, allergic."""
 
 _SHORTEST = 3
 """The fewest letters of a meaningful word in a key."""
@@ -132,7 +132,7 @@ _LEAST_PART = 0.5
 """The fraction of a rejected value's words that says the same under any key."""
 
 _ANSWER = re.compile(r"yes|no|true|false|none|\d|да|нет|是|否|有|无|没有|kyllä|ei|on")
-"""Values that mean nothing without their key."""
+"""Matches values that mean nothing without their key."""
 
 _LIGHT = frozenset(
     "user lives living resides resident based works working likes loves prefers speaks uses has drinks eats"
@@ -145,10 +145,10 @@ _PAST = re.compile(
     r"\b(?:moved|left|former(?:ly)?|previous(?:ly)?|until|earlier|переехал\w*|раньше|бывш\w*|muutti\w*|entinen"
     r"|aiemmin)\b|搬|以前|曾"
 )
-"""Words that make a value a past one, and so a different one."""
+"""Matches words that put a value in the past, and so make it a different one."""
 
 _CASES = re.compile(r"(?:ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|un)$")
-"""Finnish endings that change the stem: Turku, Turussa."""
+"""Matches Finnish endings that change the stem: Turku, Turussa."""
 
 _LONG_STEM, _SHORT_STEM = 8, 4
 
@@ -158,7 +158,7 @@ _SUBJECT = re.compile(
 
 
 def is_rejected(key: str, value: str, rejected: Iterable[RejectedValue]) -> bool:
-    """Whether a person has rejected a value: the same, a similar one, or one with more words around it."""
+    """Whether a person has rejected a value: this one, a similar one, or one that this one contains."""
     return any(_is_same(key, value, each) for each in rejected)
 
 
@@ -205,7 +205,7 @@ def _is_answer(value: str) -> bool:
 
 
 def _is_same_notation(value: str, old: str) -> bool:
-    """Whether a value has a day or telephone number of an old one, or differs only in spaces and signs."""
+    """Whether two values share a day or telephone number, or differ only in spaces and signs."""
     new, was = folded(value), folded(old)
     if not days_in(was).isdisjoint(days_in(new)) or not phones_in(was).isdisjoint(phones_in(new)):
         return True
@@ -217,9 +217,9 @@ def _is_same_notation(value: str, old: str) -> bool:
 
 
 def _has_all_significant_words(value: str, old: RejectedValue) -> bool:
-    """Whether a value has all significant words of an old one, in any form.
+    """Whether `value` has all significant words of the old value, in any form.
 
-    A single one must be a name or a number: a common word may occur in any sentence.
+    If there is only one, it must be a name or a number: a common word may occur in any sentence.
     """
     if _is_answer(old.value) or _contradicts(value, old.value):
         return False
@@ -299,10 +299,10 @@ class _ProfileEntry(msgspec.Struct):
 
 
 class _ProfileState(NamedTuple):
-    """The input of a profile.
+    """The data from which a profile is refreshed.
 
-    shown: the memories. values: by key. compared: known content events. stale: keys. kept: keys whose values
-    may not be sent.
+    shown: the memories to send. values: the current ones by key. compared: content events that are already
+    known. stale: keys of obsolete values. kept: keys whose values may not be sent.
     """
 
     shown: list[Memory]
@@ -315,7 +315,7 @@ class _ProfileState(NamedTuple):
 class Profile:
     """The profiles of a store, one for each group of chats.
 
-    room: tokens of a request.
+    room: the most tokens of a request.
     """
 
     def __init__(self, engine: Engine, questions: Questions, room: int) -> None:
@@ -406,7 +406,7 @@ class Profile:
             # An older version used credentials.
             if each.is_stale
             or not private.isdisjoint(each.memory_ids)
-            # Derived under another scope, from chats outside the group; or the sources are unknown.
+            # It was derived under another scope, from chats outside the group; or its sources are unknown.
             or (
                 group.chats is not None
                 and ((chats := sources.get(each.extraction_id or "")) is None or not group.has(chats))
@@ -446,7 +446,7 @@ class Profile:
         return sorted(chosen, key=lambda memory: (memory.updated_at, memory.memory_id))
 
     def _withheld_keys(self, db: Connection, values: dict[str, CoreValueSource]) -> set[str]:
-        """Return the keys whose values may not be sent, as their sources or events were imported."""
+        """Return the keys whose values may not be sent, because their sources or events were imported."""
         profiles = self._questions.withheld_profiles(
             db, {each.extraction_id for each in values.values() if each.extraction_id}
         )
@@ -516,7 +516,7 @@ def _deletion_of(chat: str | None, key: str) -> CoreMemoryDeleted:
 def _is_about_person(key: str, value: str, cited: list[Memory]) -> bool:
     """Whether a value says something about a person.
 
-    A bare `none` does only if a memory negates the topic of the key: "unknown" differs from "has none".
+    A bare `none` does so only if a memory denies the topic of the key: "unknown" differs from "has none".
     """
     if is_fact_of_project(key, value) or tells_of_project(value):
         return False

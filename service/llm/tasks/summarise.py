@@ -46,7 +46,7 @@ _SCHEMA: dict[str, Any] = {
 class Summariser:
     """Summarises the conversations of a store.
 
-    room: tokens of a request, and of the newest messages that stay unsummarised.
+    room: the most tokens of a request, and of the newest messages, which stay unsummarised.
     """
 
     def __init__(self, engine: Engine, questions: Questions, room: int) -> None:
@@ -62,7 +62,7 @@ class Summariser:
             ProviderError: the model fails; summaries already written stay.
         """
         today, done = timestamps.today(), 0
-        # On a new day, what was set aside is sent again.
+        # On a new day, messages that were set aside are sent again.
         since = self._seen if self._day == today else 0
         news, seen = self._engine.decide(lambda db: chats_with_news(db, since))
         items = self._questions.begin("summarise")
@@ -97,7 +97,7 @@ class Summariser:
             due = due[len(part) :]
 
     def _room_beside(self, before: str) -> int:
-        """Return the tokens of a request that remain beside the previous summary."""
+        """Return how many tokens of a request remain beside the previous summary."""
         return max(1, self._room - size_of({"before": before, "messages": []}))
 
     def _older(self, messages: list[WindowMessage]) -> list[WindowMessage]:
