@@ -135,7 +135,7 @@ class MultilingualPrompt:
 
     @cached_property
     def _from_other_prompts(self) -> "tuple[NDArray[np.float32], float]":
-        """The prompt's offset from the mean of other prompts in its language, and the latter's `_deviation`."""
+        """The prompt's offset from the mean of other prompts in its language, and their `_deviation`."""
         assert self.vector is not None
         away = self.vector - _prompts(language(self._text)).mean(0)
         return away, _deviation(language(self._text))
