@@ -174,7 +174,7 @@ def _without_quotes(text: str) -> str:
 
 
 def _cover(db: Connection, terms: Sequence[str], older: str) -> float:
-    """Return the share of terms that a memory contains, weighted by rarity, times the root of their number."""
+    """Return the share of terms that a memory contains, by rarity, times the root of their number."""
     (rows,) = db.execute("SELECT count(*) FROM memory_chunks_fts").fetchone()
     whole = had = 0.0
     for term in terms:

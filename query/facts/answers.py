@@ -211,7 +211,7 @@ def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_
 
 
 def find(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) -> Topic | None:
-    """Return the topic that `choose` finds in the chat; failing that, with `any_chat`, the newest elsewhere."""
+    """Return the topic that `choose` finds in the chat or, with `any_chat`, else the newest elsewhere."""
     own = choose(topics(db, chat))
     if own is not None or not any_chat:
         return own

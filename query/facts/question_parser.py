@@ -187,7 +187,7 @@ class _Parser:
         )
 
     def _is_ambiguous(self) -> bool:
-        """Whether the question's numbers are ambiguous, as in `3 favourite colour` or `favourite number 2`."""
+        """Whether the numbers are ambiguous, as in `3 favourite colour` or `favourite number 2`."""
         if self._has_number_behind and not (self._is_favorite and self._words):
             return True
         is_one = self._language == ENGLISH and bool(self._words) and not self._is_plural()

@@ -284,7 +284,7 @@ def among(db: Connection, table: str, numbers: Sequence[int], filters: Filters) 
 
 
 def newest(db: Connection, table: str, filters: Filters, most: int) -> list[Candidate]:
-    """Return the newest `most` candidates that the filters allow in a full-text table, whatever their text."""
+    """Return the newest `most` candidates that the filters allow in a full-text table, whatever they say."""
     return _unscored(db, table, filters, "ORDER BY 5 DESC, 4 LIMIT ?", most)
 
 
