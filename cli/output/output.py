@@ -180,7 +180,7 @@ def highlighted(text: str, places: Iterable[tuple[int, int]]) -> str:
 
 
 def columns_of(stream: TextIO | None) -> int | None:
-    """Return the width of `stream`: COLUMNS if set, otherwise its own; None if it is not a terminal."""
+    """Return the columns of `stream`: COLUMNS if set, otherwise its own; None if it is not a terminal."""
     if stream is None or not stream.isatty():
         return None
     told = os.environ.get("COLUMNS", "")

@@ -307,7 +307,7 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
 # may take longer, and a callback in C turns the exception into another one.
 
 _GRACE = 0.6
-"""The seconds that an interrupted command has to end; measured on a busy machine, it needs at most 0.4."""
+"""The seconds that an interrupted command has to end; most commands needed 0.4 on a busy machine."""
 
 _LAST_SECONDS = 1.5
 """The seconds that an interrupted server has to close."""

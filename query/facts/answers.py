@@ -75,7 +75,7 @@ class Topic(msgspec.Struct, frozen=True):
         return self.facts[0].chat
 
     def at(self, rank: int) -> Fact | None:
-        """Return the fact at this rank, or None."""
+        """Return the fact at this rank; None if there is none."""
         return next((fact for fact in self.facts if fact.rank == rank), None)
 
 

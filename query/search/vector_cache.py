@@ -71,7 +71,7 @@ class HeldVectors:
     ) -> dict[int, float] | None:
         """Return the cosine similarities of the `limit` passages nearest to `vector`, nearest first.
 
-        They are by chunk number; None on a cache miss: vec0 has to compare.
+        The keys are chunk numbers. None on a cache miss, so that vec0 has to compare.
         """
         self._drop_stale(db)
         held = self._held.get(shelf.vectors) or self._load_when_due(db, shelf, len(vector) // _FLOAT_BYTES)
