@@ -1,1 +1,1 @@
-"""The command line: thin. A command is its options, one call, and a print."""
+"""The command line, a thin layer: a command is its options, one call, and a print of the answer."""

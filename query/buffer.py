@@ -1,4 +1,4 @@
-"""Computes the buffer of a chat: its messages without an extraction. No table stores it."""
+"""Computes the buffer of a chat: its messages that no extraction covers. No table stores buffers."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -90,7 +90,7 @@ _MESSAGES = (
 class Unsummarised(msgspec.Struct):
     """The messages of a session that no summary covers, oldest first.
 
-    first: the id of the session's first message. before: the summary of the earlier messages, or "".
+    first: the id of the session's first message. before: the summary of the earlier messages; "" if none.
     covered: the ids of the earlier messages. is_over: whether the session has ended.
     """
 
@@ -102,7 +102,10 @@ class Unsummarised(msgspec.Struct):
 
 
 def chats_with_news(db: Connection, since: int) -> tuple[list[Chat], int]:
-    """Return the chats with messages after the number `since`, and the last number; a rebuild renumbers."""
+    """Return the chats with messages after the number `since`, and the last number.
+
+    If a rebuild has renumbered messages below `since`, all chats are returned.
+    """
     (last,) = db.execute("SELECT coalesce(max(message_no), 0) FROM messages").fetchone()
     rows = db.execute(
         "SELECT DISTINCT channel, chat_id FROM messages WHERE message_no > ? ORDER BY channel, chat_id",
@@ -112,7 +115,7 @@ def chats_with_news(db: Connection, since: int) -> tuple[list[Chat], int]:
 
 
 def stretches(db: Connection, chat: Chat) -> list[Unsummarised]:
-    """Return the sessions of a chat that have messages without a summary."""
+    """Return the sessions of a chat that have messages which no summary covers, each with these messages."""
     rows = db.execute(
         "SELECT to_message_id, content FROM summaries WHERE channel = ? AND chat_id = ?"
         " AND to_message_id IS NOT NULL ORDER BY created_at",
@@ -144,7 +147,7 @@ def stretches(db: Connection, chat: Chat) -> list[Unsummarised]:
 _DAY = 24 * 60 * 60 * 1000
 
 _MOST = 2
-"""The most requests about one thing on a day."""
+"""The most failed requests about the same events in a day."""
 
 _FINAL: tuple[FailureKind, ...] = ("refused", "unusable")
 """Failures that a retry would repeat."""
@@ -174,20 +177,20 @@ class Failures:
         self._last: dict[tuple[ModelTask, str | None, str], SetAside] = {}
 
     def add(self, about: SetAside, kind: FailureKind, requests: int) -> None:
-        """Add a failure, in the order of time."""
+        """Add a failure. Failures must be added in chronological order."""
         for event_id in about.event_ids:
             self._requests[about.task, about.chat, event_id] += max(requests, _MOST * (kind in _FINAL))
         self._last[about.task, about.chat, about.event_ids[0]] = about
 
     def requests(self, task: ModelTask, chat: str | None, event_ids: Iterable[str]) -> int:
-        """Return the greatest number of failed requests about one of some events.
+        """Return the greatest number of failed requests about any of the given events.
 
         A final failure counts as the daily maximum.
         """
         return max((self._requests[task, chat, event_id] for event_id in event_ids), default=0)
 
     def is_exhausted(self, task: ModelTask, chat: str | None, event_ids: Iterable[str]) -> bool:
-        """Whether one of these events has reached the daily maximum, so that none is sent before tomorrow."""
+        """Whether any of these events has reached the daily maximum, so that none is sent before tomorrow."""
         return self.requests(task, chat, event_ids) >= _MOST
 
     def set_aside(self) -> list[SetAside]:
@@ -230,7 +233,7 @@ END ORDER BY f.ts, f.id
 
 
 def failures_of_today(db: Connection, provider: str, model: str) -> Failures:
-    """Return the failed requests of a model today, in UTC."""
+    """Return today's failed requests to a model, by the day in UTC."""
     since = f"{timestamps.today()}T00:00:00.000Z"
     until = _end_of_day(since)
     found = Failures()
@@ -240,7 +243,7 @@ def failures_of_today(db: Connection, provider: str, model: str) -> Failures:
 
 
 def tokens_of_today(db: Connection) -> int:
-    """Return the tokens of the language model today, in UTC, as far as events record them."""
+    """Return how many tokens the language model has used today, in UTC, as far as events record them."""
     since = (f"{timestamps.today()}T00:00:00.000Z",)
     (tokens,) = db.execute(
         "SELECT coalesce(sum(tokens), 0) FROM ("

@@ -20,7 +20,7 @@ from memlog.query.search.hits import Hit
 from memlog.query.search.request import parse
 
 _ENDING = 2
-"""The most final letters in which forms of a word differ."""
+"""The most final letters in which two forms of a word may differ."""
 
 
 def are_forms(one: str, other: str) -> bool:
@@ -35,13 +35,13 @@ it, 15 of 15 marked pairs of fixtures/told are right."""
 
 _READ = 1000
 _FOUND = 4
-"""The number of nearest memories that are read: a memory may be found twice."""
+"""How many of the nearest memories are read, since a memory may be found more than once."""
 
 _MEMORIES = Filters(kinds=frozenset(["memory"]))
 
 
 class _DatedText(NamedTuple):
-    """The compared columns of a memory. when: its last change."""
+    """The compared columns of a memory. when: the time of its last change."""
 
     memory_id: str
     content: str
@@ -51,9 +51,9 @@ class _DatedText(NamedTuple):
 
 
 def later_first(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
-    """Put the newer memory of each pair before the one that it may change, which gets `changed_by`.
+    """Put the newer memory of each pair before the one that it may change, and set the latter's `changed_by`.
 
-    The two exchange their scores, so that these stay in order.
+    If the two change places, they exchange their scores, so that the scores stay in order.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
@@ -65,7 +65,7 @@ def later_first(db: Connection, hits: Sequence[Hit]) -> list[Hit]:
 
 
 def swap_changed(hits: Sequence[Hit]) -> list[Hit]:
-    """Swap each marked hit with the one that may change it, if that comes after it."""
+    """Swap each hit that another may change with that other one, if the other comes later."""
     ordered = list(hits)
     for hit in hits:
         places = {each.id: place for place, each in enumerate(ordered)}
@@ -139,9 +139,9 @@ def _may_change(
 
 
 def names_the_same(newer: str, older: str) -> bool:
-    """Whether the newer text has all words, except numbers, of an older one about health.
+    """Whether the newer text contains all words of the older one except numbers, if that is about health.
 
-    Otherwise, "allergic" may refer to another substance.
+    Otherwise, "allergic" may refer to another substance. Always true if the older text is not about health.
     """
     if not by_words(older) & Holds.HEALTH:
         return True
@@ -174,7 +174,7 @@ def _without_quotes(text: str) -> str:
 
 
 def _cover(db: Connection, terms: Sequence[str], older: str) -> float:
-    """Return the share of terms that a memory has, by rarity, times the root of their number."""
+    """Return the share of terms that a memory contains, by rarity, times the root of their number."""
     (rows,) = db.execute("SELECT count(*) FROM memory_chunks_fts").fetchone()
     whole = had = 0.0
     for term in terms:

@@ -1,4 +1,4 @@
-"""Reads contradictions between memories, decided and open ones, and merges of memories."""
+"""Reads contradictions between memories, decided or open, and merges of memories."""
 
 import json
 from pathlib import Path
@@ -41,7 +41,7 @@ class MemoryConflict(msgspec.Struct, kw_only=True):
 
 
 MOST_OPEN = 20
-"""The most conflicts that wait for a person at once; the others are queued."""
+"""The most conflicts that wait for a person at the same time; the others are queued."""
 
 # A person's decision is a separate row with the same events; the id remains that of the model's.
 _CONFLICTS = """
@@ -65,7 +65,7 @@ LEFT JOIN (
 WHERE (d.relation = 'contradiction' OR d.memory_id IS NULL) AND c.model IS NOT NULL
 """
 
-# The oldest open ones wait.
+# The oldest open conflicts wait; the other open ones are queued.
 _LISTED = f"""
 SELECT id, ts, relation, memory_ids, event_ids, proposal_id, by_person, memory_id,
     is_open AND row_number() OVER (PARTITION BY is_open ORDER BY ts, extraction_id, number) <= {MOST_OPEN}
@@ -112,7 +112,7 @@ def open_conflicts(db: Connection) -> int:
 
 
 def contested_memories(db: Connection) -> set[str]:
-    """Return the memories of open contradictions, and those that models propose."""
+    """Return the memories in open contradictions, and those that models propose."""
     rows = db.execute(
         f"SELECT relation, memory_ids, proposal_id FROM ({_CONFLICTS}) WHERE is_open"
     ).fetchall()
@@ -121,7 +121,7 @@ def contested_memories(db: Connection) -> set[str]:
 
 
 def proposed_memories(db: Connection) -> set[str]:
-    """Return the memories that models propose, as long as nobody has decided."""
+    """Return the memories that models propose and about which nobody has decided yet."""
     rows = db.execute(f"SELECT proposal_id FROM ({_CONFLICTS}) WHERE is_open AND proposal_id IS NOT NULL")
     return {name for (name,) in rows}
 
@@ -171,7 +171,7 @@ class Merge(msgspec.Struct):
 
 
 MERGED = "merge"
-"""The source of memories that a merge of distilled ones made."""
+"""The source of memories that were made by merging distilled ones."""
 
 DISTILLED = ("extraction", MERGED)
 """Sources of memories that nobody saved by hand."""
@@ -191,7 +191,7 @@ WHERE d.memory_id = ?1 AND EXISTS (SELECT 1 FROM merge_events m
 ORDER BY d.ts DESC, d.extraction_id DESC, d.number
 """
 
-# Not a memory that has been changed since the merge saved it.
+# Excludes the save of a memory that has been changed since.
 _CHANGES = """
 SELECT m.event_id FROM merge_events m
 WHERE (m.stream, m.extraction_id, m.number) = (?1, ?2, ?3) AND NOT (

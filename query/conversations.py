@@ -17,7 +17,7 @@ from memlog.query.event_index import record
 
 
 def speaker(role: str | None, name: str | None) -> str:
-    """Return `user/Anna`, or only the role if there is no name, or the same one.
+    """Return `user/Anna`, or only the role if there is no name or the name is the same.
 
     The role always comes first: writers choose their name, which may be `system`. A colon in a name becomes a
     wide one, so that the first colon ends the speaker. Brackets instead of the slash would cost each line a
@@ -66,7 +66,7 @@ def within(db: Connection, chat: Chat | None) -> tuple[str, Chat | tuple[()]]:
 
 
 DEFAULT_LAST = 50
-"""Messages of a window without a limit or budget."""
+"""The most messages of a window for which neither a limit nor a budget is given."""
 
 
 class WindowMessage(msgspec.Struct, kw_only=True):
@@ -82,7 +82,7 @@ class WindowMessage(msgspec.Struct, kw_only=True):
 
     @property
     def speaker(self) -> str:
-        """The role and the name: `user/Anna`."""
+        """The role and the name of the speaker: `user/Anna`."""
         return speaker(self.role, self.name)
 
 
@@ -225,7 +225,7 @@ class Surroundings(msgspec.Struct, kw_only=True):
 
 
 MAX_NEIGHBOURS = 100
-"""The maximum on either side; for more, read the conversation or the file."""
+"""The most neighbours on either side; for more, read the conversation or the file."""
 
 
 def around_event(db: Connection, key: tuple[str, str], neighbours: int) -> Surroundings | None:

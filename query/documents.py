@@ -130,7 +130,7 @@ def registered(db: Connection, source_id: str | None = None) -> list[Registered]
 
 
 def source(db: Connection, source_id: str) -> Source | None:
-    """Return the source with this name, or None."""
+    """Return the source with this name; None if there is none."""
     return next(iter(sources(db, source_id)), None)
 
 
@@ -141,7 +141,7 @@ def documents(db: Connection, source_id: str) -> list[Document]:
 
 
 def text(db: Connection, document_id: str) -> DocumentText | None:
-    """Return the document `source_id/file`, or None."""
+    """Return the document `source_id/file` with its text; None if there is none."""
     row = db.execute(
         f"SELECT {_COLUMNS}, content FROM documents d WHERE document_id = ?", (document_id,)
     ).fetchone()
@@ -156,7 +156,7 @@ def versions(db: Connection, source_id: str) -> dict[str, str]:
 
 
 def shared(db: Connection, source_id: str) -> dict[str, int]:
-    """Return, by other source, how many files it shares with a source."""
+    """Return, for each other source that shares files with a source, how many files they share."""
     rows = db.execute(
         f"WITH own AS (SELECT {FILE_PATH} AS path, d.version, s.writer"
         " FROM documents d JOIN sources s USING (source_id) WHERE source_id = :source_id),"

@@ -121,7 +121,7 @@ def undone_texts_of(db: Connection, memory_ids: Iterable[str]) -> set[Key]:
 
 
 def held_of(db: Connection, memory_id: str) -> set[Key]:
-    """Return the events of a memory whose extraction is not complete."""
+    """Return the events of a memory that are held back because their extraction is not complete."""
     rows = db.execute("SELECT stream, id FROM held_events WHERE event ->> 'memory_id' = ?", (memory_id,))
     return {(stream, event_id) for stream, event_id in rows}
 
@@ -158,7 +158,7 @@ def _contexts_with(db: Connection, things: Collection[Key]) -> set[Key]:
 
 
 def _prompt_keys(messages: Collection[Key]) -> Iterator[Key]:
-    """Yield the keys by which a context may name its asking message: by its chat's stream, or by no chat."""
+    """Yield the keys by which a context may name its asking message: with its chat's stream, or without."""
     chats = {stream: chat_of_stream(stream) for stream, _ in messages}
     for stream, event_id in messages:
         chat = chats[stream]
@@ -169,7 +169,7 @@ def _prompt_keys(messages: Collection[Key]) -> Iterator[Key]:
 
 
 Sql = tuple[str, list[Any]]
-"""A condition and its values."""
+"""An SQL condition and the values of its parameters."""
 
 POSITION = "e.stream, e.segment, e.offset, e.line"
 """The columns of `events e` that make a `LinePosition`."""

@@ -1,4 +1,4 @@
-"""Filters of a search, which apply on both sides before the cut."""
+"""Filters of a search, which apply to both sides before the best candidates are cut off."""
 
 import json
 from collections.abc import Collection, Iterable
@@ -19,10 +19,10 @@ MEMORY_CHUNKS = (
     " LEFT JOIN facts f ON f.fact_id = c.fact_id"
     " LEFT JOIN documents d ON d.document_id = c.document_id"
 )
-"""The rows of the condition `Filters.of_memories`, if c.message_id is null."""
+"""The rows to which the condition `Filters.of_memories` applies, if c.message_id is null."""
 
 DOC_CHUNKS = "doc_chunks c JOIN documents d ON d.document_id = c.document_id"
-"""The rows of the condition `Filters.of_documents`."""
+"""The rows to which the condition `Filters.of_documents` applies."""
 
 CONVERSATION = "conversation"
 """The source of messages."""
@@ -163,7 +163,7 @@ class Filters(Request, frozen=True, kw_only=True):
 
     @property
     def _is_of_memories(self) -> bool:
-        """Whether a property is filtered that only hits of kind `memory` have."""
+        """Whether the filters include a property that only hits of kind `memory` have."""
         return (self.category, self.topic, self.tag) != (None, None, None)
 
     @property

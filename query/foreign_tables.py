@@ -22,7 +22,7 @@ _LONGEST = 4 * 1024 * 1024
 """The most characters of a row: an event has at most 16 MiB, and a character up to four bytes."""
 
 _PAGE_BYTES = 4 * 1024 * 1024
-"""The size of a page, in texts and blobs."""
+"""The size of a page: the bytes of its texts and blobs."""
 
 _TABLE = "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name = ? COLLATE NOCASE"
 _REAL = "SELECT name, dflt_value FROM pragma_table_xinfo(?) WHERE hidden = 0"
@@ -117,7 +117,7 @@ def _read_pages(
 
 
 def _default_text(default: str | None) -> str | None:
-    """Return the text of a default such as `'manual'`; None for any other, or a long one."""
+    """Return the text of a default such as `'manual'`; None if it is not a string literal, or is too long."""
     is_text = default is not None and default[:1] == default[-1:] == "'"
     return (
         default[1:-1].replace("''", "'") if default and is_text and len(default) < _LONGEST_DEFAULT else None

@@ -1,4 +1,4 @@
-"""Decides whether a message needs a look into the memory, by tables and rules, without a model or a store.
+"""Decides whether answering a message needs the memory, by tables and rules, without a model or a store.
 
 A needless look costs a few hundred tokens; a missed one may cost the answer. So the gate stops a message only
 if nothing in it asks for the memory. docs/tools/gate.md describes the rules and their limits.
@@ -100,7 +100,7 @@ def _is_code(line: str) -> bool:
 
 
 Reason = Literal["memory", "question", "prose", "greeting", "acknowledgement", "code", "short"]
-"""Why a look is worthwhile (the first three) or not."""
+"""Why a look into the memory is worthwhile (the first three reasons) or not (the others)."""
 
 LONGEST = 100_000
 """Characters of the beginning, and of the end, of a long text that are searched for fenced blocks."""
@@ -109,7 +109,7 @@ LOOKED_AT = 1000
 """Characters of the beginning, and of the end, of a long text that are searched for code."""
 
 _READ = 200
-"""The same for words: a text with more of them is worth a look in any case."""
+"""The same for counting words: a text with more characters is worth a look in any case."""
 
 LEAST_WORDS = 4
 """Words that make a text worth a look; three Chinese characters count as two words."""
@@ -192,7 +192,7 @@ def is_social(text: str) -> bool:
 
 
 def _topic_words(facts: FactWords) -> Iterator[str]:
-    """Yield words at the beginning or end of a fact's name: `my`, `favourite`."""
+    """Yield the words that begin or end the name of a fact, such as `my` and `favourite`."""
     yield from f"{facts.favorite} {facts.favorite_behind} {facts.own}".translate(FOLDED).split()
     for prefix in facts.favorite_prefixes.translate(FOLDED).split():
         yield f"{prefix}*"
@@ -220,7 +220,7 @@ class _Clause:
 
     @property
     def is_social(self) -> bool:
-        """Whether it has no other words. A single word after them counts as a name: `hello Anna`."""
+        """Whether it holds only greetings, acknowledgements and fillers, or a name, too: `hello Anna`."""
         rest = len(self.words) - self.begins
         is_named = rest == 1 and not self.memory and not self.kinds <= {"fillers"}
         return is_named or (not rest and not (self.memory and "openings" in self.kinds))
@@ -232,7 +232,7 @@ class _Clause:
 
     @property
     def asks(self) -> str | None:
-        """The phrase that makes it a question; a lone `why` refers to the previous message."""
+        """The phrase that makes the clause a question; a lone `why` refers to the previous message."""
         rest = len(self.words) - self.begins
         beginnings = [place for place in (0, self.begins) if rest]
         return _find_phrase("asks", self.words, beginnings, shorter_than=rest) or _find_phrase(
@@ -241,7 +241,7 @@ class _Clause:
 
 
 def _social_beginning(words: Sequence[str]) -> tuple[int, set[str]]:
-    """Return the number of words of social phrases at the beginning, and their kinds."""
+    """Return how many words at the beginning belong to social phrases, and the kinds of these phrases."""
     place, kinds = 0, set[str]()
     while place < len(words):
         lengths = {kind: _phrases(kind).length_at(words, place) for kind in _SOCIAL}

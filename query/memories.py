@@ -91,7 +91,7 @@ _COLUMNS = ", ".join(
 
 
 def select(db: Connection, rest: str, values: Sequence[Any]) -> Iterator[Memory]:
-    """Yield the memories `m` of a query that ends with `rest`."""
+    """Yield the memories that `rest`, the end of an SQL query for `memories m`, selects."""
     today = timestamps.today()
     rows = db.execute(
         f"SELECT {_COLUMNS}, {POSITION} FROM memories m"
@@ -107,7 +107,7 @@ def select(db: Connection, rest: str, values: Sequence[Any]) -> Iterator[Memory]
 
 
 def memory(db: Connection, memory_id: str) -> Memory | None:
-    """Return the memory with this id, or None."""
+    """Return the memory with this id; None if there is none."""
     return next(select(db, "WHERE m.memory_id = ?", (memory_id,)), None)
 
 

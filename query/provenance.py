@@ -113,7 +113,7 @@ def quarantine(db: Connection) -> list[QuarantinedLine]:
 
 
 def explain_quarantined_line(log: Path, line: QuarantinedLine) -> str:
-    """Return why a line is quarantined, in more detail than its reason, and what to do about it."""
+    """Return why a line was quarantined, in more detail than its stored reason, and what to do about it."""
     name = SegmentName.parse(line.segment)
     reason: LineFault = line.reason  # type: ignore[assignment] # the table holds nothing else
     detail = ""
@@ -132,7 +132,7 @@ _COLUMNS = {"memories": "memory_id", "daily_events": "id"}
 
 
 def unknown(db: Connection, ids: Sequence[str], table: Literal["memories", "daily_events"]) -> list[str]:
-    """Return the distinct `ids` that a table does not have, in order."""
+    """Return, in order, which distinct `ids` a table does not contain."""
     known = f"SELECT {_COLUMNS[table]} FROM {table}"
     rows = db.execute(
         f"SELECT value FROM json_each(?) WHERE value NOT IN ({known}) ORDER BY key", (as_list(ids),)
@@ -151,7 +151,7 @@ def id_holders(db: Connection, stream: str, ids: Sequence[str]) -> dict[str, tup
 
 
 def forgotten_ids(db: Connection, stream: str, ids: Sequence[str]) -> set[str]:
-    """Return those of `ids` that were forgotten in `stream`."""
+    """Return which `ids` were forgotten in `stream`."""
     rows = db.execute(
         "SELECT target_id FROM redactions WHERE stream = ? AND target_id IN (SELECT value FROM json_each(?))",
         (stream, as_list(ids)),
@@ -170,7 +170,7 @@ class IdInUse(NamedTuple):
 
 
 def ids_in_use(db: Connection, ids: Sequence[str]) -> tuple[list[IdInUse], set[str]]:
-    """Return those of `ids` that events of any stream have, and those that were forgotten in any.
+    """Return which `ids` belong to an event in any stream, and which were forgotten in any stream.
 
     It scans all ids: with 2,000 chats, looking up each in each stream takes ten times as long.
     """

@@ -117,7 +117,7 @@ def job_runs(
 
 
 def is_job_due(db: Connection, job: str, period: str, ts: str) -> bool:
-    """Whether a job has not run for a period, unless the store had no events at its time."""
+    """Whether a job is yet to run for a period; false if the store had no events when it was due."""
     ran = db.execute("SELECT 1 FROM job_runs WHERE (job, period) = (?, ?)", (job, period)).fetchone()
     return (
         ran is None and db.execute("SELECT 1 FROM events WHERE ts < ? LIMIT 1", (ts,)).fetchone() is not None
@@ -131,14 +131,14 @@ def skipped_steps(db: Connection, job: str, period: str) -> list[str]:
 
 
 def last_extraction(db: Connection) -> str | None:
-    """Return when messages were distilled last; None if never."""
+    """Return when messages were last distilled; None if never."""
     rows = db.execute("SELECT max(ts) FROM closed_extractions WHERE type = 'memories_extracted'")
     (last,) = rows.fetchone()
     return None if last is None else str(last)
 
 
 def last_summary(db: Connection) -> str | None:
-    """Return when a language model summarised a conversation last; None if never."""
+    """Return when a language model last summarised a conversation; None if never."""
     (last,) = db.execute("SELECT max(created_at) FROM summaries WHERE is_distilled").fetchone()
     return None if last is None else str(last)
 
@@ -190,7 +190,7 @@ def why_clock_is_doubted(db: Connection, now: str, categories: Iterable[str]) ->
 
 
 Counts = dict[str, int]
-"""Numbers by name, in the order of the names."""
+"""Numbers by name, sorted by name."""
 
 
 def count_by(db: Connection, column: str, rows: str) -> Counts:
@@ -307,7 +307,7 @@ c.memory_ids <> '[]' AND NOT EXISTS (
 
 
 def core_sources(db: Connection, section: str, chat: str | None) -> dict[str, CoreValueSource]:
-    """Return the keys of a section, also removed ones.
+    """Return the keys of a section, including removed ones.
 
     chat: of the group of chats whose profile to read; None for that of the store.
     """

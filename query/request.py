@@ -230,7 +230,7 @@ Ids = Annotated[Iterable[str], Reads(ids, "ids", wire=list[str]), msgspec.Meta(t
 """Ids in any collection; the field holds a frozenset."""
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
-"""A number of things. More than a million is a mistake, and SQLite's integers are bounded."""
+"""A count. More than a million must be a mistake, and SQLite's integers are bounded."""
 
 Unit = Annotated[float, msgspec.Meta(ge=0, le=1)]
 """A number from 0 to 1."""
@@ -314,7 +314,7 @@ def _schema_of_field(field: Field) -> dict[str, Any]:
 
 @cache
 def _readers(request: type[Request]) -> list[tuple[str, Callable[[Any], Any]]]:
-    """Return, by field, the function that checks and converts its value."""
+    """Return, for each field, the function that checks and converts its value."""
     fields = fields_of(request)
     return [(field.name, _reader(field)) for field in fields if not field.is_local] + [
         (field.name, partial(_check_callback if field.is_callback else _check_local, field))

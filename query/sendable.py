@@ -34,7 +34,7 @@ class _SourceMessage(Protocol):
 
 
 def masked_messages(db: Connection, chat: Chat, messages: Sequence[_SourceMessage]) -> list[str]:
-    """Return the contents of consecutive messages with keys masked, also keys that span their neighbours."""
+    """Return the contents of consecutive messages with keys masked, even keys that span several messages."""
     before, _ = beside(db, _BY_ID, [*chat, messages[0].id])
     _, behind = beside(db, _BY_ID, [*chat, messages[-1].id])
     own = [sent_text(each.role, each.name, each.content) for each in messages]

@@ -107,7 +107,7 @@ def summaries(db: Connection, chat: Chat | None = None) -> list[Summary]:
 
 
 def summary(db: Connection, stream: str, event_id: str) -> Summary | None:
-    """Return the summary of an event, or None."""
+    """Return the summary that an event wrote; None if there is none."""
     return next(iter(_summaries(db, "stream = ? AND id = ?", (stream, event_id))), None)
 
 

@@ -153,7 +153,7 @@ _ORDINALS = (
     *(f"двадцать (?:{stem}ого|{stem}его)" for stem in _ONES),
     *("тридцатого", "тридцать первого"),
 )
-"""Days of a month in Russian."""
+"""The Russian words for the days of a month."""
 
 _FINNISH = _Grammar(
     past=r"oli\w{0,3}|teki\w{0,3}|tei(?:n|t|mme|tte)|kävi\w{0,3}|söi\w{0,3}|näki\w{0,3}|lähti\w{0,3}"
@@ -225,7 +225,7 @@ class _Rule(NamedTuple):
 
 
 def time_in(text: str, zone: tzinfo | None) -> NamedTime | None:
-    """Return the past time that a prompt names, if any.
+    """Return the past time that a prompt names; None if it names none.
 
     zone: of its days; None is the system's.
     """
@@ -233,7 +233,7 @@ def time_in(text: str, zone: tzinfo | None) -> NamedTime | None:
 
 
 def time_of(text: str, zone: tzinfo | None) -> NamedTime | None:
-    """Return the time that a text consists of, if it is one.
+    """Return the time that `text` denotes; None unless all of it is a time.
 
     zone: see `time_in`.
     """
@@ -252,7 +252,7 @@ def _in_zone(days: Days | None, zone: tzinfo | None) -> NamedTime | None:
 
 
 def days_in(text: str, today: date) -> Days | None:
-    """Return the past days that a prompt names, if any."""
+    """Return the past days that a prompt names; None if it names none."""
     if len(text) > _LONGEST:
         return None
     found = _most_precise(_times_in(text, today))
@@ -264,7 +264,7 @@ def days_in(text: str, today: date) -> Days | None:
 
 
 def days_of(text: str, today: date) -> Days | None:
-    """Return the days that a text consists of, if it is a time."""
+    """Return the days that `text` denotes; None unless all of it is a time."""
     text = text.strip()
     for written in (text, f"on {text}", f"in {text}", f"в {text}", f"{text}na", f"{text}ssa"):
         for rule in _rules():
@@ -276,7 +276,7 @@ def days_of(text: str, today: date) -> Days | None:
 
 
 def _most_precise(found: Iterator[tuple[Days, _Reader]]) -> Days | None:
-    """Return the most precise time; a weekday belongs to a week that is also named."""
+    """Return the most precise time; a weekday is taken from the week that is also named, if any."""
     known = [*found]
     if not known:
         return None

@@ -20,7 +20,7 @@ _NEEDED = ("target_id",)
 _CHAT_HELP = "The conversation, CHANNEL:CHAT_ID, split at the first colon."
 
 _OPTIONS = {"ids": "--daily-event", "message_ids": "--message-id", "event_ids": "--event-id"}
-"""Options with another name than their member: --id is that of the event."""
+"""Options whose name differs from that of their member: --id is the id of the event."""
 
 _HELP = {
     "category": "Its category, which decides how fast it fades.",
@@ -84,7 +84,7 @@ _HELP = {
     "why": "The error, without the words of the provider.",
     "version": "The SHA-256 of the file's bytes, in hex.",
 }
-"""The help of each option, for all events."""
+"""The help of each option, whatever the type of event."""
 
 
 def options_of(kind: type[Event]) -> list[click.Parameter]:

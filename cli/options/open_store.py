@@ -103,7 +103,7 @@ def job_rules_of(settings: Settings) -> "memlog.JobRules | None":
 
 
 def sent_to_providers(settings: Settings) -> list[dict[str, str]]:
-    """Return a description of which texts go to which provider.
+    """Return a description of which texts are sent to which provider.
 
     Raises:
         BadInput: a setting has an invalid value, or one is missing.
@@ -127,7 +127,7 @@ def _route(proxy: str | None, url: str | None) -> str:
 
 
 def _is_configured(settings: Settings, section: str) -> bool:
-    """Whether a provider is chosen, even without an address, which is then reported as missing."""
+    """Whether the settings choose a provider; if it has no address, that is reported later."""
     names = (f"{section}.{name}" for name in ("base_url", "type", "model"))
     return any(settings.value(name) != BY_NAME[name].default for name in names)
 
@@ -179,7 +179,7 @@ def _key_in_file(path: Path) -> str:
 
 # The annotation is quoted: evaluated, it would import the whole store, for `open_log` too.
 def open_store(ctx: click.Context, notify: Callable[[str], None] = note) -> "memlog.Store":
-    """Open the store of this call's settings; notes go to stderr.
+    """Open the store that this call's settings name; notes are printed on stderr.
 
     Raises:
         BadInput: a setting cannot be used.
@@ -220,7 +220,7 @@ def _open(
 
 
 def open_log(ctx: click.Context) -> "Log":
-    """Open only the log of the store, for commands that append: without the read model, they start fast.
+    """Open only the log of the store, so that commands that append start fast, without the read model.
 
     Raises:
         BadInput: a setting cannot be used.

@@ -188,7 +188,7 @@ TEXT = TextType("text")
 """UTF-8."""
 
 STDIN = _TextOrStdin("text")
-"""UTF-8; `-` reads it from stdin."""
+"""A text in UTF-8; `-` reads it from stdin."""
 
 PROJECT = TextType("name", _project)
 """A project's name."""
@@ -197,10 +197,10 @@ CHAT = TextType("channel:chat_id", _chat)
 """(channel, chat_id), split at the first `:`."""
 
 TIME = TextType("time", _time)
-"""A local day, RFC 3339, or words, in the form of the log."""
+"""A time, given as a local day, in RFC 3339, or in words; converted to the form used in the log."""
 
 END = TextType("time", partial(_time, is_end=True))
-"""Like TIME; a day becomes the first moment after it."""
+"""Like TIME, but a day is converted to the first moment after it."""
 
 ZONE = TextType("zone", _zone)
 """The name of a time zone."""

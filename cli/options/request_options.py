@@ -49,7 +49,7 @@ class RequestCommand(Command):
 
     @cached_property
     def params(self) -> list[click.Parameter]:  # type: ignore[override] # click has an attribute
-        """The parameters for the request, then for the function, then for the answer."""
+        """The parameters of the request, then those of the function, then those of the answer."""
         own = reversed(getattr(self._function, "__click_params__", []))
         of_answer = getattr(self._function.__annotations__["return"], "options", ())
         return [*self._spelling.parameters(), *own, *of_answer]
@@ -88,7 +88,7 @@ class OperationCommands(Group):
         return sorted({*super().list_commands(ctx), *self._made})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command of a function, else the one made by rule."""
+        """Return the command that a function defines; failing that, the one made by rule."""
         return super().get_command(ctx, cmd_name) or self._made.get(cmd_name)
 
     @cached_property
@@ -290,7 +290,7 @@ def _metavar(field: Field) -> str:
 
 
 def _flatten(request: type[Request]) -> Iterator[Field]:
-    """Yield the fields of a request, and instead of a nested request its fields."""
+    """Yield the fields of a request, replacing each nested request by its own fields."""
     for field in fields_of(request):
         if field.struct:
             yield from _flatten(field.struct)

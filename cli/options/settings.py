@@ -19,10 +19,10 @@ from memlog.eventlog.log import layout
 Origin = Literal["option", "environment", "memlog.toml", "default"]
 
 IN_FILE: Origin = "memlog.toml"
-"""The origin of a value from the store's file."""
+"""The origin of a value that was read from the store's memlog.toml."""
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}|")
-"""A reference to the environment variable that has a key."""
+"""A reference to the environment variable that holds a key."""
 
 _FILE_HEAD = """\
 # Settings of this store: https://toml.io, one `name = value` a line.
@@ -79,7 +79,7 @@ class Settings:
 
     @property
     def names_store(self) -> bool:
-        """Whether an option or a variable names the store or the project."""
+        """Whether an option or an environment variable names the store or the project."""
         return "project" in self.options or self.find("store")[1] != "default"
 
     @property
@@ -166,7 +166,7 @@ def read_file(path: Path) -> dict[str, Any]:
 
 
 def by_name(parsed: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the settings of a file, those of sections as `embedding.type`."""
+    """Yield the settings of a file by name; those in sections are named like `embedding.type`."""
     for name, given in parsed.items():
         if not isinstance(given, dict):
             yield name, given
@@ -212,7 +212,7 @@ def _read_setting(name: str, given: object, where: str) -> Any:  # noqa: ANN401 
 
 
 def file_with_defaults() -> str:
-    """Return the memlog.toml of `memlog init`, with every setting commented out."""
+    """Return the memlog.toml that `memlog init` writes, with every setting commented out."""
     parts, last = [_FILE_HEAD], ""
     for setting in SETTINGS:
         section = setting.name.rpartition(".")[0]
@@ -232,7 +232,7 @@ def _comment_out(setting: Setting) -> str:
 
 
 def misspelt_variables() -> Iterator[tuple[str, str]]:
-    """Yield environment variables with a name similar to one of memlog's, each with that name.
+    """Yield each environment variable whose name resembles one of memlog's, with memlog's name.
 
     Other variables that begin with MEMLOG_ may belong to another program.
     """
@@ -280,7 +280,7 @@ class SettingOption(click.Option):
 HELP_NAMES = ["-h", "--help"]
 
 _NARROWEST, _WIDEST, _MARGIN = 50, 80, 2
-"""Columns of a help text, like click's."""
+"""The width of a help text in columns, the same as click's."""
 
 
 def _flag(*names: str, help: str, text: Callable[[click.Context], str]) -> click.Option:

@@ -41,11 +41,11 @@ _FORMS: dict[type, tuple[Any, str]] = {
     tuple: (list[Annotated[str, msgspec.Meta(min_length=1)]], "a list of texts"),
     dict: (dict[str, list[str]], "a table of lists of texts"),
 }
-"""By type of the default, the type of a setting in memlog.toml, and its name."""
+"""For each type of default, the type of the setting in memlog.toml and the name of that type."""
 
 
 def as_text(value: object) -> str:
-    """Return a value in the form of an environment variable."""
+    """Return a value as it would be written in an environment variable."""
     if isinstance(value, dict):
         return msgspec.json.encode(value).decode()
     if isinstance(value, list | tuple):
@@ -54,7 +54,7 @@ def as_text(value: object) -> str:
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """A setting of options, variables and memlog.toml.
+    """A setting, given by an option, an environment variable or memlog.toml.
 
     default: None if it is not a plain value; `default_words` then describes it.
     type: that of its option, with bounds and choices.
@@ -73,22 +73,22 @@ class Setting(msgspec.Struct, frozen=True):
 
     @property
     def default_text(self) -> str:
-        """The default in a help text."""
+        """The default as shown in a help text."""
         return self.default_words or as_text(self.default).lower()
 
     @property
     def variable(self) -> str:
-        """The environment variable."""
+        """The name of the setting's environment variable."""
         return f"MEMLOG_{self.name.upper().replace('.', '_')}"
 
     @property
     def is_secret(self) -> bool:
-        """Whether its value is a key, which is never printed."""
+        """Whether the setting's value is a key, which is never printed."""
         return self.name.endswith(".api_key")
 
     @property
     def in_file(self) -> bool:
-        """Whether memlog.toml may set it: the two others determine where that file is."""
+        """Whether memlog.toml may hold the setting; the two that determine where that file is cannot."""
         return self.name not in ("store", "project")
 
     def read(self, given: object, where: str, *, is_text: bool) -> Any:  # noqa: ANN401 - of the setting's type

@@ -24,7 +24,7 @@ ZONE = Zone()
 
 
 def zone() -> tzinfo | None:
-    """Return the zone of this run; None is the system's."""
+    """Return the time zone of this run; None stands for the system's."""
     name = ZONE.name()
     return None if name is None else _zone_or_none(name)
 
@@ -43,7 +43,7 @@ def minute(ts: str | None) -> str:
 
 
 def _zone_name(moment: datetime) -> str:
-    """Return the name of the zone, such as Europe/Helsinki, or else its abbreviation (EET)."""
+    """Return the name of the zone, such as Europe/Helsinki; if unknown, its abbreviation, such as EET."""
     key = getattr(moment.tzinfo, "key", None) or os.environ.get("TZ", "").removeprefix(":")
     if "/" in key and not key.startswith("/") and _zone_or_none(key) is not None:
         return key

@@ -60,7 +60,7 @@ JSON_OPTION = format_option("--json", is_flag=True, help="Print JSON for program
 """The option of a command that prints text unless JSON is requested."""
 
 Columns = Mapping[str, str | Callable[[Any], object]]
-"""The columns of a table of records: by name, the attribute that a cell shows, or a function of a record."""
+"""For each column of a table of records, the attribute that its cells show, or a function of the record."""
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -95,7 +95,7 @@ class Answer(msgspec.Struct, frozen=True):
     exit_code: int | None = None
 
     def print(self, ctx: click.Context) -> int:
-        """Print it in the format of the command line, and return the exit code."""
+        """Print the answer in the format that the command line asks for, and return the exit code."""
         with nullcontext() if self.exit_code is None else reader_may_go():
             self._print_as(format_of(ctx))
         return self.exit_code or 0
@@ -190,7 +190,7 @@ def table_of(records: Iterable[object], columns: Columns) -> Table:
 def rows_answer(
     document: object, columns: Sequence[str], rows: Sequence[Sequence[object]], notes: Iterable[str]
 ) -> Answer:
-    """Return a table of the parts of a document; `jsonl` prints each row as an object."""
+    """Return a table of the parts of a document; the format `jsonl` prints each row as an object."""
     records = [dict(zip(columns, row, strict=True)) for row in rows]
     return Answer(document=document, table=Table(columns, rows), records=records, notes=[*notes])
 
@@ -201,7 +201,7 @@ def named_values(values: Mapping[str, object]) -> Table:
 
 
 def silence(silent: Mapping[str, str]) -> list[str]:
-    """Return a note for each part of a search that was left out, with the reason."""
+    """Return a note on each part of a search that was left out, with the reason."""
     return [f"{side}: {why}" for side, why in silent.items()]
 
 
@@ -213,7 +213,7 @@ def _echo(lines: Iterable[str]) -> None:
 
 
 def _markdown_cell(cell: object) -> str:
-    """Escape what would end a cell or row, or begin a tag (https://github.github.com/gfm/#tables-extension-)."""
+    """Escape whatever would end a cell or row, or begin a tag (https://github.github.com/gfm/#tables-extension-)."""
     text = printable(_cell_text(cell)).replace("\\", "\\\\").replace("|", "\\|").replace("<", "\\<")
     return "<br>".join(text.splitlines())
 

@@ -17,7 +17,7 @@ PHRASES = {
     "ChunkSizes.overlap": "chunk_overlap",
     "is_raw": "--raw",
 }
-"""Phrases without a command, or with a command of another form."""
+"""Phrases that have no command, or whose command has another form."""
 
 COMMANDS = {
     "conversations.sessions": "sessions",
@@ -44,7 +44,7 @@ COMMANDS = {
     "memories.unmerge": "memory unmerge",
     "search": "query",
 }
-"""The methods of a store in hints, notes and findings, each with its command."""
+"""The store's methods that hints, notes and findings name, each with its command."""
 
 _CALL = re.compile(r"\bstore\.([a-z_.]+)\(")
 _NAMED = re.compile(r"\b([a-z_]+)=('[^']*'|\"[^\"]*\"|[A-Z]+\b|True)")

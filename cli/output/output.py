@@ -26,7 +26,7 @@ _USUAL_COLUMNS = 80
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FORMAT = "memlog.format"
-"""The key of the chosen format in the context."""
+"""The key under which click's context holds the chosen format."""
 
 
 class Run:
@@ -171,7 +171,7 @@ dim = partial(click.style, dim=True)
 
 
 def highlighted(text: str, places: Iterable[tuple[int, int]]) -> str:
-    """Return `text` with the parts at `places`, (start, end), highlighted if colours are shown."""
+    """Return `text` with the parts at `places`, pairs of start and end, highlighted if colours are shown."""
     parts, at = [], 0
     for start, end in places:
         parts += [text[at:start], click.style(text[start:end], fg="yellow", bold=True)]
@@ -180,7 +180,7 @@ def highlighted(text: str, places: Iterable[tuple[int, int]]) -> str:
 
 
 def columns_of(stream: TextIO | None) -> int | None:
-    """Return the width of the terminal of `stream`, COLUMNS or its own; None for a pipe."""
+    """Return the columns of `stream`: COLUMNS if set, otherwise its own; None if it is not a terminal."""
     if stream is None or not stream.isatty():
         return None
     told = os.environ.get("COLUMNS", "")
@@ -233,7 +233,7 @@ class StoredEvents:
         self._first: dict[_Kind, str] = {}
 
     def add(self, positions: "Sequence[memlog.Position]") -> None:
-        """Add durable events, and print their warnings, each kind once."""
+        """Add events that are durable, and print their warnings, each kind only once."""
         self.count += len(positions)
         self.ids += [position.id for position in positions[: _MOST_IDS - len(self.ids)]]
         for position in positions:
@@ -241,7 +241,7 @@ class StoredEvents:
                 self._warn(warning)
 
     def acknowledged(self) -> None:
-        """Reset after the events have been acknowledged."""
+        """Forget the stored events, since they have been acknowledged."""
         self.count = 0
         self.ids = []
 
@@ -266,7 +266,7 @@ class StoredEvents:
 
 
 STORED = StoredEvents()
-"""The events of this run."""
+"""The events that this run has stored."""
 
 
 _PAUSE = 0.1
@@ -305,7 +305,7 @@ class ProgressLine:
             self._draw(described(what, done, total, done - self._first, now - self._began))
 
     def stand(self, text: str) -> None:
-        """Show `text` until the next call."""
+        """Show `text` until something else is shown."""
         self._what = ""
         self._draw(text)
 

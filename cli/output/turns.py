@@ -12,7 +12,7 @@ def turn(message: WindowMessage) -> str:
 
 
 def lines_around(found: Surroundings, own_id: str) -> list[str]:
-    """Return the messages around a hit, with `>` before its own, or the text around a passage."""
+    """Return the messages around a hit, with `>` before the hit itself, or the text around a passage."""
     if found.content is not None:
         head = dim(f"  lines {found.start_line} to {found.end_line}:")
         return [head, set_in(f"    {printable(found.content.rstrip())}", 4)]
@@ -22,5 +22,5 @@ def lines_around(found: Surroundings, own_id: str) -> list[str]:
 
 
 def set_in(text: str, width: int) -> str:
-    """Indent all lines of `text` except the first, so that none looks like memlog's own."""
+    """Indent all lines of `text` except the first, so that none looks like a line of memlog's own."""
     return text.replace("\n", "\n" + " " * width)

@@ -265,7 +265,7 @@ def _exhausted_resource(error: BaseException | None) -> str | None:
 
 
 def _provider_words(error: BaseException) -> str:
-    """Return the provider's words, only for a terminal: they may quote the request."""
+    """Return the provider's own words; only for a terminal, since they may quote the request."""
     if not (isinstance(error, MemlogError) and error.said and sys.stderr.isatty()):
         return ""
     return _masked(error.said)
@@ -307,10 +307,10 @@ def print_error(error: BaseException, *, as_json: bool) -> None:
 # may take longer, and a callback in C turns the exception into another one.
 
 _GRACE = 0.6
-"""Seconds that a command has to end by itself; measured: most need 0.4 on a busy machine."""
+"""The seconds that an interrupted command has to end; most commands needed 0.4 on a busy machine."""
 
 _LAST_SECONDS = 1.5
-"""Seconds that a server has to close."""
+"""The seconds that an interrupted server has to close."""
 
 
 class Interrupts:

@@ -114,7 +114,7 @@ _COMMANDS = {
         "verify": "Compare the read model with a replay of the log.",
     },
 }
-"""The commands by group, with their lines in `memlog --help`."""
+"""The commands by group, each with its line in `memlog --help`."""
 
 _MODULES = {
     "config": ("config", "init"),
@@ -247,7 +247,7 @@ def end_process(code: int) -> NoReturn:
 
 
 def _end_interrupted() -> NoReturn:
-    """End a command that does not end by itself; unflushed output has acknowledged nothing."""
+    """End a command that did not end in time; output that was not flushed has acknowledged nothing."""
     error = KeyboardInterrupt()
     print_error(error, as_json=wants_json(error, sys.argv[1:]))
     os._exit(exit_code_of(error))

@@ -11,7 +11,7 @@ from memlog.cli.process.main import end_process  # noqa: E402
 from memlog.cli.process.main import main as run_command  # noqa: E402
 
 _MANY = 10_000
-"""New objects between two collections. Python's 700 suits programs with fewer objects."""
+"""How many new objects trigger a collection. Python's 700 suits programs with fewer objects."""
 
 
 def main() -> NoReturn:

@@ -1,4 +1,4 @@
-"""Reads stdin: bytes or a text."""
+"""Reads stdin, as bytes or as text."""
 
 import sys
 from typing import BinaryIO

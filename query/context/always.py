@@ -1,4 +1,4 @@
-"""Selects what always holds: memories that are in every context, whatever the prompt.
+"""Selects what always holds: the memories that every context includes, whatever the prompt.
 
 Health comes first, then preferences and prohibitions, each with its own budget. See docs/tools/context.md.
 """
@@ -29,7 +29,7 @@ _OF_TOPICS = (
     f"SELECT memory_id, topic, updated_at, content FROM memories m WHERE topic IS NOT NULL AND {_SHOWN}"
 )
 
-# The event with the content of a memory has its author and conversation.
+# The event that holds a memory's content also names its author and conversation.
 _ENTRIES = f"""
 SELECT m.memory_id, m.event_id, m.kind, m.category, m.title, m.content, m.importance, m.topic, m.updated_at,
     coalesce(m.chat_id, t.chat_id), t.extraction_id IS NOT NULL, {POSITION}
@@ -39,8 +39,9 @@ WHERE m.memory_id IN (SELECT value FROM json_each(?))
 ORDER BY m.importance DESC, m.updated_at DESC, m.memory_id
 """
 
-# A memory is vouched for if two extractions found it, or somebody saved or changed it or a memory that was
-# merged into it. Neither records from before a deletion count, nor a save that a model restated later.
+# A memory is vouched for if two extractions found it, or if somebody saved or changed it or a memory that
+# was merged into it. Records from before a deletion do not count, nor does a save that a model restated
+# later.
 _VOUCHED = """
 WITH RECURSIVE origins (memory_id, said_as) AS (
     SELECT value, value FROM json_each(?1)
@@ -75,9 +76,9 @@ WHERE c.model IS NULL AND d.relation IN ('contradiction', 'different')
 def always_entries(
     db: Connection, request: BuildContext, changes: Changes, line: Callable[[ContextEntry], str]
 ) -> list[EligibleEntry]:
-    """Return what always holds in the scope of a request and, to explain it, what does not fit.
+    """Return what always holds in the scope of a request; if it asks to explain, also what does not fit.
 
-    line: formats an entry as text, which decides for all forms.
+    line: formats an entry as text; the size of this text decides what fits, whatever the form.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
@@ -91,7 +92,7 @@ def always_entries(
         entry.changed_by = changed.get(entry.id)
     by_topic = _TopicMemories(db, request)
     health = [entry for entry in entries if found[entry.id] & Holds.HEALTH]
-    # At equal importance, allergies first: they matter at each meal.
+    # At equal importance, allergies come first: they matter at each meal.
     health.sort(key=lambda entry: (-(entry.importance or 0.0), not found[entry.id] & Holds.ALLERGY))
 
     def fitting(room: int, offered: Iterable[ContextEntry]) -> Iterator[ContextEntry]:
@@ -121,7 +122,7 @@ def always_entries(
 
 
 def _select_holding(db: Connection, request: BuildContext) -> dict[str, Holds]:
-    """Return the memories that hold by their kind or words, with the reasons."""
+    """Return the memories that always hold because of their kind or words, with the reasons."""
     most = CHARACTERS * max(request.health_tokens, request.preference_tokens)
     own = as_list(request.own_chats)
     rows = db.execute(_MEMORIES, (request.scope == "store", own, most))
@@ -131,7 +132,7 @@ def _select_holding(db: Connection, request: BuildContext) -> dict[str, Holds]:
 
 
 def _vouched(db: Connection, request: BuildContext, found: dict[str, Holds]) -> Iterator[ContextEntry]:
-    """Yield the entries that are vouched for, by descending importance, then newest first."""
+    """Yield the entries that are vouched for, most important first; at equal importance, newest first."""
     names = as_list([*found])
     vouched = {name for (name,) in db.execute(_VOUCHED, (names,))}
     contested = contested_memories(db)
@@ -168,7 +169,7 @@ class _TopicMemories:
         self._db, self._request = db, request
 
     def is_outdated(self, entry: ContextEntry) -> bool:
-        """Whether a newer memory of an entry's topic changes it."""
+        """Whether a newer memory of the same topic changes an entry."""
         if entry.topic is None:
             return False
         folded_text = text_folded(entry.content)

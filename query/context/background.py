@@ -1,7 +1,7 @@
 """Reference texts for the scores of a context: background sentences and prompts, and a sample of the store.
 
-A similarity says little by itself: some prompts are near everything. So it is compared with the similarities
-of unrelated sentences and of a sample of the store.
+A similarity alone says little, since some prompts are near everything. So it is compared with the prompt's
+similarities to unrelated sentences and to a sample of the store.
 """
 
 import json
@@ -27,33 +27,34 @@ LANGUAGES = ("english", "russian", "finnish", "german", "chinese")
 """The languages of the background."""
 
 TEXTS = Path(__file__).with_name("background.json")
-"""By language: `sentences` like those of memories, and prompts of two kinds: `personal` ones, which a memory
-answers, and `general` ones. Written for memlog."""
+"""For each language, `sentences` that resemble memories, and two kinds of prompts: `personal` ones, which a
+memory could answer, and `general` ones. Written for memlog."""
 
 VECTORS = Path(__file__).with_name("background.f16")
-"""The vectors of the English `TEXTS`, in order, by the bundled model, as float16. `python -m tests.eval.told
---background` writes it."""
+"""The bundled model's vectors of the English `TEXTS`, in order, as float16. `python -m tests.eval.told
+--background` writes this file."""
 
 MULTILINGUAL_VECTORS = Path(__file__).with_name("background-multilingual.f16")
-"""The vectors of all `TEXTS` by the multilingual model."""
+"""The multilingual model's vectors of all `TEXTS`."""
 
 _LARGEST_SAMPLE = (400, 100)
-"""Passages of each shelf, which bounds the cost of a large store. Those of fixtures/told are all in it."""
+"""The most sampled passages of each shelf, which bounds the cost of a large store. The sample includes all
+passages of fixtures/told."""
 
 
 def reads(model: Model, text: str) -> bool:
-    """Whether a model reads the language of a text: the bundled one reads English, others all."""
+    """Whether a model supports the language of a text: the bundled one only English, others any."""
     return not is_bundled(model) or language_of(text) == ENGLISH
 
 
 def language(text: str) -> str:
-    """Return the language of a text: one of `LANGUAGES`, or another name."""
+    """Return the language of a text: one of `LANGUAGES`, or another name if it is in none of them."""
     found = language_of(text)
     return "chinese" if found == OTHER_SCRIPT and any(map(is_cjk, text)) else found
 
 
 class BackgroundVectors(NamedTuple):
-    """Vectors of the background in a language, [texts, dimension]."""
+    """Vectors of the background texts in one language, each of shape [texts, dimension]."""
 
     sentences: "NDArray[np.float32]"
     personal: "NDArray[np.float32]"
@@ -61,20 +62,20 @@ class BackgroundVectors(NamedTuple):
 
 
 def texts(name: str) -> dict[str, list[str]]:
-    """Return the background in a language: sentences, personal and general prompts."""
+    """Return the background texts in a language: sentences, personal prompts and general prompts."""
     kinds: dict[str, list[str]] = json.loads(TEXTS.read_bytes())[name]
     return kinds
 
 
 @cache
 def background() -> BackgroundVectors:
-    """Return the English background by the bundled model."""
+    """Return the bundled model's vectors of the English background."""
     return _read_vectors(VECTORS, [ENGLISH])[ENGLISH]
 
 
 @cache
 def in_every_language() -> dict[str, BackgroundVectors]:
-    """Return the background by language, by the multilingual model."""
+    """Return the multilingual model's vectors of the background, by language."""
     return _read_vectors(MULTILINGUAL_VECTORS, LANGUAGES)
 
 
@@ -90,7 +91,7 @@ def _read_vectors(path: Path, names: Sequence[str]) -> dict[str, BackgroundVecto
 class StoreSample:
     """Vectors of a sample of a store's passages, by language, cached for the next prompt.
 
-    The sample has every 2ⁿth passage by number: a new message seldom changes it, and it is deterministic.
+    The sample holds every 2ⁿth passage by number: it is deterministic, and a new message seldom changes it.
     """
 
     def __init__(self) -> None:
@@ -98,7 +99,7 @@ class StoreSample:
         self._known: dict[VectorSet, dict[tuple[str, int], tuple[str, NDArray[np.float32]] | None]] = {}
 
     def vectors(self, db: Connection, model: Model) -> "dict[str, NDArray[np.float32]]":
-        """Return the sample's vectors by a model, by language, [passages, dimension]."""
+        """Return a model's vectors of the sample, by language, each of shape [passages, dimension]."""
         import numpy as np
 
         vector_set = vectors.set_for(model)
@@ -121,7 +122,7 @@ class StoreSample:
 
 
 def count_not_english(db: Connection) -> tuple[int, int]:
-    """Count the passages of the sample that are not in English, and all passages of it."""
+    """Return the number of sampled passages that are not in English, and of all sampled passages."""
     found = [
         language(content) != ENGLISH
         for shelf, most in zip(index.SHELVES, _LARGEST_SAMPLE, strict=True)
@@ -150,7 +151,7 @@ def _read_passages(
 ) -> "dict[int, tuple[str, NDArray[np.float32]]]":
     import numpy as np
 
-    # CROSS JOIN: vec0 looks each of them up, and never scans.
+    # CROSS JOIN: vec0 looks up each passage, and never scans.
     rows = db.execute(
         f"SELECT c.chunk_no, c.content, v.embedding FROM json_each(?) a CROSS JOIN {shelf.chunks} c"
         f" CROSS JOIN {shelf.vectors} v WHERE c.chunk_no = a.value AND v.rowid = a.value",

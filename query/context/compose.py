@@ -1,8 +1,8 @@
 """Composes a context: what an agent should know for one message, within a budget of tokens.
 
 In order of priority: the two best entries for the message, the core memory, the last turns of the chat, the
-other entries for the message, what always holds, the newest summary, the rest of the chat's window. Each
-entry is taken whole or left out; later, smaller ones may still fit. See docs/tools/context.md.
+other entries for the message, what always holds, the newest summary, the rest of the chat's window. An entry
+that does not fit is left out, but later, smaller ones may still fit. See docs/tools/context.md.
 """
 
 import re
@@ -91,7 +91,7 @@ class Context(msgspec.Struct, kw_only=True):
 
 
 def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced: bool) -> Context:
-    """Return the context of the hits, the core memory and the window.
+    """Return the context made from the hits, the core memory and the window.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
@@ -133,9 +133,9 @@ def compose(db: Connection, request: BuildContext, hits: ContextHits, *, synced:
 
 
 def _mark_changes(changes: Changes, always: Sequence[EligibleEntry], hits: ContextHits) -> ContextHits:
-    """Mark hits that another memory may change, and put the newer of the two first.
+    """Mark each hit that a newer memory may change, and put the newer one first if it is listed, too.
 
-    The other memory may also be one that always holds, or one below the floor.
+    The newer memory may also be one that always holds, or one below the floor.
     """
     if not hits.listed:
         return hits
@@ -164,13 +164,13 @@ _EVENTS_BY_NAME = {
     "documents": "SELECT document_id, event_id FROM documents"
     " WHERE document_id IN (SELECT value FROM json_each(?))",
 }
-"""By stream, the queries for the events of entries that are identified by a topic or a path."""
+"""By stream, the query for the events of entries whose id is that of a fact or document, not of an event."""
 
 
 class GivenContext(msgspec.Struct, frozen=True):
     """A context to be recorded.
 
-    event: without the hashes. stable, turn: the blocks to be hashed, if any.
+    event: the event, without the hashes. stable, turn: the blocks to be hashed; None if there is none.
     """
 
     event: ContextGiven
@@ -179,9 +179,9 @@ class GivenContext(msgspec.Struct, frozen=True):
 
 
 def given_of(db: Connection, request: BuildContext, context: Context, asking: Key | None) -> GivenContext:
-    """Return the record of a context, read in the transaction that composed it.
+    """Return what is to be recorded of a context; call it in the transaction that composed the context.
 
-    asking: the asking message.
+    asking: the message that the context is for, if it is in the read model.
     """
     tokens: dict[str, int] = {}
     for entry in context.entries:
@@ -203,7 +203,7 @@ def given_of(db: Connection, request: BuildContext, context: Context, asking: Ke
 
 
 def _fenced_block(context: Context) -> str | None:
-    """Return the block from its first line to its last, as in an agent's prompt; None if there is none."""
+    """Return the memory block of a context as it stands in an agent's prompt; None if there is none."""
     if context.form == "messages":
         return next((each["content"] for each in context.messages if each["role"] == "system"), None)
     return context.text if context.form == "text" and context.text else None
@@ -218,7 +218,7 @@ def _chat_of(db: Connection, asking: Key | None) -> str | None:
 
 
 def _given_entries(db: Connection, entries: Sequence[ContextEntry]) -> list[GivenEntry]:
-    """Return one entry for each event and part: an event may have several passages or facts."""
+    """Return one entry for each event and part, since an event may have several passages or facts."""
     events = _events_by_name(db, entries)
     given: dict[tuple[str, str | None, str], GivenEntry] = {}
     for entry in entries:
@@ -227,7 +227,7 @@ def _given_entries(db: Connection, entries: Sequence[ContextEntry]) -> list[Give
         if name is None:
             continue
         score = None if entry.relevance_score is None else round(entry.relevance_score, 3)
-        # The first is the best passage.
+        # The first one has the best passage.
         given.setdefault(
             (entry.part, stream, name), GivenEntry(entry.part, name, stream, score, entry.is_best)
         )

@@ -20,10 +20,10 @@ from memlog.query.sessions import Summary
 Part = Literal["core", "always", "fact", "memory", "document", "passage", "summary", "window"]
 
 PARTS: tuple[Part, ...] = ("core", "always", "fact", "memory", "document", "passage", "summary", "window")
-"""The parts of a context in the order of printing."""
+"""The parts of a context, in the order in which they are printed."""
 
 STABLE: tuple[Part, ...] = ("core", "always")
-"""The stable half."""
+"""The parts of the stable half, which seldom changes."""
 
 
 class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -75,7 +75,7 @@ class ContextEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def is_memory(self) -> bool:
-        """Whether it has a memory_id, unlike a daily event or a file."""
+        """Whether the entry has a memory_id, unlike a daily event or a file."""
         return self.importance is not None
 
 
@@ -140,7 +140,10 @@ def _sort_groups(
     *,
     reverse: bool = False,
 ) -> list[ContextEntry]:
-    """Sort the entries of each group among the places that they have; None is no group."""
+    """Sort each group's entries within the positions they already occupy.
+
+    group_of: returns the group of an entry; None for an entry that stays where it is.
+    """
     places: dict[object, list[int]] = {}
     for place, entry in enumerate(entries):
         if (group := group_of(entry)) is not None:
@@ -154,14 +157,14 @@ def _sort_groups(
 
 
 def topic_of(entry: ContextEntry) -> tuple[str, int] | None:
-    """Return the topic and rank of a fact, by which a newer one replaces it; None for other entries."""
+    """Return the topic and rank of a fact, which a newer version of it shares; None for other entries."""
     if entry.topic is None or entry.part != "fact":
         return None
     return folded(entry.topic), entry.rank
 
 
 def hit_entry(hit: Hit, part: Part, label: str, **members: Any) -> ContextEntry:  # noqa: ANN401
-    """Return the entry of a hit; `members` add to its members or override them."""
+    """Return the entry for a hit; `members` are added to the members taken from the hit, or override them."""
     of_hit = {
         "id": hit.id,
         "category": hit.category,
@@ -177,7 +180,7 @@ def hit_entry(hit: Hit, part: Part, label: str, **members: Any) -> ContextEntry:
 
 
 def memory_entry(memory: Memory | None, hit: Hit) -> ContextEntry | None:
-    """Return the entry of a memory; None if it is deleted or archived."""
+    """Return the entry for a memory; None if the memory is deleted or archived."""
     if memory is None or memory.archived_at is not None:
         return None
     return hit_entry(
@@ -192,7 +195,7 @@ def memory_entry(memory: Memory | None, hit: Hit) -> ContextEntry | None:
 
 
 def summary_entry(summary: Summary, score: float | None) -> ContextEntry:
-    """Return the entry of a summary."""
+    """Return the entry for a summary."""
     return ContextEntry(
         part="summary",
         id=summary.id,
@@ -244,7 +247,7 @@ def passage(db: Connection, hit: Hit) -> str:
 def _positions(
     db: Connection, chat: Chat, messages: Sequence[WindowMessage]
 ) -> dict[tuple[str, str, str], LinePosition]:
-    # Also by content: two folders of one chat may have messages with the same id.
+    # The key includes the content, because two folders of one chat may have messages with the same id.
     rows = db.execute(
         f"SELECT m.id, m.created_at, m.content, {POSITION} FROM messages m"
         " JOIN events e ON e.stream = m.stream AND e.id = m.id WHERE m.channel = ? AND m.chat_id = ?"

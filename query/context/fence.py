@@ -1,10 +1,10 @@
 r"""Escapes text from memory, so that it cannot end its block, forge a citation, or drive a terminal.
 
-A block has a first and a last line. Between them each entry has one line. A line of the stable half is only
-text; any other begins with a label, `[FACT]`, and ends with its citation, `[M1]`. In an entry, line breaks,
-control characters, bidi marks and other invisible characters are escapes (`\n`, `\x1b`, `\u202e`). A
-backslash precedes `[M`, its look-alikes, the text of the two lines, and a bracket that begins an unlabelled
-line.
+A block has a first and a last line, and between them one line per entry. A line of the stable half is only
+text; any other line begins with a label, such as `[FACT]`, and ends with its citation, such as `[M1]`. In an
+entry, line breaks, control characters, bidi marks and other invisible characters are written as escapes
+(`\n`, `\x1b`, `\u202e`). A backslash is put before `[M` and its look-alikes, before the text of the block's
+first or last line, and before a bracket that begins a line without a label.
 """
 
 import math
@@ -23,27 +23,29 @@ _PICTURE = (
 )
 _LOOK = "\ufe0f?[\U0001f3fb-\U0001f3ff]?"
 _EMOJI = rf"{_PICTURE}(?=[\ufe0f\u200d]){_LOOK}(?:\u200d{_PICTURE}{_LOOK})*|[#*0-9]\ufe0f\u20e3"
-"""Pictures joined by U+200D, and signs that U+FE0F makes pictures. The match contains only pictures, so it
-hides nothing. (UTS #51, 1.4.9; flags of regions are spelt with tags, and tags may hide text.)"""
+"""Pictures joined by U+200D, and signs that U+FE0F turns into pictures. A match contains only pictures, so it
+hides nothing (UTS #51, 1.4.9). Flags of regions are excluded: they are spelt with tags, which may hide
+text."""
 
 _IN_ARABIC = "(?<=[\u0620-\u064a\u0671-\u06d3])\u200c(?=[\u0620-\u064a\u0671-\u06d3])"
-"""U+200C between letters: the spelling of Persian and its neighbours."""
+"""U+200C between Arabic letters, as the spelling of Persian and related languages requires."""
 
 _PLAIN = r" -~\xa1-\xac\xae-\u034e\u0350-\u05ff"
-"""Visible characters of the first scripts."""
+"""The visible characters up to U+05FF: Latin, Greek, Cyrillic, Armenian and Hebrew."""
 
 _RUN = rf"[{_PLAIN}]{{1,65536}}(?![\ufe0f\u200d])"
-"""A run of plain characters, without one that begins an emoji. Without runs, a search of 16 MiB takes 0.5 s,
-during which no other thread runs; with them, 0.02 s."""
+"""A run of plain characters that does not end with the beginning of an emoji. Searching 16 MiB takes 0.02 s
+with runs, but 0.5 s character by character, during which no other thread runs."""
 
 _KEPT_OR_ODD = re.compile(rf"({_EMOJI}|{_IN_ARABIC}|{_RUN})|[^{_PLAIN}]")
-"""A negated set: a range up to the last character takes `re` 6 ms to compile, this 0.6."""
+"""Characters to keep (group 1), or one that may be invisible. The set is negated, because `re` compiles it in
+0.6 ms, but a range up to the last character in 6 ms."""
 
 
 def shown(text: str, escape: Callable[[str], str], *, kept: str = "") -> str:
-    """Return `text` with invisible characters as escapes, except within words and emoji.
+    """Return `text` with invisible characters as escapes, except those that words and emoji need.
 
-    kept: characters that are not escaped.
+    kept: further characters that are not escaped.
     """
     return _KEPT_OR_ODD.sub(
         lambda match: (
@@ -54,12 +56,12 @@ def shown(text: str, escape: Callable[[str], str], *, kept: str = "") -> str:
 
 
 def python_escape(character: str) -> str:
-    r"""Return the escape in Python's syntax: `\u202e`, `\n`, `\U000e0041`."""
+    r"""Return the escape of a character in Python's syntax: `\u202e`, `\n`, `\U000e0041`."""
     return character.encode("unicode_escape").decode()
 
 
 def json_escape(character: str) -> str:
-    r"""Return the escape in JSON's syntax: `\u202e`, `\udb40\udc41`."""
+    r"""Return the escape of a character in JSON's syntax: `\u202e`, `\udb40\udc41`."""
     data = character.encode("utf-16-be", errors="surrogatepass")
     return "".join(f"\\u{data[place : place + 2].hex()}" for place in range(0, len(data), 2))
 
@@ -71,7 +73,7 @@ SESSION_LINES = (
     "Relevant memories from this session:",
     "Use these memories to provide contextually aware responses.",
 )
-"""The lines of the style `session`."""
+"""The first and last line of a block in the style `session`."""
 
 _LIKE_M = "ḾḿṀṁṂṃ𜳢MmМмΜϺᎷᗰᛖꓟⲘ𐊰𐌑ᴍᴹᵐₘℳⅯⅿⓂⓜＭｍ𝐌𝐦𝑀𝑚𝑴𝒎𝓂𝓜𝓶𝔐𝔪𝕄𝕞𝕸𝖒𝖬𝗆𝗠𝗺𝘔𝘮𝙈𝙢𝙼𝚖🄼🅜🅼"
 """M, its look-alikes of other scripts in confusables.txt (UTS #39), and its compatibility forms."""
@@ -82,10 +84,10 @@ _BRACKETS = "[［﹇【︻〔︹﹝〖︗〘〚⁅❲⟦⟬⦋⦍⦏⦗⸢⸤⹕
 _COMBINED = (
     "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u302a-\u302f\ufe0e\ufe0f\ufe20-\ufe2f"
 )
-"""Combining marks that belong to no script, or to Cyrillic."""
+"""Combining marks that belong to no script, or to Cyrillic, and variation selectors."""
 
 _BETWEEN = r"(?:[\W_]|\\[bfnrt]){0,8}"
-"""Marks, signs and escapes that a reader of a citation may overlook."""
+"""Marks, signs and escapes within a citation that a reader may overlook."""
 
 _CITATION = re.compile(
     rf"[{re.escape(_BRACKETS)}]"
@@ -98,7 +100,7 @@ _MARKS = re.compile(rf"(?<!\\)(\\*+)({_CITATION.pattern}|(?i:(?={_LINES})))")
 _ROLES = re.compile(
     rf"(?im)^((?:[^\S\n]|[\\{_COMBINED}])*+)([{re.escape(_BRACKETS)}])(?=(?:[^\S\n]|[{_COMBINED}])*(?:tool|system)\b)"
 )
-"""The beginning of a line that reads as a message of a tool or of the system."""
+"""The beginning of a line that could pass for a message of a tool or of the system."""
 
 _LABEL = re.compile(rf"^([\s{_COMBINED}]*)([{re.escape(_BRACKETS)}])")
 
@@ -106,12 +108,12 @@ _LABEL = re.compile(rf"^([\s{_COMBINED}]*)([{re.escape(_BRACKETS)}])")
 def escaped(text: str, *, keep_lines: bool = False) -> str:
     r"""Return `text` as data on one line.
 
-    keep_lines: keep line breaks, tabs, and backslashes that precede no mark, for a text outside a block. Its
-        lines cannot begin with `[TOOL]` or `[SYSTEM]`.
+    keep_lines: for a text outside a block, keep line breaks, tabs, and backslashes that precede no mark, but
+        escape `[TOOL]` and `[SYSTEM]` at the beginning of a line.
     """
     text = text.replace("\r\n", "\n") if keep_lines else text.replace("\\", "\\\\")
     kept, times = ("\n\t", 2) if keep_lines else ("", 1)
-    # Before white space is escaped: a mark may span two lines.
+    # Done before white space is escaped, since a mark may span two lines.
     marked = _MARKS.sub(lambda match: match[1] * times + f"\\{match[2]}", text)
     if keep_lines:
         marked = _ROLES.sub(r"\1\\\2", marked)
@@ -119,51 +121,51 @@ def escaped(text: str, *, keep_lines: bool = False) -> str:
 
 
 def unlabelled(text: str) -> str:
-    """Return an escaped text that cannot begin with a label, for a line without one."""
+    """Return an escaped text, changed so that it cannot begin with a label; for a line that has no label."""
     return _LABEL.sub(r"\1\\\2", text)
 
 
 def shown_json(text: str) -> str:
-    r"""Return JSON with invisible characters in the equivalent form `\u202e`."""
+    r"""Return `text`, which is JSON, with invisible characters as equivalent escapes, such as `\u202e`."""
     return shown(text, json_escape)
 
 
 def marked_json(text: str) -> str:
-    r"""Return JSON without text like a citation: `[M1]` becomes the equivalent `\u005bM1]`."""
+    r"""Return `text`, which is JSON, with nothing that looks like a citation: `[M1]` becomes `\u005bM1]`."""
     return _CITATION.sub(lambda match: json_escape(match[0]), text)
 
 
 # Measured on user-assistant chats with long answers (80 questions for facts, 2,000 tokens): .912 of the
-# contexts have at least one turn with the answer, .775 without excerpts.
+# contexts contain at least one turn with the answer; without excerpts, .775.
 
 EXCERPT_TOKENS = 80
-"""The approximate size of an excerpt."""
+"""The approximate size of an excerpt, in tokens."""
 
 _LONGEST = 20_000
-"""Characters of a text that are split into sentences; a passage has fewer."""
+"""How many characters of a text are split into sentences; a passage has fewer."""
 
 _SENTENCE = re.compile(
     r"(?:[^\n\r.!?。！？…।॥؟۔;]|[.!?…;](?![\s\"')\]]))*+(?:[.!?。！？…।॥؟۔;]+[\"')\]]*|[\n\r]|$)\s*"
 )
 _MAX_CHARACTER_TOKENS = 8
-"""The most tokens of a character: `\\U000e0041`."""
+"""The most tokens that a character can take, as an escape such as `\\U000e0041`."""
 
 _SHARE_OF_PREVIOUS = 0.5
-"""The share of a sentence's score that the next one gets, which may be its answer."""
+"""The share of a sentence's score that is added to the next sentence's, which may be the answer."""
 
 _CUT = "…"
 
 
 class Excerpts:
-    """Cuts texts for one question."""
+    """Cuts texts down to the sentences that matter for one question."""
 
     def __init__(self, question: FtsQuery, counter: Counter) -> None:
         self._marks = question.marks
-        # Weighed as printed, with escapes.
+        # Texts are weighed as they are printed, with escapes.
         self._weight = cache(lambda text: weight(escaped(text), counter))
 
     def of(self, text: str) -> str:
-        """Return the best sentences of `text` in their order, with `…` for the others.
+        """Return the best sentences of `text`, in their order, with `…` in place of the others.
 
         A text of up to `EXCERPT_TOKENS`, or of one sentence, stays whole.
         """
@@ -177,7 +179,7 @@ class Excerpts:
         scores = _score_sentences(sentences, self._marks)
         best = scores.index(max(scores))
         left, taken = float(EXCERPT_TOKENS), set[int]()
-        # Ties: nearest to the best sentence first.
+        # At equal scores, the sentence nearest to the best one comes first.
         for number in sorted(range(len(sentences)), key=lambda each: (-scores[each], abs(each - best))):
             needed = self._weight(sentences[number])
             if needed <= left or not taken:
@@ -189,7 +191,7 @@ class Excerpts:
         """Split a sentence that is longer than an excerpt into pieces of half an excerpt."""
         if not sentence.strip(_CUT).strip():
             return []
-        # In some scripts each character is a token, and an escape is several.
+        # In some scripts each character is a token; an escape is several tokens.
         weighs = self._weight(sentence) if len(sentence) > EXCERPT_TOKENS // _MAX_CHARACTER_TOKENS else 0
         if weighs <= EXCERPT_TOKENS:
             return [sentence]
@@ -198,7 +200,7 @@ class Excerpts:
 
 
 def _score_sentences(sentences: Sequence[str], marks: Marks) -> list[float]:
-    """Score each sentence by the question's words that it has; rare words count more."""
+    """Score each sentence by the question's words that it contains; rare words count more."""
     found = [
         {sentence[start:end].casefold() for start, end in marked_places(sentence, marks)}
         for sentence in sentences

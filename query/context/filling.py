@@ -1,4 +1,4 @@
-"""Fills a context with entries, by priority, within its tokens."""
+"""Fills a context with entries, by priority, within its token budget."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -40,7 +40,7 @@ from memlog.query.sessions import Summary, summaries, summary
 
 
 class ChatMessage(NamedTuple):
-    """A message of a chat, `<channel>:<chat_id>`."""
+    """A message of a chat. chat: `<channel>:<chat_id>`."""
 
     stream: str
     id: str
@@ -48,7 +48,7 @@ class ChatMessage(NamedTuple):
 
 
 class _FactSource(NamedTuple):
-    """A fact_stored that names a message; chat: that of the fact, "" for the store's own scope."""
+    """A fact_stored event that names a message. chat: the fact's chat; "" for the store's own scope."""
 
     message_id: str
     chat: str
@@ -56,7 +56,7 @@ class _FactSource(NamedTuple):
 
 
 def superseded(db: Connection, messages: Iterable[ChatMessage]) -> set[Key]:
-    """Return the keys of the messages whose facts have all been superseded."""
+    """Return the keys of the messages that facts were taken from, if all these facts have been superseded."""
     messages = list(messages)
     rows = db.execute(
         "SELECT source_message_id, chat_id, event_id FROM fact_sources"
@@ -77,13 +77,14 @@ def superseded(db: Connection, messages: Iterable[ChatMessage]) -> set[Key]:
 def sums_up_superseded(db: Connection, summary: Summary) -> bool:
     """Whether a summary covers a superseded message.
 
-    If its first message is unknown, it begins with the chat; if its last one is, it ends at its own time.
+    If its first message is unknown, it counts from the beginning of the chat; if its last one is unknown, up
+    to the time at which the summary was written.
     """
     streams = _streams(db, summary.chat)
     first = _place_of(db, streams, summary.from_message_id) or ("",)
     last = _place_of(db, streams, summary.to_message_id) or (summary.created_at,)
     rows = db.execute(
-        # CROSS JOIN: a chat may have more messages than there are facts.
+        # CROSS JOIN: start from the facts, since a chat may have more messages than there are facts.
         "SELECT stream, id FROM (SELECT DISTINCT source_message_id AS id FROM fact_sources)"
         " CROSS JOIN messages USING (id) WHERE stream IN (SELECT value FROM json_each(?))"
         f" AND {_place_condition('>=', first)} AND {_place_condition('<=', last)}",
@@ -93,19 +94,19 @@ def sums_up_superseded(db: Connection, summary: Summary) -> bool:
 
 
 def _place_condition(sign: str, place: Sequence[object]) -> str:
-    """Return the SQL that compares the order of a message with a place, which may be only a time."""
+    """Return the SQL that compares a message's place in its chat with `place`, which may be only a time."""
     return f"({', '.join(ORDER[: len(place)])}) {sign} ({', '.join('?' * len(place))})"
 
 
 def _streams(db: Connection, chat: str) -> str:
-    """Return the streams of a chat as a JSON list: the index of messages is by stream and id."""
+    """Return the streams of a chat as a JSON list, because messages are indexed by stream and id."""
     channel, _, chat_id = chat.partition(":")
     rows = db.execute("SELECT DISTINCT stream FROM checkpoints")
     return as_list([stream for (stream,) in rows if belongs_to_chat(stream, (channel, chat_id))])
 
 
 def _place_of(db: Connection, streams: str, message_id: str | None) -> tuple[object, ...]:
-    """Return the place of a message in the order of its chat; empty for an unknown message."""
+    """Return the place of a message in its chat: the values of `ORDER`; () if the message is unknown."""
     row: tuple[object, ...] | None = db.execute(
         f"SELECT {', '.join(ORDER)} FROM messages"
         " WHERE stream IN (SELECT value FROM json_each(?)) AND id = ?",
@@ -115,7 +116,7 @@ def _place_of(db: Connection, streams: str, message_id: str | None) -> tuple[obj
 
 
 def _refers_to(db: Connection, source: _FactSource, message: ChatMessage) -> bool:
-    """Whether the source id of a fact refers to this message, and not to one of the fact's own chat."""
+    """Whether a fact's message id means this message, and not one with this id in the fact's own chat."""
     if source.chat in ("", message.chat):
         return True
     return not _place_of(db, _streams(db, source.chat), source.message_id)
@@ -124,13 +125,17 @@ def _refers_to(db: Connection, source: _FactSource, message: ChatMessage) -> boo
 SUPERSEDED = "superseded"
 
 _LONG = 400
-"""Characters of a passage that comes late if only its neighbours matched. On LoCoMo 6 to 10 with long answers
-between the turns, contexts of 500 to 4,000 tokens hold .762, .825, .851, .852 of the answers; in the order of
-the hits .754, .816, .841, .843."""
+"""A passage with more characters than this comes late if only its neighbours matched. On LoCoMo 6 to 10 with
+long answers between the turns, contexts of 500 to 4,000 tokens then hold .762, .825, .851, .852 of the
+answers, compared with .754, .816, .841, .843 in the order of the hits."""
 
 
 class EligibleEntry(NamedTuple):
-    """A candidate for a context; why it is left out, if known; whether an excerpt may replace its text."""
+    """A candidate for a context.
+
+    why: why it must be left out; None if it may be taken. by_excerpt: whether a long text may be cut to its
+        best sentences.
+    """
 
     entry: ContextEntry
     why: str | None = None
@@ -138,7 +143,7 @@ class EligibleEntry(NamedTuple):
 
 
 class EligibleEntries:
-    """The eligible entries of each part, in order of priority. A new chat has no window."""
+    """The candidates from each source, best first. A chat that the store does not know has no window."""
 
     def __init__(self, db: Connection, request: BuildContext, hits: ContextHits) -> None:
         self._db, self._request, self._hits = db, request, hits
@@ -152,7 +157,10 @@ class EligibleEntries:
         self._window = {_key(entry): self._with_reason(entry) for entry in entries}
 
     def listed(self) -> Iterator[EligibleEntry]:
-        """Yield the facts that answer the prompt, then the listed hits of every kind, best first."""
+        """Yield the facts that answer the prompt, then the listed hits of every kind, best first.
+
+        A fact that corrects another one comes before it.
+        """
         answers = {each.entry.id: each for each in self._answers()}
         candidates = [self._rate(hit, score) for hit, score in self._hits.listed]
         for each in candidates:
@@ -167,7 +175,7 @@ class EligibleEntries:
             yield by_entry[id(entry)]
 
     def faded(self) -> Iterator[EligibleEntry]:
-        """Yield the faded memories among the hits, to explain a context."""
+        """Yield the memories among the hits that have faded, each with the reason, to explain a context."""
         for hit in self._hits.faded:
             memory = memories.memory(self._db, hit.id)
             faded = memory_entry(memory, hit)
@@ -176,9 +184,9 @@ class EligibleEntries:
                 yield EligibleEntry(faded, why)
 
     def passages(self) -> Iterator[EligibleEntry]:
-        """Yield the passages of messages that are not listed.
+        """Yield the passages of messages, if messages are not listed.
 
-        Long ones found only by their neighbours come last: each takes the space of several turns.
+        Long passages found only by their neighbours come last: each takes the space of several turns.
         """
         hits = self._hits.messages
         late = [hit for hit in hits if hit.only_context and len(hit.content) > _LONG]
@@ -186,11 +194,11 @@ class EligibleEntries:
             yield self._passage(hit)
 
     def documents(self) -> Iterator[EligibleEntry]:
-        """Yield the passages of documents that are not listed."""
+        """Yield the passages of documents, if documents are not listed."""
         return map(_document, self._hits.documents)
 
     def summaries(self) -> Iterator[EligibleEntry]:
-        """Yield the newest summary of the chat."""
+        """Yield the newest summary of the chat, if there is one."""
         for newest in summaries(self._db, self._chat)[-1:] if self._chat is not None else ():
             if newest.id not in self._request.excluded:
                 yield self._summary(newest, None)
@@ -217,7 +225,7 @@ class EligibleEntries:
         return found
 
     def _corrections(self, listed: Iterable[EligibleEntry]) -> list[EligibleEntry]:
-        """Return the newer restatements of listed facts that are below the floor."""
+        """Return the facts below the floor that are newer than a listed fact with the same topic and rank."""
         dates: dict[object, str] = {}
         for each in listed:
             if each.why is None and (topic := topic_of(each.entry)) is not None:
@@ -228,7 +236,7 @@ class EligibleEntries:
         return [each for each in below if (each.entry.ts or "") > dates.get(topic_of(each.entry), "9999")]
 
     def _whole_lists(self, listed: Sequence[EligibleEntry]) -> Iterator[EligibleEntry]:
-        """Yield the listed entries, with lists as a whole: a part would pass for the whole."""
+        """Yield the listed entries and the rest of each ranked list: a part would pass for all of it."""
         known = {each.entry.id: each for each in listed}
         given = set[str]()
         for each in listed:
@@ -286,7 +294,7 @@ class EligibleEntries:
         return {fact.fact_id: topic for topic in known for fact in topic.facts}
 
     def _answers(self) -> Iterator[EligibleEntry]:
-        """Yield the facts that answer the text, if it asks for a fact, whatever the search found."""
+        """Yield the facts that answer the prompt, if it asks for a fact, whatever the search found."""
         if not self._by_fact:
             return
         own = [] if self._is_of_all and self._request.chat is None else self._own
@@ -299,7 +307,7 @@ class EligibleEntries:
 
     def _facts_in(self, topic: Topic) -> Iterator[EligibleEntry]:
         chat = self._request.chat_name
-        # In the scope of the store, each chat's fact is shown with its date.
+        # In the scope `store`, the facts of all chats are shown, each with its date.
         is_other = chat is not None and topic.chat is None and not self._is_of_all
         known = self._by_fact.values() if is_other else ()
         has_own = any((each.chat, each.key) == (chat, topic.key) for each in known)
@@ -331,18 +339,18 @@ def _message(entry: ContextEntry | Hit) -> ChatMessage:
 
 
 _MIN_REDUNDANT = 12
-"""The fewest characters of a passage that is redundant if another entry contains it."""
+"""A passage with fewer characters is not redundant, even if another entry contains it."""
 
 _BEST = 2
-"""Entries for the prompt that come before core memory."""
+"""How many entries for the prompt come before core memory."""
 
 _LAST_TURNS = 4
-"""Messages of the window that come before the other entries for the prompt."""
+"""The most messages of the window that come before the other entries for the prompt."""
 
 _FEWEST_TURNS = 2
 _SHARE_OF_TURNS = 4
-"""More than two of these must fit into this fraction of the budget: otherwise, at 500 tokens, .044 of
-LoCoMo's answers are lost."""
+"""More than `_FEWEST_TURNS` of these messages are taken only while they fit into a quarter of the budget:
+otherwise, at 500 tokens, .044 of LoCoMo's answers are lost."""
 
 _NO_ROOM = "no room"
 _WHOLE: tuple[Part, ...] = (*STABLE, "fact")
@@ -363,7 +371,7 @@ class OmittedEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Share:
-    """Candidates with limits: in total, and for each part."""
+    """Candidates with limits on how many may be taken: in total, and from each part."""
 
     def __init__(
         self,
@@ -376,7 +384,7 @@ class _Share:
         self._taken: dict[Part | None, set[str]] = {}
 
     def why_full(self, entry: ContextEntry) -> str | None:
-        """Return why the limits exclude an entry; None if they do not."""
+        """Return why a limit excludes an entry; None if none does."""
         for part in (entry.part, None):
             most = self._limits.get(part)
             if most is not None and len(self._taken.get(part, set()) | {_counted_as(entry)}) > most:
@@ -384,13 +392,13 @@ class _Share:
         return None
 
     def take(self, entry: ContextEntry) -> None:
-        """Count a taken entry."""
+        """Count an entry that was taken."""
         for part in (entry.part, None):
             self._taken.setdefault(part, set()).add(_counted_as(entry))
 
 
 def _counted_as(entry: ContextEntry) -> str:
-    """Return the identity by which an entry is counted: all ranks of a list count as one."""
+    """Return the identity by which an entry is counted: all ranks of a list count as one entry."""
     return f"{entry.part} {entry.topic if entry.part == 'fact' else entry.id} {entry.chat}"
 
 
@@ -418,18 +426,18 @@ class Filling:
         holding = [each.entry for each in self._held.values()]
         self._by_text = {folded(entry.content): entry for entry in holding}
         if request.part == "turn":
-            # The stable half has these citations and texts.
+            # The stable half, printed by another call, uses these citations and texts.
             self._cites = 0 if self._uncited else len(core) + len(holding)
             self._by_text |= {folded(entry.content): entry for entry in core}
         self._first = 1 + self._cites
         self._core = [] if request.part == "turn" else [*map(EligibleEntry, core)]
 
     def fill(self, candidates: EligibleEntries | None) -> None:
-        """Offer the candidates by priority; None for the stable half alone.
+        """Offer the candidates by priority; with None, offer the stable half alone.
 
-        The two best entries for the prompt come first, so that a small context answers; then core memory, the
-        last turns, and the rest. With core memory first, contexts of 200 tokens held .03 of what the prompts
-        of fixtures/told need, instead of .45.
+        The two best entries for the prompt come first, so that even a small context answers the prompt; then
+        core memory, the last turns, and the rest. With core memory first, contexts of 200 tokens held .03 of
+        what the prompts of fixtures/told need, instead of .45.
         """
         if candidates is None:
             self._offer_all(self._core)
@@ -462,7 +470,10 @@ class Filling:
         return Excerpts(self._request.search.question, self._request.counter)
 
     def _replace_held(self, listed: Iterable[EligibleEntry]) -> Iterator[EligibleEntry]:
-        """Yield the listed entries; replace one that always holds by the entry of the stable half."""
+        """Yield the listed entries, but replace a memory that always holds with the entry of the stable half.
+
+        If the stable half is printed by another call, the memory is left out instead.
+        """
         for each in listed:
             if not (each.entry.is_memory and each.entry.id in self._held):
                 yield each
@@ -475,14 +486,14 @@ class Filling:
                 yield holding
 
     def done(self) -> tuple[str, int, list[ContextEntry]]:
-        """Return the text, its tokens, and its entries with their citations."""
+        """Return the printed text, the number of its tokens, and its entries with their citations."""
         while self._has_frame:
             entries = self._cite()
             text = self._printer.printed(entries)
             count = tokens(text, self._request.counter)
             if count <= self._request.max_tokens:
                 return text, count, entries
-            # The pieces of a text may weigh a little less than the text, since counters are not additive.
+            # Counters are not additive: a text may weigh a little more than the sum of its pieces.
             self._leave_out(self.taken.pop(), _NO_ROOM)
         return "", 0, []
 
@@ -491,7 +502,10 @@ class Filling:
             self._offer(candidate, None)
 
     def _offer_some(self, share: "_Share", most: int | None = None, within: int | None = None) -> None:
-        """Offer the candidates of a share, until `most` are taken or another would exceed `within` tokens."""
+        """Offer the candidates of a share, until `most` are taken or another would exceed `within` tokens.
+
+        `_FEWEST_TURNS` are offered whatever their tokens.
+        """
         taken, before = 0, self._used
         while most is None or taken < most:
             used = size(self._used - before, self._request.counter)
@@ -500,7 +514,7 @@ class Filling:
             candidate = next(share.candidates, None)
             if candidate is None:
                 return
-            # What always holds does not count: it is given in any case.
+            # What always holds does not count towards the limits: it is given in any case.
             holds = candidate.entry.part == "always"
             is_taken = self._offer(candidate, None if holds else share.why_full(candidate.entry))
             if is_taken and not holds:
@@ -508,15 +522,15 @@ class Filling:
             taken += is_taken
 
     def _offer(self, candidate: EligibleEntry, full: str | None) -> bool:
-        """Take a candidate, or record why not. Return whether it was taken."""
+        """Take a candidate, or record why it is left out. Return whether it was taken."""
         entry = candidate.entry
         key = (entry.position.stream, entry.id, entry.part, entry.title)
-        # A message of the window that exceeds the limit of passages is offered again with the window.
+        # A message of the window that exceeds the limit of passages will be offered again with the window.
         if key in self._seen or (full is not None and entry.part == "window"):
             return False
         self._seen.add(key)
         if why := candidate.why or full:
-            # Without counting its tokens, which is most of the work.
+            # Its tokens are not counted: counting is most of the work.
             return self._leave_out(entry, why)
         added = self._weigh(entry)
         is_long = candidate.by_excerpt and size(added, self._request.counter) > EXCERPT_TOKENS
@@ -524,7 +538,7 @@ class Filling:
             entry.content = self._excerpts.of(entry.content)
             added = self._weigh(entry)
         entry.tokens = size(added, self._request.counter)
-        # An entry that does not fit is not compared: it may have millions of characters.
+        # An entry that does not fit is not compared with others: it may have millions of characters.
         if why := (None if self._fits(added) else _NO_ROOM) or self._find_redundancy(entry):
             return self._leave_out(entry, why)
         self._used += added
@@ -534,7 +548,7 @@ class Filling:
         return True
 
     def _may_be_cut(self, entry: ContextEntry) -> bool:
-        """Whether an entry may be cut to its best sentences: a turn, or one of the best for the prompt."""
+        """Whether an entry may be cut to its best sentences: a turn of the window, or one of the `_BEST`."""
         if entry.part == "window":
             return True
         return entry.part not in _WHOLE and sum(each.part not in _WHOLE for each in self.taken) < _BEST
@@ -542,7 +556,7 @@ class Filling:
     def _weigh(self, entry: ContextEntry) -> float:
         if size(least_weight(entry.content), self._request.counter) > self._request.max_tokens:
             return least_weight(entry.content)
-        # The final number may differ; all entries together have the same numbers.
+        # The final number may differ, but all entries together have the same set of numbers.
         entry.citation = "" if entry.part in self._uncited else f"M{self._cites + 1}"
         return weight(self._printer.piece(entry), self._request.counter)
 
@@ -555,7 +569,7 @@ class Filling:
         return False
 
     def _find_redundancy(self, entry: ContextEntry) -> str | None:
-        """Return why a memory or passage is redundant; None if no other entry has its text."""
+        """Return why a memory or passage is redundant; None if no taken entry has its text."""
         if entry.part not in ("memory", "passage"):
             return None
         content = folded(entry.content)
@@ -565,7 +579,7 @@ class Filling:
         return None if other is None else f"the {other.part} {other.id} says it"
 
     def _cite(self) -> list[ContextEntry]:
-        """Cite the entries in the order of printing, the window oldest first."""
+        """Return the taken entries in the order of printing, numbered; those of the window oldest first."""
         # The stable half must be the same bytes for every prompt.
         in_order: dict[Part, list[ContextEntry]] = {
             "window": [candidate.entry for candidate in self._window][::-1],

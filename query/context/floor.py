@@ -1,7 +1,7 @@
-"""Decides which hits are relevant enough for a prompt: the floor of a search.
+"""Decides which hits are relevant enough for a prompt: those above the floor of a search.
 
-Without it, a greeting gets twenty unrelated passages. docs/tools/context.md has the curves, and the cases
-that these rules cannot distinguish.
+Without a floor, a greeting gets twenty unrelated passages. docs/tools/context.md has the curves, and the
+cases that these rules cannot distinguish.
 """
 
 import math
@@ -21,30 +21,30 @@ from memlog.query.search.request import LONGEST_QUESTION, FtsQuery, parse
 from memlog.query.search.vector_cache import similarities
 
 LONG = 300
-"""The most characters of a short prompt; each line of a longer one is also looked up."""
+"""The most characters of a short prompt. Each line of a longer prompt is also looked up separately."""
 
 _LONG_LINE = 240
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*")
 _WORD = re.compile(r"[^\W\d_]+")
 _PIECE = re.compile(rf"(?s).{{1,{_LONG_LINE}}}(?=\s|$)|.{{1,{_LONG_LINE}}}")
 _TELLING_LINES = 4
-"""Lines that are also compared by meaning: each takes an embedding."""
+"""The most lines that are also compared by meaning: each line needs an embedding."""
 
 _COMMON = 500
-"""The most entries with a word that finds entries by itself."""
+"""A word finds entries for a line only if at most this many entries contain it."""
 
 FEWEST_TEXTS = 1000
-"""The least number of texts that rarity assumes: otherwise, a word that none of three texts has would weigh a
-dozen times one that one of them has."""
+"""The least number of texts that `rarity` assumes. Otherwise, among three texts, a word that none of them
+contains would weigh a dozen times as much as a word that one of them contains."""
 
 
 def rarity(texts: int, having: int) -> float:
-    """Return the weight of a word in `having` of so many texts: BM25's idf."""
+    """Return the weight of a word that `having` of `texts` texts contain: BM25's idf."""
     return math.log(1 + (max(texts, FEWEST_TEXTS) - having + 0.5) / (having + 0.5))
 
 
 def lines_of(text: str) -> dict[str, list[str]]:
-    """Return the terms of each line of a long prompt; long lines are split by sentence."""
+    """Return the terms of each line of a long prompt; {} for a short one. Long lines are split up."""
     if len(text) <= LONG:
         return {}
     lines: list[str] = []
@@ -57,9 +57,9 @@ def lines_of(text: str) -> dict[str, list[str]]:
 class LookedUp(NamedTuple):
     """The matches of the lines of a long prompt in a full-text table.
 
-    covers: by row, the best cover of a line: the share of the line's words that the row has, by their rarity,
-        times the root of their number.
-    rarest: by line, the rarity of its rarest word in the table.
+    covers: by row, the best of its covers of the lines: the share of a line's words that the row contains,
+        weighted by their rarity, times the square root of the number of the line's words.
+    rarest: by line, the rarity of its rarest word that finds rows of the table.
     """
 
     covers: Mapping[int, float]
@@ -67,7 +67,7 @@ class LookedUp(NamedTuple):
 
 
 def telling(found: Iterable[LookedUp]) -> list[str]:
-    """Return the lines with the rarest stored words, the rarest first."""
+    """Return the lines with the rarest stored words, the line with the rarest word first."""
     rarest: dict[str, float] = {}
     for each in found:
         for line, weight in each.rarest.items():
@@ -76,7 +76,7 @@ def telling(found: Iterable[LookedUp]) -> list[str]:
 
 
 def look_up(db: Connection, table: str, lines: Mapping[str, Sequence[str]]) -> LookedUp:
-    """Look up each line of a long prompt by its terms."""
+    """Look up the terms of each line of a long prompt in a full-text table."""
     (texts,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
     known: dict[str, tuple[float, Sequence[int]]] = {}
 
@@ -104,55 +104,60 @@ def look_up(db: Connection, table: str, lines: Mapping[str, Sequence[str]]) -> L
 
 
 QUESTION = 0.555
-"""The least relevance of the best hit. On LoCoMo 1 to 5, at .543, .555 and .565, .015, .016 and .019 of the
-questions lose their answer among the first 20 hits, and .85, .87 and .88 of the questions of other
-conversations find nothing (`python -m tests.eval.relevance --tuning`)."""
+"""The least relevance that the best hit must have. On LoCoMo 1 to 5, at .543, .555 and .565, .015, .016 and
+.019 of the questions lose an answer that was among the first 20 hits, and .85, .87 and .88 of the questions
+about other conversations find nothing (`python -m tests.eval.relevance --tuning`)."""
 
 PASSAGE = 1.05
-"""How far a hit may be below the best one, by the sum of score and relevance. On LoCoMo, it excludes .22 of
+"""How far a hit may be below the best one in the sum of score and relevance. On LoCoMo, this excludes .22 of
 the passages."""
 
 WORDS_ONLY = 0.38
-"""The least cover of the best hit, times the root of the number of terms, if only words are compared. At .38,
-.42, .43, XQuAD's German questions lose .007, .017, .027; Turkish, Russian and Chinese ones less."""
+"""The least cover of the best hit, times the square root of the number of terms, if only words are compared.
+At .38, .42 and .43, XQuAD's German questions lose .007, .017 and .027 of their answers; its Turkish, Russian
+and Chinese questions lose fewer."""
 
 OTHER_LANGUAGE = 0.59
-"""The same if the model reads only the question or only the passage: names are in both languages, other words
-match by chance. At .42, .053 of the small talk in five languages finds something in LoCoMo, at .59 .015."""
+"""The same if the model supports the language of only one of the question and the passage: names occur in
+both languages, but other words match by chance. At .42, .053 of the small talk in five languages finds
+something in LoCoMo; at .59, .015."""
 
 OF_FEW = 0.74
-"""The factor of these three for fewer than 100 messages: by chance, the best of few is less near. With it,
-all 65 questions of fixtures/month keep their memories, without it 7 lose them; .77 of small talk finds
-nothing. For documents the factor is 1: .30 of XQuAD's questions about other articles would find one."""
+"""The factor by which these three floors are multiplied if there are fewer than `FEW_MESSAGES` messages: by
+chance, the best of a few is less near. With it, all 65 questions of fixtures/month keep their memories;
+without it, 7 lose them. .77 of the small talk finds nothing. For documents the factor is 1: otherwise, .30
+of XQuAD's questions about other articles would find one."""
 
 FEW_MESSAGES = 100
 
 COSINE_AND_WORDS = 0.5
-"""The weight of the cover relative to the cosine. A floor for the cosine alone, chosen on LoCoMo, loses .178
-of XQuAD's questions."""
+"""The weight of the cover relative to the cosine. With a floor for the cosine alone, chosen on LoCoMo, .178
+of XQuAD's questions lose their answers."""
 
 CHANCE = (-6.893, 9.377)
-"""The logistic curve from the relevance of the best hit to the probability that a question is answered, if
-every second one is. On LoCoMo 6 to 10 its calibration error is .039."""
+"""The intercept and slope of the logistic curve from the relevance of the best hit to the probability that
+the question is answered, if half of all questions are. On LoCoMo 6 to 10 its calibration error is .039."""
 
 _OF_NEIGHBOURS = (1.0, 0.6, 0.4)
-"""The weight of a word in the message itself, one turn away, two turns away; as in `fulltext`."""
+"""The weights of a word in the message itself, one turn away and two turns away, as in `fulltext`."""
 
 
 NEAR = 0.8
-"""The share of common words from which two messages are near copies. On LoCoMo, XQuAD and chats with long
-answers, .8 loses no evidence, .7 one."""
+"""The least share of common words that makes two messages near copies. On LoCoMo, XQuAD and chats with long
+answers, .8 loses no evidence, and .7 loses one piece."""
 
 _NUMBERS = re.compile(r"\d+")
 _COMPARED = 4000
-"""The most characters of a message that is compared."""
+"""Messages with more characters than this are not compared."""
 
 
 class Measured(NamedTuple):
     """A hit and its features.
 
-    cosine: of the question and its passage; None if the model does not read both, or without a vector yet.
-    cover: the share of the question's words that it has, by their rarity. least: see `WORDS_ONLY`.
+    cosine: similarity of the question and the hit's passage; None if the model does not support the languages
+        of both, or if the passage has no vector yet.
+    cover: the share of the question's words that the hit contains, weighted by their rarity.
+    least: the floor if only words are compared: `WORDS_ONLY` or `OTHER_LANGUAGE`.
     """
 
     hit: Hit
@@ -162,19 +167,20 @@ class Measured(NamedTuple):
 
     @property
     def relevance(self) -> float | None:
-        """The relevance; None if only words are compared."""
+        """The cosine plus the weighted cover; None if only words are compared."""
         return None if self.cosine is None else self.cosine + COSINE_AND_WORDS * self.cover
 
     @property
     def rank(self) -> float:
-        """The sum of score and relevance."""
+        """The sum of the hit's score and its relevance."""
         return self.hit.score + (self.relevance or 0.0)
 
 
 class Judged(NamedTuple):
-    """The relevant hits, and the others, each with the reason.
+    """The result of judging hits.
 
-    best: the greatest relevance; None if only words were compared, or without hits.
+    kept: the relevant hits. below: the others, each with the reason.
+    best: the greatest relevance; None if only words were compared, or if there were no hits.
     """
 
     kept: list[Hit]
@@ -185,10 +191,10 @@ class Judged(NamedTuple):
 def judge(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
     """Decide which hits may enter a prompt.
 
-    terms: the number of the question's terms. factor: of the floor.
+    terms: the number of the question's terms. factor: what the floor is multiplied by; see `OF_FEW`.
     """
     best = max((each.relevance for each in hits if each.relevance is not None), default=None)
-    # Hits without a cosine are judged by words alone.
+    # Hits that have no cosine are judged by words alone.
     root = math.sqrt(max(terms, 1))
     missing = [factor * each.least - each.cover * root for each in hits if each.relevance is None]
     missing += [] if best is None else [factor * QUESTION - best]
@@ -198,7 +204,7 @@ def judge(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
     least = max((each.rank for each in hits if each.relevance is not None), default=0.0) - PASSAGE
     kept, below = [], []
     for each in hits:
-        # A memory may paraphrase the question.
+        # A memory is kept even without any of the words, since it may paraphrase the question.
         if each.relevance is None and not each.cover and each.hit.kind != "memory":
             below.append((each.hit, "it has none of the words: below the floor"))
         elif each.relevance is not None and each.rank < least:
@@ -209,7 +215,7 @@ def judge(hits: Sequence[Measured], terms: int, factor: float = 1.0) -> Judged:
 
 
 def without_near_copies(hits: Sequence[Hit]) -> Judged:
-    """Replace near copies by one speaker by the newest of them, which gets the best score."""
+    """Keep only the newest of the near copies from one speaker, and give it the best score of them all."""
     groups: list[list[tuple[Wording, Hit]]] = []
     for hit in hits:
         wording = _wording(hit)
@@ -230,7 +236,10 @@ def without_near_copies(hits: Sequence[Hit]) -> Judged:
 
 
 class Wording(NamedTuple):
-    """The features of a message by which near copies are found."""
+    """The features of a message by which near copies are found.
+
+    by: the role and name of the speaker. numbers: all numbers in the message; near copies have the same ones.
+    """
 
     by: tuple[str | None, str | None]
     words: frozenset[str]
@@ -264,10 +273,10 @@ def measure(
     *,
     is_read: bool,
 ) -> list[Measured]:
-    """Return the features of each hit.
+    """Return each hit with its features.
 
-    vector: of the question, if any. reads: whether the model reads a text. is_read: whether it reads the
-        question.
+    vector: the question's vector, if any. reads: whether the model supports the language of a text.
+    is_read: whether the model supports the language of the question.
     """
     similar = {} if vector is None else cosines(db, found, vector)
     shares = covers(db, question.terms, found, near)
@@ -281,7 +290,10 @@ def measure(
 
 
 def cosines(db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: bytes) -> dict[int, float]:
-    """Return, by place, the cosine of a message's nearest passage, or of another hit's own passage."""
+    """Return, by place in `found`, the cosine of each hit: of a message, that of its nearest passage.
+
+    Hits without a vector are left out.
+    """
     best: dict[int, float] = {}
     for shelf, of_shelf in passages_of(db, found).items():
         for chunk, cosine in similarities(db, shelf, [*of_shelf], vector).items() if of_shelf else ():
@@ -293,7 +305,12 @@ def cosines(db: Connection, found: Sequence[tuple[Candidate, Hit]], vector: byte
 def passages_of(
     db: Connection, found: Sequence[tuple[Candidate, Hit]], of: VectorSet = FIRST
 ) -> dict[PassageTables, dict[int, int]]:
-    """Return, by shelf and passage number, the places of hits: of all passages of a message, else its own."""
+    """Return the places of hits in `found`, by shelf and passage number.
+
+    A message has all its passages; any other hit has only the passage that was found.
+
+    of: the set of vectors whose shelves are returned.
+    """
     candidates = {place: each for place, (each, _) in enumerate(found)}
     by_number = {each.message_no: place for place, each in candidates.items() if each.message_no}
     rows = db.execute(
@@ -316,9 +333,9 @@ def covers(
     found: Sequence[tuple[Candidate, Hit]],
     near: Neighbourhood | None = None,
 ) -> list[float]:
-    """Return the share of the terms that each hit has, weighted by rarity.
+    """Return the share of the terms that each hit contains, weighted by their rarity.
 
-    near: neighbours whose terms count for a message.
+    near: the messages with their neighbours, whose terms count for them, too; None if only a hit's own count.
     """
     shares = [0.0] * len(found)
     by_table: dict[str, dict[int, int]] = {}
@@ -354,7 +371,7 @@ def covers(
 
 
 def _spread_to_neighbours(numbers: Iterable[int], near: Neighbourhood) -> Mapping[int, float]:
-    """Return the greatest weight of a word for each message that has it, and for its neighbours."""
+    """Return the greatest weight of a word for each message that contains it and for its neighbours."""
     worth: dict[int, float] = {}
     for number in numbers:
         # A message excluded by the filters does not count: it may be the question itself.

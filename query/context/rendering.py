@@ -1,8 +1,8 @@
 """Prints a context in one of three forms, piece by piece, so that its size is known in advance.
 
-text: a line per entry, between the two lines of `fence`. json: an object per entry, for programs. messages:
-for the API of a language model: a system message with everything except the window, then the window and the
-current message.
+text: one line per entry, between the first and last line from `fence`. json: one object per entry, for
+programs. messages: for the API of a language model, a system message with everything except the window, then
+the messages of the window and the current message.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,8 @@ from memlog.query.conversations import speaker
 from memlog.query.search.hits import LATER
 
 _ROLES = ("user", "assistant")
-"""Speakers of a conversation. Earlier messages of tools and of the system are data, not instructions."""
+"""The roles whose messages keep their role. Earlier messages from tools and the system are printed as data,
+so that they cannot pass for instructions."""
 
 _JSON_MEMBERS = (
     *("title", "category", "content", "relevance_score", "importance", "chat", "role", "name", "ts"),
@@ -41,7 +42,7 @@ class Printer(Protocol):
         """Return the text around the entries."""
 
     def piece(self, entry: ContextEntry) -> str:
-        """Return the text that an entry adds."""
+        """Return the text that an entry adds to the context."""
 
     def is_turn(self, entry: ContextEntry) -> bool:  # noqa: ARG002 - of one form
         """Whether an entry is printed as a message of its own, after all others."""
@@ -56,7 +57,7 @@ def printer_of(
 ) -> Printer:
     """Return the printer for the form of a request.
 
-    silent, synced: as in a search. answered: see `Context`.
+    silent, synced: see `SearchResult`. answered: see `Context`.
     """
     if request.form == "json":
         return _JsonPrinter(silent, synced, answered)
@@ -68,7 +69,7 @@ class LinePrinter:
     """Prints entries as lines: `- [PREFERENCE] 2026-11-23: Anna likes tea [M1]`; the stable half as
     `- user.name: Anna`, except in the style `session`.
 
-    first, last: the lines around the entries.
+    first, last: the lines before and after the entries.
     """
 
     def __init__(self, request: BuildContext) -> None:
@@ -77,7 +78,7 @@ class LinePrinter:
         self.first, self.last = (FIRST_LINE, LAST_LINE) if self._is_dated else SESSION_LINES
 
     def line(self, entry: ContextEntry) -> str:
-        """Return the line of an entry, with its citation, if any, and its chat if it is another one."""
+        """Return the line of an entry, with its citation, if any, and its chat, if not the current one."""
         chat = f" ({entry.chat})" if entry.chat not in (None, self._chat) else ""
         marks = f" ({entry.copies:,} copies)" if entry.copies > 1 else ""
         if entry.is_older:
@@ -93,11 +94,11 @@ class LinePrinter:
         return f"- [{entry.label}] {escaped(self.statement(entry) + chat)}{marks} [{entry.citation}]"
 
     def statement(self, entry: ContextEntry) -> str:
-        """Return the content of an entry, with its date, and its speaker or title."""
+        """Return the content of an entry, preceded by its date and its speaker or title, if any."""
         # A daily event has a calendar day, not a time.
         minute = (entry.ts or "")[:10] if entry.label == "EVENT" else self._minute(entry.ts)
         if entry.part in ("passage", "window"):
-            # An old message only needs its day.
+            # Of the time of an old message, only the day is needed.
             when = minute[:10] if entry.part == "passage" and self._is_dated else minute
             return f"{when} {speaker(entry.role, entry.name)}: {entry.content}"
         # A memory without a title of its own gets the beginning of its content.

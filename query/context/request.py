@@ -116,17 +116,17 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
     sync: Synced = True
 
     def __post_init__(self) -> None:
-        """Refuse an empty message, except for the stable half, and an unknown time zone."""
+        """Refuse an unknown time zone and, unless only the stable half is requested, an empty message."""
         super().__post_init__()
         if not self.text.strip() and self.part != "stable":
             raise BadInput("the message is empty", hint="give the message that the context is for")
         self.zone()
 
     def zone(self) -> tzinfo | None:
-        """Return the time zone; None is the system's.
+        """Return the time zone; None stands for the system's.
 
         Raises:
-            BadInput: it is unknown.
+            BadInput: the time zone is unknown.
         """
         if self.timezone is None:
             return None
@@ -141,25 +141,25 @@ class BuildContext(_OfMessage, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def search(self) -> Search:
-        """The search for the text, which parses its question once for all."""
+        """The search for the text; cached, so that the question is parsed only once."""
         return Search(self.text)
 
     @property
     def conversation(self) -> Chat | None:
-        """The chat."""
+        """The current chat; None if the request names none."""
         return None if self.chat is None else Chat.of(self.chat)
 
     @property
     def excluded(self) -> frozenset[str]:
-        """The ids to leave out."""
+        """The ids of the events, memories and documents to leave out."""
         return frozenset(self.exclude)
 
     @property
     def own_chats(self) -> tuple[str, ...]:
-        """The chats of the scope; none in the scope `store`, or without a chat."""
+        """The chats to which the scope is limited; () in the scope `store`, or without a current chat."""
         return () if self.chat is None or self.scope == "store" else (str(self.chat), *self.joined)
 
     @property
     def chat_name(self) -> str | None:
-        """`<channel>:<chat_id>`."""
+        """The current chat as `<channel>:<chat_id>`; None if the request names none."""
         return None if self.chat is None else str(self.chat)

@@ -37,31 +37,33 @@ from memlog.query.search.request import Search
 from memlog.query.time_words import NamedTime, time_in
 
 _CANDIDATES = 2
-"""Candidates for each requested memory, passage and document."""
+"""The number of candidates for each requested memory, passage and document."""
 
 OF_ANOTHER_CHAT = 0.6
 """The weight of an entry from another chat. Measured on LoCoMo 6 to 10 as five chats of one store, without
-names in the questions: evidence of the own chat .781, of another .719; with 1.0 .740 and .740."""
+names in the questions: .781 of the evidence in the current chat is found and .719 of that in another; with a
+weight of 1.0, .740 and .740."""
 
 _HITS = 50
 """The fewest candidates among memories, facts, summaries, daily events and files together."""
 
 _MAX_BY_LINES = 20
-"""The most candidates of each kind that only a line of a long prompt finds."""
+"""The most candidates of each kind that only the words of a single line of a long prompt find."""
 
 _MAX_BY_MEANING = 5
-"""The most candidates that each of its most distinctive lines finds by meaning."""
+"""The most candidates that each of the most distinctive lines of a long prompt finds by meaning."""
 
 _MAX_OF_TIME = 5
-"""The most entries for the time that the prompt names; the floor does not apply to them."""
+"""The most entries from the time that the prompt names; the floor does not apply to them."""
 
 _SAVED_BONUS = 1.5
-"""Added to the score of memories among these. Of the prompts of fixtures/told that name a time, .64 get what
-they need instead of .29."""
+"""Added to the score of memories when the entries from a named time are sorted. Of the prompts of
+fixtures/told that name a time, .64 get what they need, instead of .29."""
 
 _DISTILLED = 10
-"""With more than this many messages, or documents, per memory or fact, they are not listed with these: on
-LoCoMo, without memories, the list would lose .187 of the answers."""
+"""If there are more than this many messages (or documents) per memory or fact, messages (or documents) are
+not listed together with memories and facts: on LoCoMo, which has no memories, the list would lose .187 of the
+answers."""
 
 _TABLES: dict[Kind, str] = {
     "memory": "memory_chunks_fts",
@@ -72,11 +74,11 @@ _TABLES: dict[Kind, str] = {
 _NOTHING = Found([], NO_NEIGHBOURS, {})
 
 Rated = list[tuple[Hit, EntryScore]]
-"""Hits with their scores, best first."""
+"""Hits with their scores."""
 
 
 class Below(NamedTuple):
-    """A hit that is not relevant enough, with the reason and, if it was listed, its score."""
+    """A hit that is not relevant enough, with the reason and, if it is of a listed kind, its score."""
 
     hit: Hit
     why: str
@@ -84,7 +86,7 @@ class Below(NamedTuple):
 
 
 class PromptSearches:
-    """Searches once for all kinds, and judges the hits.
+    """Searches for all kinds of hits at the same time, and judges the hits.
 
     time: the time that the prompt names, if any. silent: see `SearchResult`.
     """
@@ -118,7 +120,7 @@ class PromptSearches:
         self.time = time_in(request.text, request.zone())
         self._in_time: dict[Kind, Filters] = {}
         if self.time is not None:
-            # Not for documents: the date of a file is when it was read.
+            # Documents are excluded, since the date of a file is that of its reading.
             named = {"since": self.time.since, "until": self.time.until}
             self._in_time = {
                 kind: replace(filters, **named)
@@ -130,7 +132,10 @@ class PromptSearches:
         self.silent: dict[str, str] = dict(self._found[self._filters["memory"]].silent)
 
     def listed(self) -> tuple[Rated, list[Below]]:
-        """Return the relevant hits, those of a named time first, then by score, and the rest."""
+        """Return the relevant hits and the others.
+
+        The relevant ones are sorted by score, after those from the time that the prompt names.
+        """
         kinds = self._listed_kinds
         found = [
             each for kind in kinds for each in self._measure(kind, self._hits(kind), self._filters[kind])
@@ -160,7 +165,10 @@ class PromptSearches:
                 yield each._replace(in_time=each.hit.kind == kind)
 
     def _add_replies(self, kept: Rated, below: Rated) -> Rated:
-        """Insert the reply after each question: a reply seldom has the words of the prompt."""
+        """Insert, after each question in `kept`, the reply to it, if `below` has it.
+
+        A reply seldom has the words of the prompt.
+        """
         if "message" not in self._listed_kinds:
             return kept
         near, found = self._hits("message").near, {}
@@ -177,21 +185,21 @@ class PromptSearches:
         return given
 
     def passages(self) -> floor.Judged:
-        """Judge messages by a floor of their own, if they are not listed."""
+        """Judge messages by a floor of their own; if they are listed, return none."""
         if "message" in self._listed_kinds:
             return floor.Judged([], [])
         few = count_rows(self._db, f"(SELECT 1 FROM messages LIMIT {floor.FEW_MESSAGES})")
         return self._judge("message", floor.OF_FEW if few < floor.FEW_MESSAGES else 1.0)
 
     def documents(self) -> floor.Judged:
-        """Judge documents by the same floor, if they are not listed."""
+        """Judge documents by the same floor as messages; if they are listed, return none."""
         if "document" in self._listed_kinds:
             return floor.Judged([], [])
         judged = self._judge("document")
         return judged._replace(kept=judged.kept[: self._request.documents])
 
     def faded(self) -> list[Hit]:
-        """Return the faded memories among the hits, to explain a context."""
+        """Return the memories that are found only because their salience is ignored, to explain a context."""
         known = {hit.id for _, hit in self._hits("memory").hits}
         return [hit for _, hit in self._found.get(self._faded, _NOTHING).hits if hit.id not in known]
 
@@ -205,7 +213,7 @@ class PromptSearches:
 
     @cached_property
     def _listed_kinds(self) -> list[Kind]:
-        """The listed kinds; messages and documents only if there are enough memories and facts."""
+        """The kinds to list: memories, and messages or documents unless memories and facts are too few."""
         most = _DISTILLED * (count_rows(self._db, "memories") + count_rows(self._db, "facts"))
         tables: dict[Kind, str] = {"message": "messages", "document": "documents"}
         few = [
@@ -237,7 +245,7 @@ class PromptSearches:
         }
 
     def _within_scope(self, hits: list[tuple[Candidate, Hit]]) -> list[tuple[Candidate, Hit]]:
-        """Leave out memories derived from chats outside the scope."""
+        """Return `hits` without the memories that were derived from chats outside the scope."""
         foreign = outside_scope(self._db, self._request, [hit.id for _, hit in hits if hit.kind == "memory"])
         return [(candidate, hit) for candidate, hit in hits if hit.id not in foreign]
 
@@ -279,13 +287,13 @@ class PromptSearches:
 
     @cached_property
     def _line_matches(self) -> dict[Kind, LookedUp]:
-        """The candidates that the lines of a long prompt find; empty for a short one."""
+        """By kind, the rows that the lines of a long prompt match; {} for a short prompt."""
         lines = lines_of(self._prompt.text)
         return {kind: look_up(self._db, _TABLES[kind], lines) for kind in self._listed_kinds} if lines else {}
 
     @cached_property
     def _telling_lines(self) -> list[ScoredPrompt]:
-        """The lines of a long prompt that are also compared by meaning."""
+        """The lines of a long prompt that are also compared by meaning, as prompts of their own."""
         lines = (Search(line, mode="vector") for line in telling(self._line_matches.values()))
         prompts = (ScoredPrompt(self._db, line, self._prompt.models, self._sample) for line in lines)
         return [each for each in prompts if each.vector is not None]
@@ -293,7 +301,7 @@ class PromptSearches:
     def _line_covers(
         self, kind: Kind, found: list[tuple[Candidate, Hit]], filters: Filters
     ) -> dict[Ref, float]:
-        """Return each candidate's best cover of a line of a long prompt, and add new hits to `found`."""
+        """Return each candidate's best cover of a line of a long prompt; add the lines' hits to `found`."""
         if not self._line_matches:
             return {}
         covers = self._line_matches[kind].covers
@@ -331,16 +339,17 @@ summary are given."""
 _IRRELEVANT = "nothing that was found has to do with the message"
 
 _SEARCHED_MESSAGES = 1000
-"""The number of newest messages of a chat that are searched for the asking one."""
+"""How many of a chat's newest messages are searched for the asking message."""
 
 
 class ContextHits(msgspec.Struct, frozen=True):
-    """The hits of the searches, best first; none if they failed.
+    """The hits of the searches, best first; none if the searches failed.
 
-    listed: hits of every kind, by score.
-    messages, documents: by floors of their own, where little is distilled.
+    listed: hits of all listed kinds.
+    messages, documents: hits that are not listed, since little of them is distilled, and have their own
+        floor.
     below: hits that are not relevant enough.
-    answered: the probability that the best hit belongs to the prompt; None without hits.
+    answered: the probability that the best hit belongs to the prompt; None if there are no hits.
     time: the time that the prompt names, if any.
     faded: memories below the salience threshold, to explain the context.
     silent: see `SearchResult`. asking: the asking message, which is left out.
@@ -365,9 +374,10 @@ def find(
     sample: StoreSample,
     rerank: Rerank | None = None,
 ) -> ContextHits:
-    """Search for `request.text`.
+    """Search for `request.text` and return the hits.
 
-    asking: the message with this text. sample: of the store. rerank: reorders the relevant hits.
+    asking: the key of the message that has this text, if known; it is left out. sample: a sample of the
+        store's passages. rerank: reorders the relevant hits.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
@@ -408,7 +418,7 @@ def find(
 
 
 def _weigh_by_chat(hits: Sequence[Hit], request: BuildContext) -> Sequence[Hit]:
-    """Sort hits by descending score, with a lower weight for other chats."""
+    """Lower the scores of hits from other chats, and return the hits by descending score."""
     for hit in hits:
         hit.score *= _chat_factor(request, hit)
     return sorted(hits, key=lambda hit: hit.score, reverse=True)
@@ -417,8 +427,8 @@ def _weigh_by_chat(hits: Sequence[Hit], request: BuildContext) -> Sequence[Hit]:
 def asking_message(db: Connection, request: BuildContext) -> Key | None:
     """Return the asking message, which must not answer itself; None if it is not in the read model.
 
-    It is `message_id`, or the newest message of the chat with the text, unless an assistant has spoken since:
-    an earlier "yes" is history.
+    It is the message `message_id`; by default, the newest message of the chat with the request's text, unless
+    an assistant has spoken since: an earlier "yes" is history.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.

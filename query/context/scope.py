@@ -50,7 +50,7 @@ class People(msgspec.Struct, frozen=True, kw_only=True):
                     raise BadInput(f"{chat} belongs to {owners[chat]} and {person}", hint="name it once")
 
     def owner(self, chat: str) -> str | None:
-        """Return the person to whom the settings assign a chat."""
+        """Return the person to whom the settings assign a chat; None if they assign it to nobody."""
         return next((person for person, chats in self.chats.items() if chat in chats), None)
 
     def joined(self, chat: str) -> frozenset[str]:
@@ -70,7 +70,8 @@ class People(msgspec.Struct, frozen=True, kw_only=True):
 class Speaker(NamedTuple):
     """A person who talks to the agent.
 
-    name: from the settings or the messages; None for the person of a chat without names. chat: one of theirs.
+    name: from the settings or the messages; None for the person of a chat without names.
+    chat: one of the person's chats.
     """
 
     name: str | None
@@ -95,9 +96,9 @@ WHERE channel IS NOT NULL AND sender_id IS NOT NULL
 
 
 def speakers(db: Connection, people: People, chat: str | None = None) -> Iterator[Speaker]:
-    """Yield the people who talk to the agent, lazily: most callers need two.
+    """Yield the people who talk to the agent, lazily, since most callers need at most two.
 
-    chat: a chat that is about to begin.
+    chat: a chat that is about to begin, and counts as well.
     """
     # People in the settings count before their first message.
     yield from (Speaker(person, chats[0]) for person, chats in people.chats.items() if chats)
@@ -110,9 +111,9 @@ def speakers(db: Connection, people: People, chat: str | None = None) -> Iterato
 
 
 def nameless_chats(db: Connection, people: People, chat: str | None = None) -> Iterator[str]:
-    """Yield the chats of messengers that have no names and no person in the settings.
+    """Yield the chats on messengers that have no names in their messages and no person in the settings.
 
-    chat: a chat that is about to begin.
+    chat: a chat that is about to begin, and counts as well.
     """
     names, found = [*_user_names(db)], set[str]()
     for place in _messenger_chats(db, people, chat):
@@ -124,18 +125,18 @@ def nameless_chats(db: Connection, people: People, chat: str | None = None) -> I
 
 
 def chats_by_name(db: Connection) -> dict[str, list[str]]:
-    """Return, by name, the chats in which user messages have it."""
+    """Return, for each name of a user, the chats in which user messages have this name."""
     return {name: [*_distinct_chats(db, _OF_NAME, name)] for name in _user_names(db)}
 
 
 def _user_names(db: Connection) -> Iterator[str]:
-    """Yield the names of user messages, without invisible ones."""
+    """Yield the distinct names in user messages, except those without a visible character."""
     names = _scan_index(db, _NEXT_NAME)
     return (name for name in names if not all(sign.isspace() or is_unseen(sign) for sign in name))
 
 
 def _messenger_chats(db: Connection, people: People, chat: str | None) -> Iterator[str]:
-    """Yield the chats of messengers, also those named only by derived rows."""
+    """Yield the chats on messengers, including those that only derived rows name; some more than once."""
     if chat is not None and people.is_messenger(chat):
         yield chat
     for rows in _CONVERSED:
@@ -149,14 +150,14 @@ def _messenger_chats(db: Connection, people: People, chat: str | None) -> Iterat
 def _distinct_chats(
     db: Connection, rows: str, *of: str, wanted: Callable[[str], bool] = lambda _: True
 ) -> Iterator[str]:
-    """Yield the distinct chats of rows in the wanted channels."""
+    """Yield the distinct chats of the given rows whose channel is wanted."""
     for channel in filter(wanted, _scan_index(db, f"SELECT min(channel) FROM {rows} AND channel > ?", *of)):
         next_chat = f"SELECT min(chat_id) FROM {rows} AND channel = ? AND chat_id > ?"
         yield from (f"{channel}:{chat_id}" for chat_id in _scan_index(db, next_chat, *of, channel))
 
 
 def _derived_messenger_chats(db: Connection, people: People, rows: str, *of: str) -> Iterator[str]:
-    """Yield the distinct messenger chats of derived rows; skip other channels as a whole."""
+    """Yield the distinct chats on messengers that derived rows name; skip each other channel as a whole."""
     next_chat = f"SELECT min(chat_id) FROM {rows} AND chat_id > ?"
     at: str | None = ""
     while (at := db.execute(next_chat, (*of, at)).fetchone()[0]) is not None:
@@ -167,7 +168,7 @@ def _derived_messenger_chats(db: Connection, people: People, rows: str, *of: str
 
 
 def _scan_index(db: Connection, select: str, *of: str) -> Iterator[str]:
-    """Yield distinct values: `select` returns the next after the last one, by one lookup in an index."""
+    """Yield distinct values. `select` returns the value after the previous one, by one lookup in an index."""
     found: str | None = ""
     while (found := db.execute(select, (*of, found)).fetchone()[0]) is not None:
         yield found
@@ -189,14 +190,14 @@ _OF_MEMORIES = """
 SELECT v.memory_id, v.memory_id, v.stream, v.event_id FROM json_each(?1) j
 JOIN current_versions v ON (v.stream, v.memory_id) = ('memory', j.value)
 """
-"""The events that set a field of some memories."""
+"""Selects the events that set the current fields of the given memories."""
 
 _OF_PROFILES = """
 SELECT x.extraction_id, t.memory_id, t.stream, t.event_id FROM memory_events t
 JOIN compared_contents x ON (x.stream, x.event_id) = ('core', t.event_id)
 WHERE x.extraction_id IN (SELECT value FROM json_each(?1))
 """
-"""The events whose contents some profiles were derived from."""
+"""Selects the events from whose contents the given profiles were derived."""
 
 _MISSING = """
 SELECT c.id, c.chat_id, (SELECT count(*) FROM compared_contents x
@@ -204,9 +205,10 @@ SELECT c.id, c.chat_id, (SELECT count(*) FROM compared_contents x
     AND NOT EXISTS (SELECT 1 FROM events e WHERE (e.stream, e.id) = ('memory', x.event_id)))
 FROM closed_extractions c WHERE c.stream = 'core' AND c.id IN (SELECT value FROM json_each(?1))
 """
-"""The group of each profile, and how many of its source events are gone."""
+"""Selects the chat of each given profile, and how many of its source events no longer exist."""
 
-# Follows merges to the compared memories, and compressed days to the daily events.
+# Follows merges back to the compared memories; `_CHATS` and `_ORIGINS` follow compressed days to daily
+# events.
 _MADE = """
 WITH RECURSIVE made (root, memory_id, stream, event_id) AS (
     {seeds}
@@ -238,7 +240,7 @@ WHERE (e.chat_id, e.channel, e.sender_id) IS NOT (NULL, NULL, NULL)
 """
 
 
-# The messages of a daily event are not recorded: all extracted messages of its chat count.
+# The messages behind a daily event are not recorded, so all extracted messages of its chat count.
 _ORIGINS = f"""{_MADE},
 days (root, chat, daily_event_id, chat_id) AS (
     SELECT w.root, e.channel || ':', e.id, e.chat_id FROM written w
@@ -262,7 +264,10 @@ SELECT chat_id, chat_id, message_id FROM extracted_messages WHERE chat_id IN (SE
 
 
 class SourceEvent(NamedTuple):
-    """A message, a daily event, a memory or the event with its content, and the channel."""
+    """A source: a message, a daily event, a memory, or the event with its content.
+
+    channel: of the source's chat; None if it has none. event_id: its id, or that of the memory.
+    """
 
     channel: str | None
     event_id: str
@@ -274,12 +279,12 @@ def origins_of(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[Sourc
 
 
 def origins_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str, set[SourceEvent]]:
-    """Return the sources of each profile, also those not cited by any of its values."""
+    """Return the sources of each profile, including those that none of its values cites."""
     return _origins(db, _OF_PROFILES, extraction_ids)
 
 
 def origins_of_days(db: Connection, chats: Iterable[str]) -> dict[str, set[SourceEvent]]:
-    """Return the extracted messages of each chat."""
+    """Return the extracted messages of each chat, which are the sources of its daily events."""
     return _group_by_root(db.execute(_DISTILLED, (as_list([*chats]),)))
 
 
@@ -297,7 +302,7 @@ def _group_by_root(rows: Iterable[tuple[str, str | None, str]]) -> dict[str, set
 def chats_of(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[str]]:
     """Return the chats of each existing memory: its own and those of its sources.
 
-    A daily event with only a channel belongs to a chat `<channel>:`, which no scope shows.
+    A daily event that has only a channel belongs to the chat `<channel>:`, which no limited scope includes.
     """
     names = as_list([*memory_ids])
     found: dict[str, set[str]] = {memory_id: set() for (memory_id,) in db.execute(_KNOWN, (names,))}
@@ -307,9 +312,9 @@ def chats_of(db: Connection, memory_ids: Iterable[str]) -> dict[str, set[str]]:
 
 
 def chats_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str, set[str]]:
-    """Return the chats of the sources of each profile, also those not cited by any of its values.
+    """Return the chats of the sources of each profile, including sources that none of its values cites.
 
-    A model may repeat what it does not cite. Profiles whose chats are unknown are left out.
+    A model may repeat a source without citing it. Profiles whose chats are unknown are left out.
     """
     names = as_list([*extraction_ids])
     found: dict[str, set[str]] = {}
@@ -323,7 +328,7 @@ def chats_of_profiles(db: Connection, extraction_ids: Iterable[str]) -> dict[str
 
 
 def outside_scope(db: Connection, request: BuildContext, memory_ids: Collection[str]) -> set[str]:
-    """Return the memories with a source outside the scope of a request."""
+    """Return which of `memory_ids` have a source outside the scope of a request."""
     if request.scope == "store" or not memory_ids:
         return set()
     own = {*request.own_chats}
@@ -341,7 +346,7 @@ class CoreRow(NamedTuple):
 
 
 class CoreRows(NamedTuple):
-    """The core values that a scope shows, one per key, the user's before the agent's.
+    """The core values that a scope includes, one per key, the user's before the agent's.
 
     wide: the number of values that are hidden because their sources are not all within the scope.
     """
@@ -351,7 +356,7 @@ class CoreRows(NamedTuple):
 
 
 def core_rows(db: Connection, own: AbstractSet[str] | None) -> CoreRows:
-    """Return the core memory that a scope shows: the newest value of each key.
+    """Return the core memory that a scope includes: for each key, the newest value within the scope.
 
     own: the chats of the scope; None for the whole store.
     """
@@ -370,9 +375,9 @@ def core_rows(db: Connection, own: AbstractSet[str] | None) -> CoreRows:
 
 
 class ChosenScope(NamedTuple):
-    """The scope of a context, `store` or `chat`, and why.
+    """The scope of a context, `store` or `chat`, and why it was chosen.
 
-    joined: the other chats of the chat's person.
+    joined: the other chats of the current chat's person.
     """
 
     scope: Scope
@@ -381,7 +386,9 @@ class ChosenScope(NamedTuple):
 
 
 def scope_of(db: Connection, request: BuildContext, people: People, *, synced: bool) -> ChosenScope:
-    """Choose the scope of a request; `chat` without a chat shows what belongs to no chat.
+    """Choose the scope of a request.
+
+    If the scope is `chat` and the request names no chat, the context shows only what belongs to no chat.
 
     synced: whether the read model has caught up with the log.
 
@@ -402,9 +409,9 @@ def scope_of(db: Connection, request: BuildContext, people: People, *, synced: b
 
 
 def automatic_scope(db: Connection, people: People, chat: str | None = None) -> ChosenScope:
-    """Choose the scope of `auto`, so that nobody gets what another person wrote.
+    """Choose the scope for a request with the scope `auto`, so that nobody gets what another person wrote.
 
-    chat: a chat that is about to begin.
+    chat: a chat that is about to begin, and counts as well.
     """
     found = [*islice(speakers(db, people, chat), 2)]
     if len(found) > 1:
@@ -419,8 +426,9 @@ def automatic_scope(db: Connection, people: People, chat: str | None = None) -> 
 class ChatGroup(NamedTuple):
     """Chats that share a scope.
 
-    chat: the first of them, by which events name the group; None for what belongs to no chat.
-    chats: all of them; None for the whole store.
+    chat: the first of the chats, by which events name the group; None for what belongs to no chat, and for
+        the whole store.
+    chats: all chats of the group; None for the whole store.
     """
 
     chat: str | None
@@ -432,7 +440,7 @@ class ChatGroup(NamedTuple):
 
 
 def chat_groups(db: Connection, people: People) -> list[ChatGroup]:
-    """Return the groups of chats of all memories; no context shows two groups together."""
+    """Return the groups of chats that memories belong to; no context shows two groups together."""
     if automatic_scope(db, people).scope == "store":
         return [ChatGroup(None, None)]
     active = [memory_id for (memory_id,) in db.execute("SELECT memory_id FROM memories")]
@@ -442,13 +450,13 @@ def chat_groups(db: Connection, people: People) -> list[ChatGroup]:
 
 
 def knows_messengers(db: Connection) -> bool:
-    """Whether a read model, which may be of an older version, distinguishes the chats of messengers."""
+    """Whether the read model, which an older version may have written, distinguishes chats on messengers."""
     select = "SELECT count(*) FROM sqlite_master WHERE name = 'messages_by_user' AND sql LIKE '%chat_id%'"
     return bool(db.execute(select).fetchone()[0])
 
 
 def narrowed_by_messengers(db: Connection, people: People) -> str | None:
-    """Return why chats are separate although their names do not require it; None otherwise."""
+    """Return why chats are kept apart although their messages have at most one name; None otherwise."""
     (names,) = db.execute("SELECT count(DISTINCT name) FROM messages WHERE role = 'user'").fetchone()
     chosen = automatic_scope(db, people)
     return chosen.why if names < 2 and chosen.scope == "chat" else None

@@ -40,30 +40,34 @@ if TYPE_CHECKING:
 # prompts), so that entries of every kind are comparable, and one floor and one limit hold for all.
 #   1. Meaning counts in standard deviations above the background and a sample of the store: raw cosines say
 #      little, since "favourite cafés: Suomi" is near everything (recall .62 instead of .71). The multilingual
-#      model also counts how much nearer an entry is to this prompt than to other prompts of its language.
-#   2. Words count by their rarity and the root of their number: three of three say more than one of one.
-#   3. Kinds that a prompt often finds by chance (facts, passages, documents) cost a constant.
+#      model also counts how much nearer an entry is to this prompt than to other prompts in its language.
+#   2. Words count by their rarity and the root of their number: three out of three say more than one out of
+#   one. 3. Kinds that a prompt often finds by chance (facts, passages, documents) lose a constant.
 #   4. The floor is higher for prompts that seem to ask for nothing stored; a hard gate costs .06 of recall.
-# Each store with the weights of the other three, recall rose from .45 to .67 and precision from .10 to .28,
-# compared with a share and a floor for each kind. A floor for each kind, a floor that one kind skips, and
-# core memory before the two best entries lost, too. Where messages or documents are ten times the memories
-# and facts, they keep a floor of their own (`floor`): in this list LoCoMo would lose .187 of its answers.
+# With each store scored by the weights fitted on the other three, recall rose from .45 to .67 and precision
+# from .10 to .28, compared with a share and a floor for each kind. A floor for each kind, a floor that one
+# kind skips, and core memory before the two best entries were worse, too. Where there are more than ten
+# times as many messages or documents as memories and facts, they keep a floor of their own (`floor`): in
+# this list, LoCoMo would lose .187 of its answers.
 # docs/tools/context-details.md has all figures; `python -m tests.eval.told --fit` fits the weights.
 
 _NEIGHBOURS = 3
-"""The number of nearest background prompts of each kind to which a prompt is compared."""
+"""How many of the nearest background prompts of each kind a prompt is compared with."""
 
 
 class Nearness(NamedTuple):
-    """Standard deviations by which an entry is nearer to a prompt than other texts of its language are, and
-    nearer to this prompt than to other prompts."""
+    """How near an entry is to a prompt by the multilingual model, in standard deviations.
+
+    multilingual: how much nearer it is than other texts in its language.
+    nearer: how much nearer it is to this prompt than to other prompts.
+    """
 
     multilingual: float
     nearer: float
 
 
 class MultilingualPrompt:
-    """A prompt embedded by the multilingual model. silent: gets the reason if there is no vector."""
+    """A prompt embedded by the multilingual model. silent: receives the reason if there is no vector."""
 
     def __init__(
         self, db: Connection, text: str, embedder: Embedder, sample: StoreSample, silent: dict[str, str]
@@ -74,7 +78,7 @@ class MultilingualPrompt:
 
     @cached_property
     def vector(self) -> "NDArray[np.float32] | None":
-        """The vector of the prompt, [dimension]."""
+        """The vector of the prompt, of shape [dimension]; None if it cannot be compared."""
         found = nearest.embed_query(self._text, self._db, self._embedder, self._silent)
         if found is None:
             return None
@@ -83,7 +87,7 @@ class MultilingualPrompt:
         return np.frombuffer(found, np.float32)
 
     def nearness(self, found: Sequence[tuple[Candidate, Hit]]) -> dict[int, Nearness]:
-        """Return, by place, the nearness of the hits that have a vector."""
+        """Return the nearness of the hits that have a vector, by their place in `found`."""
         if self.vector is None:
             return {}
         import numpy as np
@@ -100,12 +104,12 @@ class MultilingualPrompt:
                 place = places[number]
                 mean, spread = self._similarity_stats(language(found[place][1].content))
                 near = Nearness(float((cosine - mean) / spread), float(specific / deviation))
-                # The nearest passage of a long message counts.
+                # Of a long message, the nearest passage counts.
                 result[place] = max(result.get(place, near), near)
         return result
 
     def likeness(self) -> float:
-        """Return the prompt's similarity to personal prompts minus that to general ones, in any language."""
+        """Return the prompt's similarity to personal prompts minus that to general ones, in all languages."""
         import numpy as np
 
         assert self.vector is not None
@@ -118,7 +122,7 @@ class MultilingualPrompt:
         return float(personal - general)
 
     def _similarity_stats(self, name: str) -> tuple[float, float]:
-        """Return the mean and the deviation of the prompt's similarity to texts in a language."""
+        """Return the mean and the standard deviation of the prompt's similarities to texts in a language."""
         import numpy as np
 
         if name not in self._stats:
@@ -131,7 +135,7 @@ class MultilingualPrompt:
 
     @cached_property
     def _from_other_prompts(self) -> "tuple[NDArray[np.float32], float]":
-        """The offset [dimension] from the mean of other prompts in its language, and `_deviation`."""
+        """The prompt's offset from the mean of other prompts in its language, and their `_deviation`."""
         assert self.vector is not None
         away = self.vector - _prompts(language(self._text)).mean(0)
         return away, _deviation(language(self._text))
@@ -146,7 +150,7 @@ def _prompts(name: str) -> "NDArray[np.float32]":
 
 @cache
 def _deviation(name: str) -> float:
-    """Return the mean standard deviation of a background sentence's similarity to prompts in a language."""
+    """Return the standard deviation of a sentence's similarities to prompts in a language, on average."""
     import numpy as np
 
     sentences = np.concatenate([each.sentences for each in in_every_language().values()])
@@ -154,23 +158,24 @@ def _deviation(name: str) -> float:
 
 
 def _background_in(name: str) -> list[BackgroundVectors]:
-    """Return the background in a language, or in all if it has none in that one."""
+    """Return the background vectors in a language; in all languages if there are none in this one."""
     known = in_every_language()
     return [known[name]] if name in known else [*known.values()]
 
 
 Mode = Literal["bundled", "both", "multilingual"]
-"""Which models compare a prompt with entries."""
+"""Which models compare a prompt with entries: the bundled one, the multilingual one, or both."""
 
 
 class Weights(msgspec.Struct, frozen=True):
     """The weights of a score, and of the gate against prompts that ask for nothing stored.
 
-    base: a constant. meaning, multilingual, nearer, words: for the members of an `EntryScore`. both_read: for
-        a prompt and entry that the bundled model reads. fact, passage, document: for the kind of entry.
+    base: a constant. meaning, multilingual, nearer, words: for the members of an `EntryScore`. both_read:
+        added if the bundled model supports the languages of prompt and entry. fact, passage, document: added
+        for an entry of this kind.
     gate: a constant. gate_best: for the best score, or with the multilingual model the greatest `nearer`.
-        first_person: for "my", "we" and the like. likeness: for the similarity to personal prompts minus that
-        to general ones. gate_least: the threshold of the sum, below which the floor is `SOFT_FLOOR`.
+        first_person: added for "my", "we" and the like. likeness: for the similarity to personal prompts
+        minus that to general ones. gate_least: if the sum is below this, the floor is `SOFT_FLOOR`.
     floor: the least score of an entry.
     """
 
@@ -244,7 +249,7 @@ WEIGHTS: dict[Mode, Weights] = {
         floor=-5.0,
     ),
 }
-"""By the models that compare, fitted on all four stores."""
+"""The weights for each choice of models, fitted on all four stores."""
 
 # Invariant: more evidence never lowers a score, so that the best line of a long prompt may stand for all.
 assert all(min(each.meaning, each.multilingual, each.nearer, each.words) >= 0 for each in WEIGHTS.values())
@@ -253,13 +258,13 @@ SOFT_FLOOR = -1.5
 """The floor for a prompt that seems to ask for nothing stored."""
 
 BELOW_BEST = 3.0
-"""How far an entry may be below the best one."""
+"""How far the score of an entry may be below the best score."""
 
 _SOCIAL = ("greeting", "acknowledgement")
-"""Reasons of the gate, which also gives them for "ok, wifi password"."""
+"""Reasons of the gate that raise the floor; they close nothing, since "ok, wifi password" has one, too."""
 
 OF_A_LINE = 0.5
-"""Subtracted from the score of an entry that only one line of a long prompt found."""
+"""Subtracted from the score that an entry has for a single line of a long prompt."""
 
 FIRST_PERSON = re.compile(
     r"\b(?:my|ours?|we|us|i|i['’](?:m|d|ve|ll)|me|mine|let['’]s"
@@ -279,7 +284,7 @@ _DATES = frozenset(
 )
 
 IsKnown = Callable[[str], bool]
-"""Whether the store has a name."""
+"""Returns whether a name occurs in the store."""
 
 
 class EntryScore(msgspec.Struct, frozen=True, kw_only=True):
@@ -315,10 +320,13 @@ class EntryScore(msgspec.Struct, frozen=True, kw_only=True):
 class ListedHit(NamedTuple):
     """A hit, and the parts of its score.
 
-    cosine: to the prompt, if any. words, line: cover of the whole prompt and of its best line.
-    factor: of its odds, lower for other chats. far: by the multilingual model.
-    lines: by the most distinctive lines, meaning in deviations, and cover.
-    in_time: whether it is of the time that the prompt names.
+    cosine: its similarity to the prompt by the first model, if known.
+    words, line: its cover of the whole prompt, and of the line that it covers best.
+    factor: multiplies its odds; lower for other chats.
+    far: its nearness by the multilingual model, if known.
+    lines: for each of the most distinctive lines, the meaning in standard deviations, if known, and the
+        cover.
+    in_time: whether it is from the time that the prompt names.
     """
 
     hit: Hit
@@ -333,7 +341,7 @@ class ListedHit(NamedTuple):
 
 
 class ScoredPrompt:
-    """A prompt, with its words, language and vectors, computed on first use."""
+    """A prompt with its words, language and vectors; the vectors are computed on first use."""
 
     def __init__(self, db: Connection, search: Search, models: Models, sample: StoreSample) -> None:
         self.search, self.text, self.question = search, search.text, search.question
@@ -342,24 +350,24 @@ class ScoredPrompt:
         self.silent: dict[str, str] = {}
 
     def reads(self, text: str) -> bool:
-        """Whether the first model reads the language of a text."""
+        """Whether the first model supports the language of a text."""
         return self.models.first is not None and reads(self.models.first, text)
 
     @cached_property
     def is_read(self) -> bool:
-        """Whether the first model reads the prompt."""
+        """Whether the first model supports the language of the prompt."""
         return self.reads(self.text)
 
     @cached_property
     def vector(self) -> bytes | None:
-        """The vector of the prompt by the first model, if any."""
+        """The first model's vector of the prompt; None if the prompt cannot be compared by this model."""
         if self.models.first is None or not self.is_read:
             return None
         return nearest.embed_query(self.text, self._db, self.models.first, self.silent)
 
     @cached_property
     def multilingual(self) -> MultilingualPrompt | None:
-        """The prompt by the multilingual model; None if that is not available."""
+        """The prompt as embedded by the multilingual model; None if that is not possible."""
         if self.models.multilingual is None:
             return None
         prompt = MultilingualPrompt(self._db, self.text, self.models.multilingual, self._sample, self.silent)
@@ -367,11 +375,14 @@ class ScoredPrompt:
 
     @property
     def finding(self) -> Models:
-        """The models that find entries: if possible the multilingual one alone, since both score them."""
+        """The models that search for entries: only the multilingual one, if possible; all models score."""
         return self.models if self.multilingual is None else Models(None, self.models.multilingual)
 
     def weights(self, far: Nearness | None) -> Weights:
-        """Return the weights of an entry, by its nearness by the multilingual model, if any."""
+        """Return the weights for an entry.
+
+        far: its nearness by the multilingual model, if known.
+        """
         if far is None:
             return WEIGHTS["bundled"]
         return WEIGHTS["both" if self._is_bundled else "multilingual"]
@@ -382,7 +393,7 @@ class ScoredPrompt:
 
     @cached_property
     def _similarity_stats(self) -> tuple[float, float]:
-        """The mean and the deviation of the prompt's similarity to the background and the store."""
+        """The mean and standard deviation of the prompt's similarities to the background and the sample."""
         import numpy as np
 
         assert self.vector is not None
@@ -398,7 +409,7 @@ class ScoredPrompt:
         return float(similar.mean()), float(similar.std())
 
     def meaning(self, cosine: float | None) -> float | None:
-        """Return by how many deviations a similarity exceeds the mean."""
+        """Return by how many standard deviations a similarity exceeds the mean; None if it is unknown."""
         if cosine is None or self.vector is None:
             return None
         mean, deviation = self._similarity_stats
@@ -412,10 +423,10 @@ class ScoredPrompt:
         return personal - general
 
     def floor(self, best: float, far: Nearness | None, is_known: IsKnown) -> float:
-        """Return the least score of an entry.
+        """Return the least score that an entry needs for this prompt.
 
-        best: the best score. far: the greatest nearness by the multilingual model.
-        is_known: whether the store has a name.
+        best: the best score of an entry. far: the greatest nearness by the multilingual model, if known.
+        is_known: returns whether a name occurs in the store.
         """
         if should_retrieve(self.text).reason in _SOCIAL:
             return SOFT_FLOOR
@@ -436,7 +447,7 @@ class ScoredPrompt:
 def compare_hits(
     db: Connection, prompt: ScoredPrompt, found: Sequence[tuple[Candidate, Hit]]
 ) -> list[tuple[float | None, float]]:
-    """Return the cosine similarity of each hit, if it can be computed, and its cover."""
+    """Return the cosine similarity of each hit to the prompt, or None if unknown, and its cover."""
     terms = prompt.question.terms
     covers = floor.covers(db, terms, found)
     near: dict[int, float] = {}
@@ -480,7 +491,7 @@ def names_in(text: str) -> list[str]:
 def score_hits(
     prompt: ScoredPrompt, found: Iterable[ListedHit], is_known: IsKnown
 ) -> list[tuple[Hit, EntryScore]]:
-    """Return the hits with their scores, best first."""
+    """Return the hits with their scores, best first, without hits that nothing relates to the prompt."""
     totals = []
     for each in found:
         meaning = prompt.meaning(each.cosine)
@@ -537,12 +548,12 @@ def _logit(weights: Weights, each: ListedHit, meaning: float | None, words: floa
 
 
 def chance(score: EntryScore) -> float:
-    """Return the probability that an entry belongs to the prompt."""
+    """Return the probability that an entry with this score belongs to the prompt."""
     return 1 / (1 + math.exp(-score.total))
 
 
 def embedding_once(models: Models) -> Models:
-    """Return models that embed the same question only once."""
+    """Return the models, wrapped so that each embeds the same question only once."""
     return Models(*(each and _EmbedsOnce(each) for each in models))
 
 

@@ -3,9 +3,9 @@
 model: an estimate for large language models (`model_tokens`). chars4: characters // 4. heuristic: Chinese
 characters × 1.5 and words × 0.75, rounded up; a word is a run of letters and digits, or of separate signs.
 
-Pieces of a text begin and end at words, so each has a weight, and the text is at most as large as the sum of
-the weights. A piece weighs at least a token per 16 characters, also by the heuristic, which would count less
-than one for a word of a million letters.
+A text is weighed in pieces that begin and end at words; it has at most as many tokens as the sum of their
+weights. A piece weighs at least one token per 16 characters, even by the heuristic, which would count less
+than one token for a word of a million letters.
 """
 
 import math
@@ -17,23 +17,24 @@ from typing import Literal
 from memlog.eventlog.text import pieces
 from memlog.projector.text.tokens import count_tokens
 
-# The vocabulary of `count_tokens` knows words in Latin script. All other words, and a run without spaces,
-# would be one unknown token each: these are counted by their letters, with the rates below.
+# The vocabulary of `count_tokens` has only words in Latin script. Any other word, or a run without spaces,
+# would be one unknown token: so these are counted by their characters, at the rates below.
 
 CHARACTERS = 16
-"""The most characters of a token: a long run of spaces is several tokens."""
+"""The most characters that a token has: a long run of spaces is several tokens."""
 
 _LATIN = (
     r"\x00-\x7f\xa0-\xff\u0100-\u0131\u0134-\u0137\u0139-\u013e\u0141-\u0148\u014a-\u0165\u0168-\u017e"
     r"\u01a0\u01a1\u01af\u01b0\u0218-\u021b\u1e00-\u1e99\u1ea0-\u1ef9\u2010-\u2016\u2018-\u201a\u201c-\u201e"
     r"\u2020-\u2022\u2026\u20ac"
 )
-"""The characters of the vocabulary: a word with any other would be one unknown token."""
+"""The characters that the vocabulary has: a word with any other character would be one unknown token."""
 
-# Tokens of a character. Measured in November 2026: the larger count of OpenAI's cl100k_base and o200k_base,
-# which was cl100k_base's for each script, less that of the words and signs between, over the characters of
-# the script; on XQuAD (Thai, Russian, Chinese) and on Django's translations into 80 languages. Each rate is
-# .8 or more of what the most expensive language of its script takes. docs/tools/context.md has the figures.
+# Tokens per character of each script, measured in November 2026 on XQuAD (Thai, Russian, Chinese) and on
+# Django's translations into 80 languages: the tokens by OpenAI's cl100k_base, which counts more than
+# o200k_base for each script, less those of the words and signs in between, divided by the characters of the
+# script. Each rate is at least .8 of that of the most expensive language in its script.
+# docs/tools/context.md has the figures.
 _RATES = (
     (r"\u0370-\u03ff\u1f00-\u1fff", 1.05),  # Greek
     (r"\u0400-\u052f", 0.75),  # Cyrillic: Russian .53, Kazakh .93
@@ -52,19 +53,19 @@ _RATES = (
 )
 
 _OF_A_BYTE = 0.8
-"""Tokens per byte of any other character: a byte vocabulary has at most one token for a byte of UTF-8. An
-emoji has three or four bytes, and 2.4 to 2.9 tokens."""
+"""Tokens per UTF-8 byte of any other character: a vocabulary of bytes has at most one token per byte. An
+emoji has three or four bytes, and takes 2.4 to 2.9 tokens."""
 
 _MARK = 0.5
-"""Added for a Latin letter with a mark, which the vocabulary drops: Vietnamese needs .4."""
+"""Tokens added for a Latin letter with a mark, since the vocabulary drops marks: Vietnamese needs .4."""
 
 _LONGEST_WORD = 32
 _LONG_WORD = re.compile(rf"[^\W_]{{{_LONGEST_WORD}}}(?=[^\W_])")
-"""Where a word is cut: more than 100 letters and digits would be one unknown token."""
+"""Matches where a long word is cut, since one of more than 100 characters would be one unknown token."""
 
 
 def model_tokens(text: str) -> float:
-    """Return the tokens of `text` before rounding, at most the sum of its pieces between spaces."""
+    """Return the estimated tokens of `text`, before rounding: the sum over its pieces between spaces."""
     return sum(map(_of_piece, pieces(text)))
 
 
@@ -87,7 +88,7 @@ def _of_piece(text: str) -> float:
 
 @cache
 def _token_patterns() -> tuple[list[tuple[re.Pattern[str], float]], re.Pattern[str], re.Pattern[str]]:
-    # Compiled on first use: many texts are ASCII.
+    # Compiled on first use, because many texts are ASCII.
     of_scripts = [(re.compile(f"[{script}]"), rate) for script, rate in _RATES]
     return of_scripts, re.compile(f"[^{_LATIN}]+"), re.compile(r"[\u00c0-\u024f\u1e00-\u1ef9]")
 
@@ -107,23 +108,23 @@ def _weight(text: str, counter: Counter) -> float:
     return max(_WEIGHTS[counter](text), least_weight(text))
 
 
-# Cached: each context weighs what always holds, and most of a window.
+# Cached, because each context weighs what always holds, and most of the same window, again.
 _known_weight = lru_cache(maxsize=2048)(_weight)
 _KEPT = 1000
 
 
 def least_weight(text: str) -> float:
-    """Return the least weight of a text, without counting tokens."""
+    """Return the least that a text can weigh, without counting its tokens."""
     return len(text) / CHARACTERS
 
 
 def size(weight: float, counter: Counter) -> int:
-    """Round the total weight of a text's pieces to its tokens."""
+    """Round the total weight of a text's pieces to a number of tokens."""
     return math.floor(weight) if counter == "chars4" else math.ceil(weight)
 
 
 def tokens(text: str, counter: Counter) -> int:
-    """Return the tokens of `text`."""
+    """Return the number of tokens of `text`."""
     return size(_WEIGHTS[counter](text), counter)
 
 
@@ -135,7 +136,7 @@ def _heuristic_of_piece(text: str) -> float:
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    # Compiled on first use: the heuristic is rare.
+    # Compiled on first use, because the heuristic is rarely chosen.
     return re.compile(_CHINESE), re.compile(_WORD)
 
 

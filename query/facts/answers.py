@@ -75,7 +75,7 @@ class Topic(msgspec.Struct, frozen=True):
         return self.facts[0].chat
 
     def at(self, rank: int) -> Fact | None:
-        """Return the fact at this rank, or None."""
+        """Return the fact at this rank; None if there is none."""
         return next((fact for fact in self.facts if fact.rank == rank), None)
 
 
@@ -103,7 +103,7 @@ def exactly(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
 
 
 def called(topics: Sequence[Topic], keys: Sequence[str]) -> Topic | None:
-    """Return the first topic with one of these keys, else the first in another number or spelling."""
+    """Return the first topic with one of these keys; failing that, with one in another number or spelling."""
     alike = {compared(key) for key in keys}
     return exactly(topics, keys) or next((topic for topic in topics if compared(topic.key) in alike), None)
 
@@ -192,7 +192,7 @@ def answered(facts: Sequence[Fact], route: Route) -> FactAnswer:
 
 
 def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_chat: bool) -> FactAnswer:
-    """Return the facts of a topic, also in another number or spelling, or the one at a rank."""
+    """Return the facts of a topic, or the fact at `rank`; `key` may be in another number or spelling."""
     topic = find(db, lambda topics: called(topics, [key]), chat=chat, any_chat=any_chat)
     if topic is None:
         return not_stored(f"no topic {key} {where(chat, any_chat=any_chat)}")
@@ -211,7 +211,7 @@ def by_key(db: Connection, key: str, *, rank: int | None, chat: str | None, any_
 
 
 def find(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) -> Topic | None:
-    """Return the topic chosen from a chat or, with `any_chat`, else the newest one chosen from others."""
+    """Return the topic that `choose` finds in the chat or, with `any_chat`, else the newest elsewhere."""
     own = choose(topics(db, chat))
     if own is not None or not any_chat:
         return own
@@ -224,7 +224,7 @@ def find(db: Connection, choose: Choice, *, chat: str | None, any_chat: bool) ->
 
 
 def where(chat: str | None, *, any_chat: bool) -> str:
-    """Return the words for a scope in a message."""
+    """Return the scope in words, as shown in error messages."""
     if any_chat:
         return "in any chat"
     return "in the store's own scope" if chat is None else f"in {chat}"

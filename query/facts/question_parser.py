@@ -41,7 +41,7 @@ def number_of(word: str, language: str) -> int | None:
 
 
 def ordinal_words(language: str) -> Mapping[str, int]:
-    """Return the ordinals by word, in all forms, the first ones also in digits."""
+    """Return the number of each ordinal word, in all its forms; the first ordinals are also in digits."""
     in_digits = fact_words()[language].numbers.in_digits.split()
     return {**_ordinals(language), **{word: number for number, word in enumerate(in_digits, 1)}}
 
@@ -111,7 +111,7 @@ class Question(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The topic in a message."""
+        """The topic as shown in error messages."""
         words = [*(["favorite"] if self.is_favorite else []), *self.words]
         return repr(" ".join(words or self.names[:1]))
 
@@ -187,7 +187,7 @@ class _Parser:
         )
 
     def _is_ambiguous(self) -> bool:
-        """Whether its numbers are ambiguous, as in `3 favourite colour`, `favourite number 2`."""
+        """Whether the numbers are ambiguous, as in `3 favourite colour` or `favourite number 2`."""
         if self._has_number_behind and not (self._is_favorite and self._words):
             return True
         is_one = self._language == ENGLISH and bool(self._words) and not self._is_plural()
@@ -279,7 +279,7 @@ class _Parser:
             self._is_favorite, self._words = True, part
 
     def _beginning(self, table: str) -> tuple[str, ...]:
-        """Return the longest phrase of a table at the beginning, or an empty one."""
+        """Return the longest phrase of a table with which the question begins; () if there is none."""
         return next((p for p in _phrases(table) if tuple(self._words[: len(p)]) == p), ())
 
     def _drop_beginning(self, number: int) -> None:

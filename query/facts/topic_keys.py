@@ -62,7 +62,7 @@ def key_of(name: str) -> str:
 
 
 def same_key(stored: str) -> str:
-    """Return the key of a stored topic, which another program may have spelled, or itself if it has none."""
+    """Return the key of a stored topic, which another program may have spelled; if it has none, `stored`."""
     return _key_of_words(words_of(stored)) or stored
 
 
@@ -74,7 +74,7 @@ def teach_topics(db: Connection) -> None:
 
 
 def compared(key: str) -> str:
-    """Return a normal form without number, spelling, possessives and signs.
+    """Return a normal form of a key, which ignores number, spelling, possessives and surrounding signs.
 
     It is also the key under which older versions stored the topic.
     """
@@ -104,7 +104,7 @@ def visible(text: str) -> str:
 
 
 def built_in(words: Sequence[str], language: str) -> str | None:
-    """Return the key of the built-in topic, if any, with folded words, except for "favourite"."""
+    """Return the key of the built-in topic with these folded words (without "favourite"); None if none."""
     return _built_in()[language].get("_".join(words))
 
 

@@ -1,1 +1,1 @@
-"""Search: two sides, each ranked, fused by rank."""
+"""Search: full text and vectors, each ranked separately, then fused by rank."""

@@ -1,4 +1,4 @@
-"""Finds similar memories, by words and by meaning, for many memories at once instead of a search for each."""
+"""Finds similar memories, by words and by meaning, for many memories together instead of one search each."""
 
 import math
 from collections import Counter, defaultdict
@@ -12,7 +12,7 @@ from memlog.query.memories import Memory, select
 from memlog.query.search.request import parse
 
 _COMPARED_CHARACTERS = 1000
-"""Characters of a text whose words are compared."""
+"""The words of so many characters of a text are compared."""
 
 _COMMON = 20
 """A word in at most this many texts is never too common, however few texts there are."""
@@ -40,7 +40,7 @@ def alike(
 
 
 def _nearest_by_words(wanted: Sequence[Memory], others: Sequence[Memory], limit: int) -> dict[str, list[str]]:
-    """Rank by the rarity of the shared words and the length of the other text, like BM25."""
+    """Rank the others by the rarity of the shared words and the length of their text, like BM25."""
     terms = [_terms(memory.content[:_COMPARED_CHARACTERS]) for memory in others]
     having = Counter(term for of_one in terms for term in of_one)
     by_term: defaultdict[str, list[int]] = defaultdict(list)
@@ -89,13 +89,13 @@ def _nearest_by_meaning(
 
 
 _SEARCHED_CHARACTERS = 2000
-"""Characters of a text whose words are searched: more words find nothing new."""
+"""The words of so many characters of a text are searched for: more words find nothing new."""
 
 
 def likely_memories(
     db: Connection, text: str, *, chat: str | None, any_chat: bool, lengths: tuple[int, int], limit: int
 ) -> list[Memory]:
-    """Return at most `limit` unarchived memories that share most words with `text`, best first.
+    """Return the unarchived memories, at most `limit`, that best match the words of `text`, best first.
 
     chat: `<channel>:<chat_id>` of the memories; None for the store's own scope. any_chat: ignore `chat`.
     lengths: the least and the greatest length of a content, in characters.

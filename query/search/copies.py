@@ -17,7 +17,7 @@ from memlog.query.search.hits import NOWHERE, Candidate, Lists, Place, Ref, in_o
 
 
 class _FileDocument(NamedTuple):
-    """A document, and what identifies its file.
+    """A document, and the path and version of its file.
 
     writer: the copy of the store that registered its source: a path on another machine is another file.
     """
@@ -29,7 +29,7 @@ class _FileDocument(NamedTuple):
 
 
 def drop_nested_copies(db: Connection, sides: Mapping[str, Lists]) -> dict[str, Lists]:
-    """Return the candidates of a search, with one document for each file, notes of workspaces included."""
+    """Return the candidates without all but one document of each file, memory files included."""
     every = (each for lists in sides.values() for rows in lists for each in rows)
     outer = nested_copies(db, {each.key[1] for each in every if each.owner == "document"})
     return {
@@ -44,7 +44,7 @@ def is_one_of(candidate: Candidate, document_ids: Collection[str]) -> bool:
 
 
 def nested_copies(db: Connection, document_ids: Collection[str]) -> set[str]:
-    """Return the documents whose file is also in a source with a longer root."""
+    """Return the documents whose file another of them has, too, in a source with a longer root."""
     if len(document_ids) < 2:
         return set()
     rows = db.execute(
@@ -66,7 +66,7 @@ def nested_copies(db: Connection, document_ids: Collection[str]) -> set[str]:
 
 
 _LONGEST = 100_000
-"""The most characters of a text that is compared: folding a longer one takes longer than a query."""
+"""Texts with more characters than this have no copies: folding one takes longer than a query."""
 
 _ENDS = ".,;:!?…。、，；：！？؟،؛।"
 _OPENS = "¿¡"
@@ -91,14 +91,14 @@ _WHOLE_TEXTS = {
         ("document", "documents", "o.document_id = c.document_id", "NULL, NULL, o.content"),
     )
 }
-"""By owner of a passage, the columns that its copies share, the text last.
+"""For each owner of passages, the query for the columns that copies share, the text last.
 
 The title of a memory counts unless the content begins with it. A fact is a key's value, and has no copies.
 """
 
 
 class Fetched(NamedTuple):
-    """Candidates by descending score, perhaps several with one `ref`, and whether these are all."""
+    """Candidates by descending score, perhaps several with the same `ref`, and whether there are no more."""
 
     candidates: list[Candidate]
     is_all: bool
@@ -107,7 +107,7 @@ class Fetched(NamedTuple):
 def best(db: Connection, fetch: Callable[[int], Fetched], depth: int) -> list[Candidate]:
     """Return the best `depth` distinct texts, each represented by its newest copy with the best score of all.
 
-    Fetches past the cut until the score changes, and sorts ties, so that answers are deterministic.
+    It fetches past the cut until the score changes, and sorts ties, so that answers are deterministic.
     """
     limit = depth + depth // 4 + 1
     text: dict[Ref, TextKey] = {}
@@ -150,7 +150,7 @@ def _score_or_zero(candidate: Candidate) -> float:
 
 
 def represent_copies(sides: dict[str, Lists]) -> dict[str, Lists]:
-    """Represent each text by the same candidate on all sides: one side may not know the newest copy."""
+    """Represent each text by the same candidate on all sides, since a side may not know the newest copy."""
     newest: dict[Hashable, Candidate] = {}
     copies: dict[Hashable, int] = {}
     ordered = in_order(each for lists in sides.values() for rows in lists for each in rows)
@@ -175,7 +175,7 @@ class TextKey(NamedTuple):
 
 
 def text_keys(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, TextKey]:
-    """Return, by candidate, the key that it shares with its copies; a fact or a long text has none."""
+    """Return the key that each candidate shares with its copies; a fact or long text has a key of its own."""
     own_texts: dict[Ref, TextKey] = {}
     by_query: dict[str, dict[object, Candidate]] = {}
     for each in candidates:
@@ -199,7 +199,7 @@ def text_keys(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, Text
 def words(text: str) -> str:
     """Return the case-folded words of `text`, without trailing punctuation.
 
-    Signs within a word, before it, or between spaces stay: they may be code.
+    Signs within a word, before a word, or between spaces stay, since they may be code.
     """
     folded = [word.rstrip(_ENDS) or word for word in nfc(text).casefold().split()]
     joined = " ".join(folded)

@@ -40,14 +40,14 @@ LIKELIHOOD = (
     f"{_LENGTH_WEIGHT} * min(length({{0}}), {_LONG}) / {_LONG}.0"
     f" - {_QUESTION_WEIGHT} * (substr(rtrim({{0}}), -1) IN ({', '.join(map(repr, QUESTION_MARKS))}))"
 )
-"""The SQL template of a text's prior as an answer to any question, added to scores from 0 to 1: short texts
-and questions have less. It is formatted with the column of the text."""
+"""The SQL template of a text's prior, that is how likely it answers any question: lower for short texts and
+for questions. It is added to scores from 0 to 1, and is formatted with the column of the text."""
 
 
 class SearchedMessage(NamedTuple):
     """A matched message or a neighbour of one.
 
-    likelihood: see `LIKELIHOOD`. is_wanted: whether the filters allow it.
+    likelihood: see `LIKELIHOOD`. is_wanted: whether the filters allow the message as a hit.
     """
 
     key: tuple[str, str]
@@ -60,7 +60,8 @@ class SearchedMessage(NamedTuple):
 class SearchedPassage(NamedTuple):
     """A matched passage of anything except a message.
 
-    likelihood: see `LIKELIHOOD`. relevance: of a memory, today. topic: of a memory, or the key of a fact.
+    likelihood: see `LIKELIHOOD`. relevance: the present relevance of a memory; None for other owners.
+    topic: the topic of a memory or the key of a fact.
     """
 
     likelihood: float
@@ -92,7 +93,7 @@ def priors(
 
 
 def _named_topics(topics: set[str], words: frozenset[str]) -> set[str]:
-    """Return the topics whose words are all among `words`; English may differ in number and spelling."""
+    """Return the topics whose words are all in `words`; English words may differ in number and spelling."""
     if not topics:
         return set()
     roots = set(map(_root, words))
@@ -106,7 +107,7 @@ def _root(word: str) -> str:
 
 
 def passages_of(db: Connection, candidates: Iterable[Candidate]) -> dict[Ref, SearchedPassage]:
-    """Return the passages of all candidates except messages."""
+    """Return the matched passage of each candidate that is not a message."""
     refs: dict[str, dict[int, Ref]] = {_MEMORIES: {}, _DOCUMENTS: {}}
     for candidate in candidates:
         if candidate.message_no is None and candidate.chunk_no is not None:
@@ -127,7 +128,7 @@ def _casefolded_words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.casefold()))
 
 
-# Cached for speakers, who are few, and not for questions.
+# Cached for the names of speakers, which are few, but not for questions.
 _words_of_speaker = lru_cache(maxsize=256)(_casefolded_words)
 
 _MEMORIES = (
@@ -144,7 +145,7 @@ _DOCUMENTS = (
 
 
 SPAN = 2
-"""Turns on each side that are neighbours."""
+"""How many turns on each side of a message are its neighbours."""
 
 
 class Neighbourhood(msgspec.Struct, frozen=True, dict=True):
@@ -162,7 +163,7 @@ class Neighbourhood(msgspec.Struct, frozen=True, dict=True):
         return {number: place for place, number in enumerate(self.line) if number is not None}
 
     def message_after(self, key: Key) -> Key | None:
-        """Return the key of the next message of the session, if known."""
+        """Return the key of the message after this one in its session; None if unknown."""
         for number, message in self.messages.items():
             if message.key == key and (place := self.places.get(number)) is not None:
                 following = self.line[place + 1] if place + 1 < len(self.line) else None
@@ -170,7 +171,7 @@ class Neighbourhood(msgspec.Struct, frozen=True, dict=True):
         return None
 
     def by_number(self, values: Iterable[float]) -> Iterator[tuple[int, float]]:
-        """Pair message numbers with values, which are in the order of the line."""
+        """Pair each message number on the line with its value; `values` has one for each place."""
         return (
             (number, value) for number, value in zip(self.line, values, strict=True) if number is not None
         )
@@ -195,7 +196,7 @@ NO_NEIGHBOURS = Neighbourhood({}, [])
 def neighbourhood_of(
     db: Connection, numbers: Iterable[int], filters: Filters, *, alone: bool
 ) -> Neighbourhood:
-    """Return the messages with these numbers and, unless `alone`, up to two of their session on each side."""
+    """Return the messages with these numbers and, unless `alone`, up to two neighbours on each side."""
     condition = filters.of_messages()
     chosen = as_list(list(numbers))
     if condition is None or chosen == "[]":
@@ -222,7 +223,7 @@ def neighbourhood_of(
 def _chain_with_gaps(messages: Iterable[int], following: dict[int, int]) -> list[int | None]:
     """Return the numbers in order, with gaps that no score crosses.
 
-    following: the next message of each, unless a session break is between them.
+    following: for each message, the next one, unless a session break is between them.
     """
     gap = [None] * SPAN
     line: list[int | None] = [*gap]
@@ -271,19 +272,19 @@ _INDEXES = (
 
 
 def matches(db: Connection, expression: str, filters: Filters, depth: int) -> list[list[Candidate]]:
-    """Return the `depth` best messages, memories and documents each."""
+    """Return the best messages, the best memories and the best documents, up to `depth` of each."""
     if filters.topic is not None:
         teach_topics(db)
     return [_search_index(db, index, expression, filters, depth) for index in _INDEXES]
 
 
 def among(db: Connection, table: str, numbers: Sequence[int], filters: Filters) -> list[Candidate]:
-    """Return the candidates that filters allow among some rows of a full-text table."""
+    """Return the candidates that the filters allow among the rows `numbers` of a full-text table."""
     return _unscored(db, table, filters, "AND {} IN (SELECT value FROM json_each(?))", as_list([*numbers]))
 
 
 def newest(db: Connection, table: str, filters: Filters, most: int) -> list[Candidate]:
-    """Return the newest candidates that filters allow in a full-text table, whatever they contain."""
+    """Return the newest `most` candidates that the filters allow in a full-text table, whatever they say."""
     return _unscored(db, table, filters, "ORDER BY 5 DESC, 4 LIMIT ?", most)
 
 
@@ -296,7 +297,7 @@ def _unscored(db: Connection, table: str, filters: Filters, end: str, value: str
 
 
 def with_neighbours(db: Connection, terms: Sequence[str], around: Neighbourhood) -> Scores:
-    """Return the scores of the messages of `around` by their words and those of their neighbours.
+    """Return the scores of the messages in `around` by their own words and by those of their neighbours.
 
     A neighbour that the filters exclude counts for others, but is not a candidate.
     terms: the words and phrases of the question, each an expression in FTS5's syntax.
@@ -318,20 +319,20 @@ def with_neighbours(db: Connection, terms: Sequence[str], around: Neighbourhood)
 
 
 _WEIGHTS = (0.6, 0.4)
-"""Of a neighbour one and two turns away."""
+"""The weights of a neighbour one turn and two turns away."""
 
 _WORD_LIMIT = 0.8
-"""The limit of a word's score, as a share of its best match."""
+"""The most that a word adds to a message's score, as a share of the word's best match."""
 
 _OWN_SHARE = 0.1
-"""The share of its own score that a message gets beyond the limit, so that it precedes its neighbours."""
+"""The share of its own score that a message gets on top of the limit, so that it precedes its neighbours."""
 
 _DIGITS = 9
-"""Six digits do not suffice: bm25 of a word that most texts have is about a millionth."""
+"""Six digits do not suffice: the bm25 of a word that most texts contain is about a millionth."""
 
 
 def _term_scores(db: Connection, term: str, numbers: str) -> list[tuple[int, float]]:
-    """Return the numbers and scores of those messages of `numbers`, a JSON list, that match a term."""
+    """Return the number and score of each message in `numbers`, a JSON list, that matches a term."""
     rows: list[tuple[int, float]] = db.execute(
         "SELECT rowid, -bm25(messages_fts) FROM messages_fts WHERE messages_fts MATCH ?"
         # The plus keeps SQLite from running the match again for each number.

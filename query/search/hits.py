@@ -20,28 +20,28 @@ SCORE_DIGITS = 6
 """Digits of a score: noise in the last ones decides nothing."""
 
 Ref = int | tuple[Owner, tuple[str, str]]
-"""Identifies a candidate: the number of a message, the owner and key of anything else."""
+"""Identifies a candidate: a message by its number, anything else by its owner and key."""
 
 Scores = dict[Ref, float]
-"""An unranked list of one side."""
+"""The scores of one side's candidates, not ranked yet."""
 
 
 Place = tuple[str, int, str, int]
-"""Day, number and writer of a segment, and the offset in it: orders messages with equal times."""
+"""A segment's day, number and writer, and an offset in it, by which messages with equal times are sorted."""
 
 NOWHERE: Place = ("", 0, "", 0)
 
 
 class Candidate(NamedTuple):
-    """A message, memory or document that one side found.
+    """A message, memory or document that one side of a search found.
 
     key: (stream, id of an event, a memory, or a document).
     score: of its side, higher is better; None for a message found only by its neighbours.
-    message_no: of a message.
-    chunk_no: its best passage; None for a message that was found as a whole.
+    message_no: the number of a message; None for other owners.
+    chunk_no: the number of its best passage; None for a message that was found as a whole.
     start, end: of the passage in its owner, in code points; the whole if `end` is None.
     text_key: the key that it shares with its copies, which it represents. place: in the log, of a message.
-    copies: their number, itself included.
+    copies: the number of copies, itself included.
     """
 
     kind: Kind
@@ -103,14 +103,14 @@ DOC_PASSAGE = (
 
 
 _HIGHEST = 1.5
-"""The highest sum of a scaled score and a prior."""
+"""The highest possible sum of a scaled score and a prior."""
 
 InOrder = Callable[[Iterable[Ref]], list[Ref]]
-"""Orders entries of equal scores."""
+"""Sorts entries with equal scores."""
 
 TextKeyOf = Callable[[Ref], Hashable]
-"""Returns the key that an entry shares with its copies: only the best of them is taken; None for an entry to
-skip."""
+"""Returns the key that an entry shares with its copies, of which only the best is taken; None for an entry
+that must be skipped."""
 
 
 def _own_key(ref: Ref) -> Hashable:
@@ -120,7 +120,7 @@ def _own_key(ref: Ref) -> Hashable:
 class Ranked(NamedTuple):
     """An entry of a list.
 
-    found: its score, with what its neighbours add. prior: its likelihood for any question.
+    found: its score, including what its neighbours add. prior: how likely it answers any question.
     scaled: `found`, scaled from 0 (the lowest of the list) to 1 (the highest), plus the prior.
     """
 
@@ -131,7 +131,7 @@ class Ranked(NamedTuple):
 
 
 class Ranks(NamedTuple):
-    """A list, best first, and its weight."""
+    """A ranked list, best first, and its weight in the fusion."""
 
     weight: float
     ranked: list[Ranked]
@@ -171,7 +171,7 @@ def fused(
 
     rrf: Σ weight / (k + rank) (Cormack, Clarke & Büttcher, SIGIR 2009). convex: Σ weight · scaled score
     (Bruch, Gai & Ingber, ACM TOIS 2023, https://arxiv.org/abs/2210.11934).
-    factors: of scores; 1 by default.
+    factors: what each entry's score is multiplied by; 1 by default.
     """
     scores: dict[Ref, float] = {}
     for weight, rows in lists:
@@ -204,13 +204,13 @@ def _take_best(
 
 
 def best_possible(weights: Iterable[float], ranking: Ranking) -> float:
-    """Return the score of an entry that is first on each list, with the highest prior."""
+    """Return the score of an entry that is first on each list and has the highest possible prior."""
     first = 1 / (ranking.rank_constant + 1)
     return sum(weights) * (first if ranking.fusion == "rrf" else _HIGHEST if ranking.priors else 1.0)
 
 
 SNIPPET_LENGTH = 200
-"""The maximum, in characters, including the `…` at a cut."""
+"""The maximum length of a snippet, in characters, including the `…` where the text was cut."""
 
 LATER = "(a later entry may change this)"
 
@@ -302,7 +302,7 @@ Rerank = Callable[[str, list[Hit], dict[str, str]], list[Hit]]
 
 
 def document_text(db: Connection, event_id: str) -> str:
-    """Return the whole text of the document of an event; "" if it has been removed."""
+    """Return the whole text of the document that an event indexed; "" if it has been removed."""
     row = db.execute("SELECT content FROM documents WHERE event_id = ?", (event_id,)).fetchone()
     return str(row[0]) if row else ""
 
@@ -320,7 +320,7 @@ _OWNERS: dict[Owner, tuple[str, str]] = {
     ),
     "document": ("documents", "o.content, NULL, NULL, NULL, o.file, NULL, o.source_id, o.dated_at"),
 }
-"""The table `o` of each owner, and the columns of a `Hit` from `content` to `ts`."""
+"""For each owner, its table `o`, and the columns for the fields of a `Hit` from `content` to `ts`."""
 
 _EVENTS: tuple[Owner, ...] = ("message", "summary", "daily_event")
 """Owners that are identified by the id of their event."""

@@ -123,7 +123,7 @@ class Found(NamedTuple):
 
 
 class Quota(NamedTuple):
-    """A share of the hits: the `k` best that `where` allows."""
+    """A request for hits: the `k` best that the filters `where` allow."""
 
     k: int
     where: Filters
@@ -154,7 +154,7 @@ def find(
 
 
 class _Pool:
-    """All possible hits, one candidate for each `ref`: the last one.
+    """All possible hits, with one candidate for each `ref`: the last one found.
 
     near: the messages, with their neighbours if `with_context`. passages: all other candidates.
     """
@@ -178,7 +178,7 @@ class _Pool:
         return self._by_ref[ref]
 
     def text_key(self, ref: Ref) -> Hashable:
-        """Return the key shared with copies; None for a neighbour that is a copy of a candidate."""
+        """Return the key that an entry shares with its copies; None for a neighbour that is such a copy."""
         if ref in self._by_ref or not isinstance(ref, int):
             return self._by_ref[ref].text_key
         if ref not in self._beside:
@@ -187,7 +187,7 @@ class _Pool:
         return self._beside[ref]
 
     def in_order(self, refs: Iterable[Ref]) -> list[Ref]:
-        """Sort members of equal scores."""
+        """Sort entries with equal scores."""
         return [each.ref for each in in_order(map(self.candidate, refs))]
 
 
@@ -225,7 +225,7 @@ def _rank_candidates(
 def _score_with_neighbours(
     db: Connection, request: Search, sides: Mapping[str, Lists], near: Neighbourhood
 ) -> dict[str, list[Scores]]:
-    """Return the lists of each side; a message's score includes its neighbours'."""
+    """Return the scores of each side's candidates; a message's score includes what its neighbours add."""
     scores: dict[str, list[Scores]] = {
         side: [{each.ref: each.score for each in rows if each.score is not None} for rows in lists]
         for side, lists in sides.items()
@@ -248,7 +248,7 @@ def _side_weights(ranking: Ranking, sides: Collection[str]) -> dict[str, float]:
 
 
 def _fts_expression(request: Search, silent: dict[str, str]) -> str | None:
-    """Return the full-text query of a question; None if it has no words."""
+    """Return the full-text query of a question; None if the question has no words."""
     question = request.question
     if question.expression is None:
         silent["text"] = "the question has no word to look for"
@@ -274,7 +274,7 @@ def _search_text(db: Connection, request: Search, quota: Quota, expression: str)
 def _embed_question(
     db: Connection, request: Search, models: Models, silent: dict[str, str]
 ) -> list[tuple[Compared, bytes]]:
-    """Return the question's vector by each model; if none can be compared, `silent` gets the reason."""
+    """Return each model's vector of the question; if none can be compared, `silent` receives the reason."""
     found = [
         (comparison, vector)
         for comparison in nearest.comparisons(models, request.text)
@@ -322,7 +322,7 @@ eleven, or one of two, are enough; core memory is small, and written to be found
 def rate(db: Connection, request: Search, models: Models, sample: StoreSample, found: Found) -> bool:
     """Set the `relevance` of each hit except messages, and its `similarity` if it has none.
 
-    Returns whether a hit is certainly related to the question.
+    Return whether a hit is certainly related to the question.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.
@@ -350,9 +350,9 @@ def rate(db: Connection, request: Search, models: Models, sample: StoreSample, f
 
 
 def core_hits(db: Connection, question: FtsQuery) -> list[Hit]:
-    """Return the core values that have enough of a question's words, best first.
+    """Return the core values that contain enough of a question's words, best first.
 
-    They are hits of source `core`; their id is section and key.
+    Their source is `core`, and their id `section.key`.
 
     Raises:
         sqlite3.Error (of the binding): the read model cannot be read.

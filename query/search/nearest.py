@@ -32,15 +32,16 @@ from memlog.query.search.vector_cache import HeldVectors, nearest_first, similar
 _NEAREST_LIMIT = 4096
 
 _SELECTIVE = 20
-"""Filtered passages are looked up one by one, at 16 µs each, if at most one in so many passes; otherwise vec0
-compares all, at 1 µs each. On 50,000 vectors: 1 ms instead of 30 for one in 1,000."""
+"""If the filters allow at most one passage in so many, these are looked up one by one, at 16 µs each;
+otherwise vec0 compares all passages, at 1 µs each. If they allow one in 1,000 of 50,000, this takes 1 ms
+instead of 30."""
 
 _SCRIPT_SAMPLE = 400
-"""Code points of a passage that determine its script."""
+"""The language of a passage is determined from so many code points."""
 
 _EMBEDDED_CHARACTERS, _EMBEDDED_BY_MULTILINGUAL = 4000, 256
-"""Characters of a question: more take seconds and add no meaning. The multilingual model takes 2 ms of CPU
-time for a token: for 1,000 characters, ten times the rest of a context."""
+"""How many characters of a question are embedded: more take seconds and add no meaning. The multilingual
+model takes 2 ms of CPU time per token: for 1,000 characters, ten times as long as the rest of a context."""
 
 HAS_KEY = "the question contains what looks like a key, and is not sent to any provider"
 
@@ -87,9 +88,9 @@ def nearest(
 
     vector: float32, little endian, of the dimension of the generation's model.
     min_similarity: the least cosine similarity, if any.
-    is_readable: whether the model reads the language of a text; None: it reads all.
+    is_readable: whether the model supports the language of a text; None if it supports all languages.
     held: the process's cache of vectors; None for a process that searches once.
-    of: the set of vectors.
+    of: the set of vectors to search.
     """
     if filters.topic is not None:
         teach_topics(db)
@@ -116,7 +117,7 @@ def nearest(
 class Compared(NamedTuple):
     """A model, and the passages that it compares with a question.
 
-    reads: whether a passage is one of them; None: all are.
+    reads: whether a passage is one of them; None if all passages are.
     """
 
     embedder: Embedder
@@ -145,7 +146,7 @@ def is_english(text: str) -> bool:
 def with_neighbours(scores: Scores, around: Neighbourhood, *, add: bool) -> Scores:
     """Add to the score of each message the weighted scores of its neighbours.
 
-    Scores are distances from the lowest of the list; a message that is not on the list has 0.
+    Scores are first reduced by the lowest one on the list; a message that is not on the list has 0.
     add: whether neighbours that are not on the list become candidates.
     """
     farthest = min(scores.values(), default=0.0)
@@ -163,7 +164,7 @@ _WEIGHTS = (0.3,)
 
 
 class _VectorSource(NamedTuple):
-    """The queries for the passages of a shelf, each with its condition, and the columns of a candidate."""
+    """The columns of a candidate, and the queries for the passages of a shelf, each with its condition."""
 
     columns: str
     queries: tuple[tuple[str, Callable[[Filters], Sql | None]], ...]
@@ -189,7 +190,7 @@ _SOURCES = (
 
 
 def _searched_shelves(of: VectorSet, filters: Filters) -> Iterator[tuple[str, PassageTables, Sql | None]]:
-    """Yield the columns of a candidate, the shelf, and the query of allowed passages, by shelf to search.
+    """Yield, for each shelf to search, the columns of a candidate, the shelf, and the query for its passages.
 
     The query returns the numbers of the passages that the filters allow; None allows all.
     """

@@ -69,11 +69,11 @@ class Ranking(Request, frozen=True, kw_only=True):
             raise BadInput("text_weight and vector_weight are both 0", hint="give at least one above 0")
 
     def text_pool(self, k: int) -> int:
-        """Return the number of full-text candidates for `k` hits."""
+        """Return how many candidates the full text has to find for `k` hits."""
         return int(_POOLS[self.fusion][0] * max(self.depth, k))
 
     def vector_pool(self, k: int, *, alone: bool) -> int:
-        """Return the number of vector candidates for `k` hits.
+        """Return how many candidates the vectors have to find for `k` hits.
 
         alone: whether the full text is not searched.
         """
@@ -127,7 +127,7 @@ class Search(OfText, frozen=True, kw_only=True, dict=True):
     sync: Synced = True
 
     def __post_init__(self) -> None:
-        """Refuse an empty text, and a raw text for vectors."""
+        """Refuse an empty text, and FTS5 syntax in a search by vectors alone."""
         super().__post_init__()
         if not self.text.strip():
             raise BadInput("text is empty", hint="give the words to search for")
@@ -138,18 +138,18 @@ class Search(OfText, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def where(self) -> Filters:
-        """The filters, with the chat."""
+        """The filters, including `chat` if it is given."""
         filters = Filters.of(self.filters)
         return filters if self.chat is None else replace(filters, chat=self.chat)
 
     @cached_property
     def ranked_by(self) -> Ranking:
-        """The ranking."""
+        """The ranking, read from `ranking`, which may be a mapping."""
         return Ranking.of(self.ranking)
 
     @cached_property
     def question(self) -> "FtsQuery":
-        """The query of the full text."""
+        """The parsed question, by which the full text is searched."""
         return raw(self.text) if self.is_raw else parse(self.text)
 
 
@@ -185,7 +185,7 @@ class FtsQuery(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def is_raw(self) -> bool:
-        """Whether it was given in FTS5's own syntax."""
+        """Whether the query was given in FTS5's own syntax."""
         return self.fts5 is not None
 
     @cached_property
@@ -204,12 +204,12 @@ class FtsQuery(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def expression(self) -> str | None:
-        """All terms in one expression, in FTS5's syntax; None without words."""
+        """All terms, joined by OR in FTS5's syntax; None if there are none."""
         return " OR ".join(self.terms) or None
 
 
 def parse(text: str) -> FtsQuery:
-    """Analyse the beginning of `text` with the tokenizer of the index."""
+    """Return the query for `text`, of which at most `LONGEST_QUESTION` characters are analysed."""
     is_cut = len(text) > LONGEST_QUESTION
     text = text[: break_before(text, 0, LONGEST_QUESTION)] if is_cut else text
     phrases = [written_words(phrase) for phrase in _PHRASE.findall(text)]
@@ -229,12 +229,12 @@ def parse(text: str) -> FtsQuery:
 
 
 def _join_phrase(words: Sequence[str]) -> str:
-    """Join the words of a phrase; they are limited, since FTS5 looks up each."""
+    """Join the first `MAX_WORDS` words of a phrase, since FTS5 looks up each word."""
     return " ".join(words[:MAX_WORDS])
 
 
 def raw(text: str) -> FtsQuery:
-    """Return the query of a text in FTS5's own syntax; its words only place the snippet."""
+    """Return the query for a text in FTS5's own syntax; its parsed words only place the snippet."""
     return FtsQuery(phrases=(), words=parse(text).words, fts5=text)
 
 

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 _FLOAT_BYTES = 4
 
 _SCANS = 20
-"""Questions before the vectors are cached: reading them takes as long as this many scans of vec0."""
+"""After this many questions, the vectors are cached: reading them takes as long as so many scans by vec0."""
 
 _MOST_BYTES = 64 * 1024 * 1024
-"""The size of the cache: 43,690 vectors of 384 dimensions."""
+"""The most bytes of cached vectors: 43,690 vectors of 384 dimensions."""
 
 _MAX_UNCACHED = 256
 """The most passages without a cached vector that are compared one by one, at 16 µs each. With more, the cache
 is reread."""
 
 _SLACK = 16
-"""Additional candidates, since some passages may have been deleted."""
+"""How many additional candidates are taken, since some passages may have been deleted."""
 
 _ROUNDING = 1e-5
 """More than the rounding error between two sums of the same products in another order."""
@@ -52,7 +52,7 @@ class _ShelfVectors(msgspec.Struct):
 
 
 class _Shortlist(NamedTuple):
-    """Rows of cached vectors; all others are less similar than `floor`."""
+    """The rows of the most similar cached vectors; all other rows are less similar than `floor`."""
 
     rows: "NDArray[np.intp]"
     floor: float
@@ -71,7 +71,7 @@ class HeldVectors:
     ) -> dict[int, float] | None:
         """Return the cosine similarities of the `limit` passages nearest to `vector`, nearest first.
 
-        They are by chunk number; None on a cache miss: vec0 has to compare.
+        The keys are chunk numbers. None on a cache miss, so that vec0 has to compare.
         """
         self._drop_stale(db)
         held = self._held.get(shelf.vectors) or self._load_when_due(db, shelf, len(vector) // _FLOAT_BYTES)
@@ -168,7 +168,7 @@ def similarities(db: Connection, shelf: PassageTables, numbers: list[int], vecto
 def stored(
     db: Connection, shelf: PassageTables, numbers: list[int]
 ) -> "tuple[list[int], NDArray[np.float32]]":
-    """Return those of `numbers` that have a vector, and their vectors, [passages, dimension]."""
+    """Return which passages in `numbers` have a vector, and their vectors, of shape [passages, dimension]."""
     import numpy as np
 
     # CROSS JOIN: vec0 looks each of them up, and never scans.
@@ -184,7 +184,7 @@ def stored(
 def cosines(vectors: "NDArray[np.float32]", vector: bytes) -> list[float]:
     """Return the cosine similarity of each of `vectors` [passages, dimension] to `vector`.
 
-    Each is computed separately, in double precision: it does not depend on the other vectors.
+    Each is computed separately, in double precision, so that it does not depend on the other vectors.
     """
     import numpy as np
 
