@@ -177,9 +177,7 @@ def system_error(error: OSError) -> LogError:
 
 
 def shown_value(value: object) -> str:
-    """Return an invalid value as shown in error messages: its `repr`, truncated, or its type if `repr`
-    fails.
-    """
+    """Return a value as shown in error messages: its `repr`, truncated, or its type if `repr` fails."""
     try:
         text = repr(value)
     except Exception:  # noqa: BLE001 - the value is the caller's, and may raise anything

@@ -19,9 +19,7 @@ _NO_WIDTH = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Default ignorable code points, for a character class in a pattern: DerivedCoreProperties.txt of Unicode
-16.
-"""
+"""Default ignorable code points, for a character class: DerivedCoreProperties.txt of Unicode 16."""
 _INVISIBLE = re.compile(f"[{_NO_WIDTH}]")
 _SOFT = re.compile(r"=(?:3D|\r?\n)")
 _ENTITIES = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">"}
@@ -50,9 +48,7 @@ def unescaped(text: str) -> str:
 
 
 def spans(text: str, plain_spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Map ascending, non-empty spans of `unescaped(text)` to spans of `text`, excluding removed text at their
-    edges.
-    """
+    """Map ascending, non-empty spans of `unescaped(text)` to spans of `text`, without removed edges."""
     characters = _locate(text, chain.from_iterable((start, end - 1) for start, end in plain_spans))
     return ((first[0], last[1]) for first, last in zip(characters, characters, strict=True))
 
@@ -147,9 +143,7 @@ def encoded(value: object, encoder: msgspec.json.Encoder = _plain) -> bytes:
 
 
 def encoded_buffer(value: object, encoder: msgspec.json.Encoder) -> bytearray:
-    """Return `value` as JSON in a buffer, because msgspec 0.22's `Encoder.encode` crashes when memory runs
-    out.
-    """
+    """Return `value` as JSON in a buffer: `Encoder.encode` of msgspec 0.22 crashes when memory runs out."""
     buffer = bytearray()
     encoder.encode_into(value, buffer)
     return buffer
@@ -166,9 +160,7 @@ def has_its_crc(line: bytes) -> bool:
 
 
 def decoded(line: bytes | bytearray, kind: type[_T]) -> _T | None:
-    """Return the value of a line of JSON; None if the line is not valid JSON, is not a `kind`, or nests too
-    deeply.
-    """
+    """Return the value of a line of JSON; None if it is invalid, is not a `kind`, or nests too deeply."""
     try:
         return msgspec.json.decode(line, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

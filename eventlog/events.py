@@ -138,9 +138,7 @@ class MergeDecision(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class JobStep(msgspec.Struct, frozen=True):
-    """A step of a job: its outcome, and how many things it changed. why: why it did nothing, or what
-    remains.
-    """
+    """A step of a job. count: how many things it changed. why: why it did nothing, or what remains."""
 
     name: Name
     outcome: Literal["done", "skipped", "failed"]
@@ -546,9 +544,7 @@ class RefusedLine(msgspec.Struct, frozen=True):
 
 
 class KnownId(msgspec.Struct, frozen=True):
-    """An id in use in a stream. holder: the event with this id; None if it was forgotten. content: its
-    content hash.
-    """
+    """An id in use in a stream. holder: its event; None if forgotten. content: the event's content hash."""
 
     holder: IdHolder | None = None
     content: bytes = b""
@@ -568,9 +564,7 @@ OnStored = Callable[[Sequence[Position]], None]
 
 
 def compared(position: Position, content: bytes, known: KnownId | None) -> Position:
-    """Return `position`, marked if another event already used its id. content: the new event's content
-    hash.
-    """
+    """Return `position`, marked if its id was already in use. content: the new event's content hash."""
     if known is None:
         return position
     if known.holder is None:

@@ -166,9 +166,7 @@ def behaves_as(name: str) -> str:
 
 
 def known_category(name: str) -> str:
-    """Return the known category that a name stands for. Raises BadInput, which lists all, if there is
-    none.
-    """
+    """Return the known category that a name stands for. Raises BadInput if there is none."""
     known = read_as(name) if isinstance(name, str) else ""
     if known not in CATEGORIES:
         raise BadInput(

@@ -231,9 +231,7 @@ def is_whole(line: bytes) -> bool:
 
 
 def _almost_ends_with_crc(line: bytes) -> bool:
-    """Whether `line` ends with a crc in which at most two bytes were altered, unlike one cut short by a
-    kill.
-    """
+    """Whether `line` ends with a crc with at most two altered bytes: a killed writer only truncates."""
     end = line[-CRC_LENGTH:]
     if len(end) < CRC_LENGTH:
         return False

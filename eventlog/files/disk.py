@@ -40,9 +40,7 @@ def open(path: Path | str, flags: int, *, folder: int | None = None, follow: boo
 
 
 def close(fd: int) -> None:
-    """Close a descriptor after releasing its lock, which would persist if a forked child holds the
-    descriptor, too.
-    """
+    """Release the lock of a descriptor, which a forked child may hold as well, then close the descriptor."""
     if fd in _locked:
         _release(fd)
     os.close(fd)

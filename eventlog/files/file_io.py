@@ -88,9 +88,7 @@ def ends_with_newline(fd: int, offset: int) -> bool:
 
 
 def blocks(fd: int, start: int = 0, end: int | None = None) -> Iterator[bytes]:
-    """Yield the bytes of an open file from `start` to `end` (None: the end of the file), a megabyte at a
-    time.
-    """
+    """Yield the bytes of an open file from `start` to `end` (None: its end), a megabyte at a time."""
     while end is None or start < end:
         block = disk.read(fd, _BLOCK if end is None else min(_BLOCK, end - start), start)
         if not block:
@@ -105,9 +103,7 @@ def read_all(fd: int) -> bytes:
 
 
 def lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
-    """Yield the lines from `end` back to `start`, where a line begins; the first one yielded is the
-    unfinished rest.
-    """
+    """Yield the lines from `end` back to `start`, where a line begins; the first is what no newline ends."""
     rest, size = b"", _TAIL_BLOCK
     while end > start:
         begin = max(start, end - size)
@@ -118,9 +114,7 @@ def lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
 
 
 def open_regular(path: Path | str, flags: int, *, folder: int | None = None) -> int:
-    """Open a regular file; see `open_file`. Raises OSError; FileExistsError if `path` is not a regular
-    file.
-    """
+    """Open a regular file; see `open_file`. Raises OSError; FileExistsError if it is not a regular file."""
     try:
         fd = (disk.open if flags == disk.READ else open_file)(path, flags, folder=folder)
     except OSError as error:
@@ -187,9 +181,7 @@ def file_version(status: os.stat_result | None) -> tuple[int, ...]:
 
 @contextmanager
 def drafted(path: Path, draft: Path) -> Iterator[int]:
-    """Yield a descriptor of a new file, `draft`, which replaces `path` when the context ends. Syncs
-    nothing.
-    """
+    """Yield a descriptor of a new file `draft`, which replaces `path` at the end. Syncs nothing."""
     with suppress(FileNotFoundError):
         disk.unlink(draft)
     with closing(open_file(draft, disk.WRITE | disk.NEW)) as fd:

@@ -24,9 +24,7 @@ from memlog.eventlog.log.streams import shown
 
 
 def check_store(folder: Path) -> None:
-    """Raise NotFound unless `folder` contains a log, settings or writers, since only a write may create a
-    store.
-    """
+    """Raise NotFound unless `folder` contains a log, settings or writers: only a write may create a store."""
     try:
         is_store = any(status_at(folder / name) is not None for name in (LOG, SETTINGS, WRITERS))
     except OSError:
@@ -41,9 +39,7 @@ def check_store(folder: Path) -> None:
 
 
 def unwritable_folder(store: Path) -> Path | None:
-    """Return the folder that makes it impossible to write read models, the store's own or `model/`; None if
-    neither.
-    """
+    """Return the folder, the store's or `model/`, that prevents writing read models; None if neither does."""
     if disk.is_folder(store) and not os.access(store, os.W_OK):
         return store
     return store / MODEL if is_kept_read_only(store / MODEL) else None
@@ -101,9 +97,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _close_all(folders: list[int]) -> None:
-    """Close all folders, even if one close fails. ExitStack would add 2 of the 70 microseconds of an
-    append.
-    """
+    """Close all folders, even if closing one fails. ExitStack would take 2 of the 70 µs of an append."""
     if folders:
         try:
             disk.close(folders[-1])
@@ -134,9 +128,7 @@ def _open_folder(path: Path | str, parent: int | None, *, make: bool) -> int:
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Distinguishes a file from its copies, and from earlier files that had its inode; see
-    `disk.generation`.
-    """
+    """Tells a file from its copies, and from earlier files that had its inode; see `disk.generation`."""
 
     inode: int
     generation: int | None
@@ -148,9 +140,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 def lines_in(path: Path, most: int | None = None) -> bytes:
-    """Return the bytes of a file, at most `most`; b"" if it is missing, a copy, or not regular. Raises
-    OSError.
-    """
+    """Return at most `most` bytes of a file; b"" if it is missing, a copy, or irregular. Raises OSError."""
     try:
         fd = open_regular(path, disk.READ)
     except (FileNotFoundError, FileExistsError):
@@ -161,9 +151,7 @@ def lines_in(path: Path, most: int | None = None) -> bytes:
 
 
 def replace(path: Path, lines: Iterable[msgspec.Struct]) -> bytes:
-    """Replace the contents of a file by an `Origin` and `lines`, unsynced; return its bytes. Raises
-    OSError.
-    """
+    """Replace a file by an `Origin` and `lines`, without syncing; return its bytes. Raises OSError."""
     with drafted(path, path.with_name(f"{path.name}.draft")) as fd:
         data = b"".join(map(line_of, [Origin.of(fd), *lines]))
         overwrite_all(fd, data, 0)
@@ -171,9 +159,7 @@ def replace(path: Path, lines: Iterable[msgspec.Struct]) -> bytes:
 
 
 def append(path: Path, lines: Iterable[msgspec.Struct], *, is_torn: bool) -> bytes:
-    """Append lines to a file, first ending its last line if `is_torn`; return the new bytes. Raises
-    OSError.
-    """
+    """Append `lines`, first ending the last line if `is_torn`; return the new bytes. Raises OSError."""
     added = b"\n" * is_torn + b"".join(map(line_of, lines))
     with closing(disk.open(path, disk.APPEND)) as fd:
         write_all(fd, added)

@@ -13,9 +13,7 @@ WAIT = 1.0
 
 _known: dict[int, "weakref.ref[SplitByFork]"] = {}
 _fork = threading.local()
-"""State of a fork made by this thread, the only one that continues in the child. `told`: the notified
-objects.
-"""
+"""The fork that this thread makes; only this thread runs on in the child. `told`: the notified objects."""
 
 
 class SplitByFork:
@@ -26,8 +24,8 @@ class SplitByFork:
         _known[number] = weakref.ref(self, lambda _: _known.pop(number, None))
 
     def before_fork(self, until: float) -> None:
-        """Release the resources that a child must not inherit, waiting until `until` at most
-        (`time.monotonic()`).
+        """Release what a child must not inherit. until: when to stop waiting, as `time.monotonic()`
+        counts.
         """
 
     def after_fork_in_parent(self) -> None:
@@ -45,9 +43,7 @@ class ForkMutex:
         self._is_held = False
 
     def take(self, until: float) -> bool:
-        """Acquire the mutex for a fork, waiting until `until`; return False if any thread, even this one,
-        holds it.
-        """
+        """Acquire the mutex for a fork, by `until`; return False if a thread, even this one, holds it."""
         is_mine = self.lock._is_owned()  # type: ignore[attr-defined] # as threading.Condition does
         if is_mine or not self.lock.acquire(timeout=max(0.0, until - time.monotonic())):
             return False
@@ -66,9 +62,7 @@ class ForkMutex:
 
 
 def keep_alive(what: object) -> None:
-    """Never release an object, not even at exit: doing so would wait for the parent, or change the parent's
-    files.
-    """
+    """Never release an object, even at exit: its release would wait for the parent or change its files."""
     import ctypes
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(what))
