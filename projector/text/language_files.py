@@ -222,7 +222,7 @@ class EnglishWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One file."""
+    """The contents of one language file."""
 
     text: TextWords = TextWords()
     gate: GateWords = GateWords()
@@ -254,7 +254,7 @@ def pairs(table: str) -> dict[str, str]:
 def languages(table: Table) -> Mapping[str, Language]:
     """Return the languages whose files have a table, by name in alphabetical order.
 
-    Raises ValueError as `parsed`, and OSError if the installation lacks the files.
+    Raises ValueError like `parsed`, and OSError if the files are missing from the installation.
     """
     return {name: parsed(name, source) for name, source in _sources().items() if f"[{table}]" in source}
 
@@ -299,7 +299,7 @@ def _parse_tables(source: str) -> dict[str, Any]:
 
 
 def _parse_value(value: str, following: Iterator[str]) -> object:
-    """Return a value that begins with `value` and may continue in the following lines."""
+    """Parse a value that begins with `value` and may continue on the following lines."""
     if value.startswith("'''"):
         while not value.endswith("'''", 3):
             if (line := next(following, None)) is None:
