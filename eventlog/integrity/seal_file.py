@@ -322,8 +322,9 @@ class SealFile:
 
     @contextmanager
     def locked(self, timeout: float) -> Iterator[int]:
-        """Yield a descriptor for appending to the locked file, created if missing. Raises Busy and
-        OSError.
+        """Yield a descriptor for appending to the locked file, created if missing.
+
+        Raises Busy and OSError.
         """
         while True:
             with closing(open_regular(self._path, disk.APPEND | disk.CREATE)) as fd:

@@ -41,8 +41,9 @@ def check_writable(log: Path) -> bool:
 
 
 def claim(log: Path, *, lock_timeout: float = locks.TIMEOUT) -> bool:
-    """Write FORMAT unless it already exists; return whether it was missing. Raises Busy, LogError,
-    OSError.
+    """Write FORMAT unless it already exists; return whether it was missing.
+
+    Raises Busy, LogError, OSError.
     """
     if check_writable(log):
         return False

@@ -148,8 +148,9 @@ class Rotation:
 
     @contextmanager
     def current(self, stream: str) -> Iterator[LockedSegment]:
-        """Yield the writer's current segment of a stream, locked and with room for more. Raises Busy and
-        OSError.
+        """Yield the writer's current segment of a stream, locked and with room for more.
+
+        Raises Busy and OSError.
         """
         writer = self.writer.name()
         deadline = time.monotonic() + self._lock_timeout
@@ -176,8 +177,9 @@ class Rotation:
 
     @contextmanager
     def last(self, stream: str, writer: str, folders: list[int], deadline: float) -> Iterator[LockedSegment]:
-        """Yield a writer's last segment of a stream, locked, and created if missing. Raises Busy and
-        OSError.
+        """Yield a writer's last segment of a stream, locked, and created if missing.
+
+        Raises Busy and OSError.
         """
         while True:
             name, flags = self._current.pop((stream, writer), None), disk.APPEND

@@ -134,8 +134,9 @@ class WatermarkFile:
         self._version = file_version(status_at(self._path))
 
     def blank(self, mark: Watermark, *, is_lost: bool) -> None:
-        """Overwrite every hash of a segment, and all torn lines, in place; then sync the file. Raises
-        OSError.
+        """Overwrite every hash of a segment, and all torn lines, in place; then sync the file.
+
+        Raises OSError.
         """
         with closing(disk.open(self._path, disk.WRITE)) as fd:
             for offset, length in [*self._unnamed, *self._places_of(*mark.name)]:
@@ -264,8 +265,9 @@ class Watermarks:
         return self._file.is_void
 
     def remember(self, reads: list[Read]) -> list[OpenLoss]:
-        """Raise the watermarks to `reads`; return losses found, whose watermarks stay as they are. Raises
-        OSError.
+        """Raise the watermarks to `reads`; return losses found, whose watermarks stay as they are.
+
+        Raises OSError.
         """
         self._file.refresh()
         if not all(read.segment.is_newest for read in reads):
@@ -283,8 +285,9 @@ class Watermarks:
         return lost
 
     def losses(self, *, stream: str | None = None) -> list[OpenLoss]:
-        """Return the losses in one stream or all that were not accepted and that no seal shows. Raises
-        OSError.
+        """Return the losses in one stream or all that were not accepted and that no seal shows.
+
+        Raises OSError.
         """
         return [each for each in self.differences(stream=stream) if isinstance(each, OpenLoss)]
 
