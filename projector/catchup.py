@@ -182,6 +182,7 @@ def remember(
 
     To be called in the turn that read them. If the write fails, a later loss may go unnoticed, but no row is
     lost.
+
     before: how far the segment had been read before, if there is only one.
     """
     from memlog.eventlog.log.watermarks import Read

@@ -236,6 +236,7 @@ class Projector:
         is_due: Callable[[], bool] = lambda: True,
     ) -> Projection:
         """Build a generation from the whole log and the cached vectors, and replace the live one with it.
+
         Readers continue to use the live generation meanwhile.
 
         is_due: called once no other process is building; if it returns False, the live generation is caught

@@ -237,6 +237,7 @@ class SealFiles:
         also_grown: bool = False,
     ) -> list[Seal]:
         """Seal those `segments` of a stream that are unsealed; return the new seals once they are durable.
+
         The caller holds the lock of the newest segment. Segments are made durable before they are sealed:
         otherwise a power cut would turn unacknowledged bytes into a loss. Raises Busy and OSError; then no
         seal is known to be stored.

@@ -331,6 +331,7 @@ def in_log_order(
 
 def accepted(segments: Sequence[Segment], leave_out: Callable[[LogEntry, str], None]) -> Iterator[LogEntry]:
     """Yield the events of `segments`, each once, ordered by time or precedence.
+
     leave_out: called with every other line and the reason why it is left out; see `exclusion_reason`.
 
     Reads the log three times rather than hold it in memory.
