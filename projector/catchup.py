@@ -124,7 +124,8 @@ def catch_up(
 
     seconds: stop after this time even if there is more to read; batches are then small.
     remembers: also raise the store's watermarks, in the turn that reads.
-    streams: the streams that may have changed since the last complete catch-up; None if all may have.
+    streams: the streams that may have changed since a complete catch-up whose notes were reported; None for
+      all.
 
     Raises Busy if a turn is not available in time, or the log keeps being rewritten; finished turns are kept.
     """

@@ -42,7 +42,7 @@ from memlog.projector.text.tokens import (
 )
 
 VERSION = 4
-"""To be raised whenever the output of this module changes; part of the projection id."""
+"""To be raised whenever the output of this module or the language files change; part of the projection id."""
 
 # FTS5 treats a private-use character as a letter, and no indexed text contains one.
 _STEM = "\ue000"

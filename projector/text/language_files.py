@@ -48,7 +48,7 @@ class GateWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     greetings, acknowledgements: need no answer from the memory, alone or in a row.
     openings: the same, together with the words after them: `thanks for the help`. fillers: add nothing.
     memory: refer to earlier talk, or ask to keep something, as do "my" and "favourite" in `facts`.
-    asks: begin a question. asks_anywhere: make a question of a sentence.
+    asks: phrases that begin a question. asks_anywhere: phrases that make a sentence a question.
     """
 
     greetings: str = ""
@@ -155,7 +155,7 @@ class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Words by which near duplicates of a memory are told from other memories, in lower case.
+    """Words that tell near duplicates of a memory from memories that differ, in lower case.
 
     turning: change the meaning of a sentence: numbers, days, limits. `word*` matches the beginning of a word.
         A word too many prevents a merge, one too few may lose a memory.

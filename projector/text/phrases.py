@@ -107,7 +107,7 @@ class Holds(IntFlag):
 
 
 def holds(title: str | None, content: str, kind: str, category: str) -> Holds:
-    """Return the kinds in which a memory always holds; none if its category is private."""
+    """Return the kinds of always-holding memory that a memory is; none if its category is private."""
     if category.casefold() in PRIVATE_CATEGORIES:
         return Holds(0)
     found = by_words(content if title is None or content.startswith(title) else f"{title}\n{content}")
@@ -116,7 +116,7 @@ def holds(title: str | None, content: str, kind: str, category: str) -> Holds:
 
 
 def by_words(text: str) -> Holds:
-    """Return the kinds in which a text always holds, by its words."""
+    """Return the kinds of always-holding memory that a text is, judging by its words."""
     words = WORD.findall(spaced(folded(text[:_READ])))
     # Most texts contain none of the phrases; finding that out takes a third of the time.
     likely = _phrases("allergies", "health", "prohibitions").places(words)

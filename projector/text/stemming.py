@@ -1,4 +1,4 @@
-"""Detects the language of a text, as far as search needs it, and stems its words.
+"""Detects the language of a text, as precisely as search needs it, and stems its words.
 
 Languages with their own script (Russian, Greek, Arabic, Hindi, Tamil, Armenian) are detected by letters, word
 by word. For a text in Latin letters, the languages with most stop words and special letters in it win,
@@ -74,7 +74,7 @@ def stop_words_in(names: tuple[str, ...]) -> frozenset[str]:
 
 
 def is_plain_english(text: str) -> bool:
-    """Whether a quick test shows that a text is English, or has no sign of another language in Latin letters.
+    """Whether a quick test shows that a text is English, or no sign of another language in Latin letters.
 
     If False, the text may still be English.
     """
@@ -97,7 +97,7 @@ def is_plain_english(text: str) -> bool:
 
 
 def languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ...]:
-    """Return the likeliest languages of a text; none without a sign of one.
+    """Return the likeliest languages of a text; none if it shows no sign of any.
 
     words: in Latin letters and lower case. by_letters: whether letters count, or only stop words.
     """
