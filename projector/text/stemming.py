@@ -1,8 +1,8 @@
 """Detects the language of a text, as precisely as search needs it, and stems its words.
 
 Languages with their own script (Russian, Greek, Arabic, Hindi, Tamil, Armenian) are detected by letters, word
-by word. For a text in Latin letters, the languages with most stop words and special letters in it win,
-several on a tie, or none without any. FTS5 stems English (porter).
+by word. For a text in Latin letters, the languages with most stop words and special letters in it win:
+several if they tie, none if there are no such words or letters. FTS5 stems English (porter).
 """
 
 import re
@@ -174,8 +174,8 @@ def _is_like(word: str, language: str) -> bool:
 def stems(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]:
     """Return pairs of word and stem, unordered; Latin-script words are stemmed in each language of `latin`.
 
-    words: in lower case. It skips stop words of the language, words of one or two letters, and very long
-    ones.
+    words: in lower case. Stop words of the language, words of one or two letters, and very long words are
+      skipped.
     """
     by_language: dict[str, list[str]] = {}
     for word in words:
