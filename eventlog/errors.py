@@ -69,7 +69,7 @@ ErrorCode = Literal[
 """All error codes; docs/json-output.md explains them."""
 
 _SHOWN = 200
-"""Characters of a value that a message shows."""
+"""The most characters of a value that an error message shows."""
 
 
 class MemlogError(Exception):
@@ -133,8 +133,9 @@ class DatabaseError(MemlogError):
 class EmbeddingError(MemlogError):
     """The embedding model cannot be loaded or returned no usable vector.
 
-    refused: texts that a provider embeds neither whole nor in parts, though it embeds others.
-    embedded: the vectors of those, by text. is_of_texts: whether it embeds all except the refused ones.
+    refused: the texts that the provider embeds neither whole nor in parts, though it embeds others.
+    embedded: the vectors of the texts that it did embed, by text.
+    is_of_texts: whether the provider embeds every text except the refused ones.
     """
 
     code: ErrorCode = "embedding"
@@ -146,12 +147,13 @@ class EmbeddingError(MemlogError):
 class ProviderError(MemlogError):
     """A model provider does not answer properly. Whatever works without it continues.
 
-    status: the HTTP status; None without an answer. words: the provider's text of a refusal, to inspect only,
-    never to show or store. retry_after: seconds until it accepts another request.
-    is_late: it timed out. is_away: it was unreachable or closed the connection; is_cut: the latter.
+    status: the HTTP status; None if there was no answer. words: the provider's explanation of a refusal, to
+    inspect only, never to show or store. retry_after: seconds until it accepts another request.
+    is_late: it timed out. is_away: it was unreachable or closed the connection; is_cut: it closed the
+      connection.
     is_of_answer: its answer was unusable, or it refused the content: another request may succeed.
-    It was not called: is_local: something is missing here; is_of_budget: the day's tokens are spent;
-    is_resting: it failed before.
+    The provider was not called at all if is_local: something is missing on this machine; is_of_budget: the
+    day's tokens are spent; or is_resting: it failed recently.
     """
 
     code: ErrorCode = "provider"
@@ -168,14 +170,14 @@ class ProviderError(MemlogError):
 
 
 def system_error(error: OSError) -> LogError:
-    """Return a memlog error with the path and the reason of a system error."""
+    """Return a LogError that names the path and the reason of a system error."""
     path = str(error.filename or "the store").encode(errors="backslashreplace").decode()
     hint = "make it readable and writable, then try again"
     return LogError(f"{path}: {error.strerror or error}", hint=hint)
 
 
 def shown_value(value: object) -> str:
-    """Return a wrong value for a message: its truncated `repr`, or its type if that fails."""
+    """Return a value as shown in error messages: its `repr`, truncated, or its type if `repr` fails."""
     try:
         text = repr(value)
     except Exception:  # noqa: BLE001 - the value is the caller's, and may raise anything

@@ -19,7 +19,7 @@ _NO_WIDTH = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-"""Default ignorable code points, as a set of a pattern: DerivedCoreProperties.txt of Unicode 16."""
+"""Default ignorable code points, for a character class: DerivedCoreProperties.txt of Unicode 16."""
 _INVISIBLE = re.compile(f"[{_NO_WIDTH}]")
 _SOFT = re.compile(r"=(?:3D|\r?\n)")
 _ENTITIES = {"quot": '"', "apos": "'", "amp": "&", "lt": "<", "gt": ">"}
@@ -36,7 +36,7 @@ _LAST_CHARACTER = 0x10FFFF
 
 
 def is_escaped(text: str) -> bool:
-    """Whether `text` may have an escape, by a quick test."""
+    """Whether `text` may contain an escape; a quick test, which may report one where there is none."""
     if "\\" in text or "%" in text or "\x1b" in text or "&" in text or _SOFT.search(text):
         return True
     return not text.isascii() and _INVISIBLE.search(text) is not None
@@ -100,13 +100,13 @@ _IGNORABLE = (
     *((0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),
 )
 """Default_Ignorable_Code_Point of DerivedCoreProperties.txt in the Unicode Character Database. Python's
-`unicodedata` lacks the property (UAX #44)."""
+`unicodedata` does not provide this property (UAX #44)."""
 
 _BLANK = (0x2800, 0x2800)
-"""The empty Braille pattern: a symbol by its category that looks like a space."""
+"""The empty Braille pattern, which looks like a space though its category is that of a symbol."""
 
 _CATEGORIES = ("Cc", "Cf", "Cs", "Zl", "Zp")
-"""Controls, format characters, halves of surrogate pairs, separators of lines and paragraphs."""
+"""Control and format characters, surrogates, line and paragraph separators."""
 
 
 @lru_cache(4096)
@@ -123,14 +123,14 @@ def _is_ignorable(character: str) -> bool:
 
 
 def is_blank(text: str) -> bool:
-    """Whether a text has no visible character."""
+    """Whether a text contains no visible character."""
     return not any(letter.isalnum() and not _is_ignorable(letter) for letter in text[:_READ]) and all(
         letter.isspace() or is_unseen(letter) for letter in text
     )
 
 
 _READ = 100
-"""Characters within which most texts have a letter."""
+"""How many characters to search for a letter first: most texts have one among them."""
 
 CRC_LENGTH = len(b',"crc":"00000000"}')
 _plain = msgspec.json.Encoder()
@@ -143,24 +143,24 @@ def encoded(value: object, encoder: msgspec.json.Encoder = _plain) -> bytes:
 
 
 def encoded_buffer(value: object, encoder: msgspec.json.Encoder) -> bytearray:
-    """Return `encoded` in a buffer: `Encoder.encode` of msgspec 0.22 crashes when memory runs out."""
+    """Return `value` as JSON in a buffer: `Encoder.encode` of msgspec 0.22 crashes when memory runs out."""
     buffer = bytearray()
     encoder.encode_into(value, buffer)
     return buffer
 
 
 def with_crc(body: bytes) -> bytes:
-    """Return a JSON object with its crc as the last member; `body` lacks the closing brace."""
+    """Complete the JSON object `body`, which lacks its closing brace, with its crc as the last member."""
     return body + b',"crc":"%08x"}' % zlib.crc32(body)
 
 
 def has_its_crc(line: bytes) -> bool:
-    """Whether a line ends with the matching crc."""
+    """Whether a line ends with a crc that matches its bytes."""
     return line.endswith(b',"crc":"%08x"}' % zlib.crc32(line[:-CRC_LENGTH]))
 
 
 def decoded(line: bytes | bytearray, kind: type[_T]) -> _T | None:
-    """Return the value of a line of JSON; None if it is torn, of another kind or too deep."""
+    """Return the value of a line of JSON; None if it is invalid, is not a `kind`, or nests too deeply."""
     try:
         return msgspec.json.decode(line, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

@@ -54,9 +54,9 @@ class Event(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="type"):
 class Change(Event, kw_only=True):
     """An event that sets, changes or removes something with one value at a time.
 
-    wins: its precedence: of two changes of one thing the greater wins. Set by memlog; None in a foreign line
-        or one of an older memlog. See `memlog.eventlog.log.order`.
-    highest_wins: the stream's highest precedence, if above `wins`.
+    wins: its precedence: of two changes of the same thing, the one with the greater precedence wins. Set by
+      memlog; None in a line from another program or an older memlog. See `memlog.eventlog.log.order`.
+    highest_wins: the stream's highest precedence, if it is above `wins`.
     """
 
     wins: str | None = None
@@ -79,8 +79,8 @@ class Redacted(Event, tag="redacted"):
     """Events were redacted. Written to their stream; no line with a target's id in that stream, earlier or
     later, is projected any more.
 
-    target_id, target_ids: one id or several; a line has one of the two.
-    stream: that of the targets; needed only for appending.
+    target_id, target_ids: one id, or several; a line has exactly one of these members.
+    stream: the stream of the targets; needed only for appending.
     """
 
     target_id: Id | None = None
@@ -94,7 +94,7 @@ class Redacted(Event, tag="redacted"):
 
     @property
     def targets(self) -> list[str]:
-        """All target ids."""
+        """All target ids, whichever member holds them."""
         return self.target_ids if self.target_id is None else [self.target_id]
 
 
@@ -104,11 +104,11 @@ Name = Annotated[str, msgspec.Meta(min_length=1, max_length=512)]
 class Extraction(msgspec.Struct, frozen=True, omit_defaults=True):
     """The origin of an event that a language model distilled.
 
-    id: of the event that closes the extraction, such as `memories_extracted`; without it the event does not
-        count. A summary closes itself.
-    model: its name. prompt: the id of the prompt. message_ids: the distilled messages.
-    memory_ids: the merged memories.
-    chat_id: their chat, `<channel>:<chat_id>`.
+    id: the id of the event that closes the extraction, such as `memories_extracted`; until that event is
+      in the log, this one does not count. A summary closes itself.
+    model: the model's name. prompt: the id of the prompt. message_ids: the messages that were distilled.
+    memory_ids: the memories that were merged.
+    chat_id: the chat of the messages or memories, `<channel>:<chat_id>`.
     """
 
     id: Name
@@ -122,10 +122,11 @@ class Extraction(msgspec.Struct, frozen=True, omit_defaults=True):
 class MergeDecision(msgspec.Struct, frozen=True, omit_defaults=True):
     """The relation between memories with similar meanings.
 
-    relation: `same`: they say the same; `update`: they complement each other; `contradiction`: not all can be
-        true; `different`: a person says that all are; `accepted`: a person accepts the proposed text.
+    relation: `same`: they say the same; `update`: they complement each other; `contradiction`: they cannot
+      all be true; `different`: a person says that they are all true; `accepted`: a person accepts the
+      proposed text.
     memory_ids: the memories, oldest first. event_ids: the events with the compared contents.
-    memory_id: the memory that replaces all; None if a person must decide, or all stay.
+    memory_id: the memory that replaces them all; None if a person must decide, or if they all stay.
     proposal_id: the memory with the text that the model proposes, if a person must decide.
     """
 
@@ -137,7 +138,7 @@ class MergeDecision(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class JobStep(msgspec.Struct, frozen=True):
-    """A step of a job: its outcome, and how many things it changed; why: it did nothing, or what remains."""
+    """A step of a job. count: how many things it changed. why: why it did nothing, or what remains."""
 
     name: Name
     outcome: Literal["done", "skipped", "failed"]
@@ -496,7 +497,7 @@ TYPES = {tag_of(kind): kind for kind in _KINDS}
 
 
 class AppendWarning(msgspec.Struct, frozen=True):
-    """Something in a stored event that the caller probably did not intend.
+    """Something about a stored event that the caller probably did not intend.
 
     code: `unknown_member`, `chat_form`, `key`, `conflict` or `forgotten`.
     member: the member in question. message: the problem and its remedy.
@@ -508,7 +509,7 @@ class AppendWarning(msgspec.Struct, frozen=True):
 
 
 class IdHolder(msgspec.Struct, frozen=True):
-    """The position of the event that has an id; offset in bytes."""
+    """The position of the event that has a given id; the offset is in bytes."""
 
     stream: str
     segment: str
@@ -519,7 +520,8 @@ class Position(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """The position of a stored event: stream, segment's file name, offset of its line in bytes.
 
     memory_id: the memory that the event saves or changes.
-    conflict: an earlier event with this id and other content, which counts; no read shows the new one.
+    conflict: an earlier event with the same id but different content. The earlier one counts; no read shows
+      this one.
     duplicate: the same event was stored before under this id; the two count as one.
     """
 
@@ -542,27 +544,27 @@ class RefusedLine(msgspec.Struct, frozen=True):
 
 
 class KnownId(msgspec.Struct, frozen=True):
-    """An id in use in a stream: its holder, None for a forgotten id, and the holder's content hash."""
+    """An id in use in a stream. holder: its event; None if forgotten. content: the event's content hash."""
 
     holder: IdHolder | None = None
     content: bytes = b""
 
 
 LookUp = Callable[[str, Sequence[str]], Mapping[str, KnownId]]
-"""Returns which of the ids just appended to a stream were already in use."""
+"""Returns, for a stream and the ids just appended to it, those that were already in use."""
 
 
 def warnings_of(positions: Iterable[Position]) -> list[AppendWarning]:
-    """Return the warnings about stored events, for the answer of an operation."""
+    """Return the warnings about stored events, to include in an operation's result."""
     return [warning for position in positions for warning in position.warnings]
 
 
 OnStored = Callable[[Sequence[Position]], None]
-"""Called with stored events, once they are durable."""
+"""Called with the positions of stored events once they are durable."""
 
 
 def compared(position: Position, content: bytes, known: KnownId | None) -> Position:
-    """Return `position`, marked if its id is in use. content: the event's content hash."""
+    """Return `position`, marked if its id was already in use. content: the new event's content hash."""
     if known is None:
         return position
     if known.holder is None:

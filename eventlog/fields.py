@@ -10,10 +10,10 @@ import msgspec
 from memlog.eventlog.errors import BadInput, shown_value
 
 MAX_TARGETS = 1000
-"""Targets of one redaction: its line stays below 1 MB."""
+"""The most targets of one redaction, so that its line stays below 1 MB."""
 
 MAX_LEVELS = 100
-"""Levels of a document's path: parsers and printers of a tree of them recurse."""
+"""The most levels in a document's path, because parsing and printing a tree of paths is recursive."""
 
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 
@@ -35,10 +35,10 @@ Day = Annotated[str, msgspec.Meta(pattern=r"\A\d{4}-\d\d-\d\d\Z")]
 Ids = Annotated[list[Text], msgspec.Meta(min_length=1)]
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
-"""A number of things that SQLite can store."""
+"""A count small enough for SQLite to store."""
 
 MOST_TIMES = 1_000_000
-"""Bounded so that SQLite can store the sum over all events."""
+"""The bound on `Times`, so that SQLite can store the sum over all events."""
 
 Times = Annotated[int, msgspec.Meta(ge=1, le=MOST_TIMES)]
 """How often something happened."""
@@ -55,18 +55,18 @@ AccessKind = Literal["read", "save", "import"]
 """Why an access counts: a memory was given to an agent, saved again unchanged, or used in another program."""
 FailureKind = Literal["refused", "unusable", "failed", "late"]
 
-# A string in the annotation of a field is its description.
+# A string in a field's annotation is the field's description.
 
 Form = Literal["category", "chat", "day", "ids", "path", "time"]
-"""What a field holds if its type does not say."""
+"""What a field holds, where its type alone does not tell."""
 
 _LISTS = (list, tuple, frozenset, Sequence)
 
 
 class Reads(msgspec.Struct, frozen=True):
-    """Marks the type of a field that takes several forms.
+    """Marks the type of a field that accepts several forms.
 
-    read: converts any of them to memlog's own form, or raises BadInput.
+    read: converts any of these forms to memlog's own, or raises BadInput.
     form: what the field holds, for adapters. wire: its type in JSON. choices: all values, if known.
     """
 
@@ -86,8 +86,8 @@ class Field(msgspec.Struct, frozen=True):
     """A field of a struct, for adapters.
 
     kind: its type without None, for Python callers.
-    wire: its type in JSON. member: the same, but of a list the type of each value.
-    least, most: bounds of each value. default: `msgspec.NODEFAULT` if it is required.
+    wire: its type in JSON. member: the JSON type of each value if the field is a list, otherwise `wire`.
+    least, most: the bounds of each value. default: `msgspec.NODEFAULT` if the field is required.
     title: the placeholder of the value in a usage line.
     """
 
@@ -106,12 +106,12 @@ class Field(msgspec.Struct, frozen=True):
 
     @property
     def is_local(self) -> bool:
-        """Whether only a caller in the same process can pass it."""
+        """Whether only a caller in the same process can pass this field."""
         return self.local is not None
 
     @property
     def is_callback(self) -> bool:
-        """Whether it holds a callback."""
+        """Whether the field holds a callback."""
         return self.local is not None and self.local.is_callback
 
     @property
@@ -168,7 +168,7 @@ def _describe(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: AN
 
 
 def _unwrap(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
-    """Return a type without None and annotations, the latter (outer first), and whether it allows None."""
+    """Return a type without None or annotations, its annotations, outermost first, and if it allows None."""
     marks: list[Any] = []
     is_optional = False
     while True:
@@ -190,9 +190,10 @@ def _first_set(values: Iterable[Any]) -> Any:  # noqa: ANN401
 class GivenEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     """An entry of a context.
 
-    id: the memory_id of a memory, otherwise the id of the event. stream: of that event; None for a memory.
-    score: of the hit, from 0 to 1; None without a search.
-    is_best: whether it is one of the two best hits for the message.
+    id: the memory_id of a memory, otherwise the id of the event. stream: the event's stream; None for a
+      memory.
+    score: the score of the hit, from 0 to 1; None if the entry does not come from a search.
+    is_best: whether the entry is one of the two best hits for the message.
     """
 
     part: Text
@@ -209,7 +210,7 @@ _MOST_BITS = 64
 
 
 def decimal(chat_id: Any) -> Any:  # noqa: ANN401 - what a caller gives
-    """Return the text of an integer id, as messengers use; other values unchanged."""
+    """Return an integer id, as messengers use, as text; return any other value unchanged."""
     is_integer = isinstance(chat_id, int) and not isinstance(chat_id, bool)
     return str(chat_id) if is_integer and chat_id.bit_length() <= _MOST_BITS else chat_id
 
@@ -218,7 +219,7 @@ class Chat(tuple[str, str]):
     """(channel, chat_id); as text `telegram:7`.
 
     Raises:
-        BadInput: channel or chat_id is empty; channel is not text, or chat_id neither a text nor an integer.
+        BadInput: channel or chat_id is empty; channel is not text; or chat_id is neither text nor an integer.
     """
 
     __slots__ = ()
@@ -237,7 +238,7 @@ class Chat(tuple[str, str]):
 
     @property
     def channel(self) -> str:
-        """Such as telegram."""
+        """The channel's name, such as `telegram`."""
         return self[0]
 
     @property

@@ -1,4 +1,4 @@
-"""Bounds and defaults of what callers choose, for requests, constructors and settings."""
+"""Bounds and defaults of the values that callers choose, in requests, constructors and settings."""
 
 from typing import Generic, Literal, TypeVar
 
@@ -9,7 +9,7 @@ from memlog.eventlog.errors import BadInput, shown_value
 N = TypeVar("N", int, float)
 
 Durability = Literal["fsync", "os"]
-"""What an acknowledged event survives: a power cut, or the process only."""
+"""What an acknowledged event survives: a power cut (`fsync`), or only the end of the process (`os`)."""
 
 Mode = Literal["hybrid", "text", "vector"]
 Fusion = Literal["rrf", "convex"]
@@ -31,7 +31,7 @@ OLLAMA_MODEL = "all-minilm:l6-v2"
 
 
 class Limit(msgspec.Struct, Generic[N], frozen=True):
-    """The default of a number, and its bounds."""
+    """The default and the bounds of a number."""
 
     default: N
     least: N
@@ -39,7 +39,7 @@ class Limit(msgspec.Struct, Generic[N], frozen=True):
 
     @property
     def meta(self) -> msgspec.Meta:
-        """The bounds, for the annotation of a field."""
+        """The bounds, to annotate a field with."""
         return msgspec.Meta(ge=self.least, le=self.most)
 
     def allows(self, value: object) -> bool:
@@ -53,7 +53,7 @@ class Limit(msgspec.Struct, Generic[N], frozen=True):
 
 
 MOST = 1_000_000
-"""The bound of counts. More is a typo, and SQLite's integers end, too."""
+"""The upper bound on counts. A larger one is surely a typo, and SQLite's integers are limited, too."""
 
 LOCK_TIMEOUT = Limit(10.0, 0, 3600)
 """Seconds to wait for other writers and projectors."""
@@ -65,18 +65,18 @@ CHUNK_TOKENS = Limit(400, 64, 510)
 """Tokens of a passage; the model has 512 positions, two of them for start and end markers."""
 
 CHUNK_OVERLAP = Limit(80, 0, CHUNK_TOKENS.most - 1)
-"""Tokens that a passage repeats from the previous one."""
+"""Tokens at the end of a passage that the next passage repeats."""
 
 HITS = Limit(10, 1, MOST)
 HEALTH_TOKENS = Limit(150, 0, MOST)
 PREFERENCE_TOKENS = Limit(300, 0, MOST)
-"""Tokens of what every context has: lines on health; preferences and prohibitions."""
+"""Tokens of the parts that every context has: lines on health, and preferences and prohibitions."""
 
 DEPTH = Limit(50, 1, MOST)
-"""Candidates of each side of a search."""
+"""Candidates from each side of a search, by text and by vector."""
 
 ARCHIVE_THRESHOLD = Limit(0.001, 0, 1)
-"""The relevance up to which a memory is pruned."""
+"""Memories whose relevance is at most this are pruned."""
 
 PROVIDER_TIMEOUT = Limit(30.0, 0.1, 600)
 """Seconds that a query waits for a provider."""
@@ -85,10 +85,10 @@ EMBEDDING_BATCH = Limit(16, 1, 2048)
 """Texts in a request to a provider."""
 
 EMBEDDING_DIMENSION = Limit(384, 1, 8192)
-"""Dimension of a vector; sqlite-vec stores no longer ones."""
+"""Dimension of a vector; the maximum is that of sqlite-vec."""
 
 RERANKED = Limit(8, 1, 1000)
-"""Hits that a provider reranks."""
+"""How many hits a provider reranks."""
 
 LANGUAGE_MODEL_TIMEOUT = Limit(120.0, 0.1, 3600)
 """Seconds that an extraction waits for an answer."""
@@ -97,7 +97,7 @@ ANSWER_TOKENS = Limit(4000, 16, 1_000_000)
 """Tokens of a language model's answer."""
 
 TEMPERATURE = Limit(0.0, 0, 2)
-"""Temperature of a language model, if sent."""
+"""Temperature of a language model, if the request sends one."""
 
 QUIET_MINUTES = Limit(10.0, 0, 100_000)
 BUFFER_TOKENS = Limit(4000, 1, 1_000_000)
@@ -155,7 +155,7 @@ _READ_AS = {"decision": "decisions"}
 
 
 def read_as(name: str) -> str:
-    """Return the category that a name stands for: `decisions` for `decision`; other names unchanged."""
+    """Return the category that a name stands for, so `decisions` for `decision`; other names unchanged."""
     return _READ_AS.get(name, name)
 
 
@@ -166,7 +166,7 @@ def behaves_as(name: str) -> str:
 
 
 def known_category(name: str) -> str:
-    """Return the known category that a name stands for. Raises BadInput, which lists them, for others."""
+    """Return the known category that a name stands for. Raises BadInput if there is none."""
     known = read_as(name) if isinstance(name, str) else ""
     if known not in CATEGORIES:
         raise BadInput(
@@ -177,12 +177,12 @@ def known_category(name: str) -> str:
 
 
 def rates_by_category(rates: dict[str, float]) -> dict[str, float]:
-    """Return `rates` by category; a category's own name wins over its aliases."""
+    """Return `rates` with aliases replaced by categories; a rate under a category's own name wins."""
     return {read_as(name): rate for name, rate in rates.items()} | {
         name: rate for name, rate in rates.items() if read_as(name) == name
     }
 
 
 def rate_of(rates: dict[str, float], category: str) -> float:
-    """Return the decay factor of a category: its rate, that of `other` if it is unknown, or 1."""
+    """Return the decay factor of a category: its own rate; else that of `other` if it is unknown; else 1."""
     return rates.get(category, 1.0 if category in CATEGORIES else rates.get(OTHER, 1.0))

@@ -7,12 +7,12 @@ from itertools import groupby
 from typing import Literal
 
 PIECE = 65_536
-"""Characters per piece. The slowest work on one, ordering combining marks, takes 17 ms."""
+"""Characters per piece. The slowest operation on a piece, ordering combining marks, takes 17 ms."""
 
 # Python's normalization is quadratic in a run of combining marks: 80,000 take 3.7 s.
 _RUN = 64
 
-# A copy of `string.punctuation`: importing that module compiles a pattern.
+# A copy of `string.punctuation`, because importing `string` compiles a pattern.
 _PUNCTUATION = r"""!"#$%&'()*+,-./:;<=>?@[\]^_`{|}~"""
 
 
@@ -29,7 +29,7 @@ def pieces(text: str, size: int = PIECE) -> Iterator[str]:
 def break_before(text: str, start: int, limit: int) -> int:
     """Return the index after the last space or newline between `start` and `limit`.
 
-    Without one, the index after the last ASCII punctuation; without either, `limit`.
+    If there is neither, return the index after the last ASCII punctuation character; failing that, `limit`.
     """
     for marks in (" \n", _PUNCTUATION):
         behind = max(text.rfind(mark, start, limit) for mark in marks) + 1
@@ -57,7 +57,7 @@ def same_width(text: str) -> str:
 
 
 def equivalents(text: str) -> list[str]:
-    """Return the canonical forms of a text in use, the text itself first."""
+    """Return the canonically equivalent forms of a text that are in use: the text itself, NFC and NFD."""
     return list(dict.fromkeys((text, nfc(text), unicodedata.normalize("NFD", text))))
 
 
@@ -69,7 +69,7 @@ def _compose(text: str, decomposed: _Form, composed: _Form) -> str:
 
 
 def _order_marks(text: str, form: _Form) -> str:
-    """Return a text with the same composed form, without long unordered runs of combining marks."""
+    """Return a text that composes to the same result, but has no long unordered run of combining marks."""
     firsts = (unicodedata.normalize("NFKD", letter)[0] for letter in text[::_RUN])
     if not any(map(unicodedata.combining, firsts)):
         return text

@@ -7,7 +7,7 @@ from datetime import time as time_of_day
 from functools import lru_cache
 
 _WRITTEN = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
-# Hours to 23: some Pythons accept 24:00, but a log must project to the same rows on all.
+# Hours up to 23: some Python versions accept 24:00, but a log must project to the same rows on all of them.
 _TO_THE_MINUTE = r"(?a)\d{4}-\d\d-\d\d[Tt ](?:[01]\d|2[0-3]):\d\d"
 _OFFSET = re.compile(r"(?:[Zz]|[+-]\d\d:?\d\d)$", re.ASCII)
 _LEAP = re.compile(r"(?a)(.{13}:\d\d):60(?:\.\d+)?")
@@ -38,13 +38,13 @@ def is_written_form(text: str) -> bool:
 
 
 def normalised(text: str, *, naive_is_utc: bool) -> str:
-    """Return an RFC 3339 time of any offset and precision, in memlog's form.
+    """Convert an RFC 3339 time of any offset and precision to memlog's form, truncated to milliseconds.
 
-    It truncates to milliseconds. A leap second (23:59:60 UTC) becomes 23:59:59.999.
+    A leap second (23:59:60 UTC) becomes 23:59:59.999.
 
-    naive_is_utc: a time without offset is UTC, as foreign writers mean it (`utcnow().isoformat()`).
+    naive_is_utc: read a time without an offset as UTC, as other programs mean it (`utcnow().isoformat()`);
 
-    Raises ValueError if `text` is not such a time, or lacks an offset.
+    otherwise such a time raises ValueError, as does a `text` that is not a time.
     """
     if not re.match(_TO_THE_MINUTE, text):
         raise ValueError(f"invalid timestamp: {text!r}; write it as 2026-02-24T10:15:00Z")
@@ -64,20 +64,21 @@ def normalised(text: str, *, naive_is_utc: bool) -> str:
 
 
 def as_text(moment: datetime) -> str:
-    """Return a datetime in RFC 3339; a naive one is UTC."""
+    """Return a datetime in RFC 3339; a naive one is taken as UTC."""
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
 
 
 def of_day_or_time(text: str, zone: tzinfo | None = UTC, *, is_end: bool = False) -> str:
-    """Return the first moment of a day, or a time in RFC 3339 that may lack its offset. Raises ValueError.
+    """Convert a day (to its first moment), or an RFC 3339 time with or without offset, to memlog's form.
 
-    zone: of days and of times without offset; None is the system's. is_end: return the moment after the day.
+    zone: the zone of days and of times without an offset; None for the system's.
+    is_end: return the first moment after the day instead. Raises ValueError.
     """
     if len(text) == len("2026-02-24"):
         first = datetime.combine(date.fromisoformat(day(text)), time_of_day.min)
         try:
             return _written((first + timedelta(days=is_end)).replace(tzinfo=zone).astimezone(UTC))
-        except (OverflowError, ValueError, OSError):  # whichever the system's functions raise
+        except (OverflowError, ValueError, OSError):  # depending on the system's functions
             return LAST if is_end else "0001-01-01T00:00:00.000Z"
     if zone is UTC or _OFFSET.search(text):
         return normalised(text, naive_is_utc=True)
@@ -86,7 +87,7 @@ def of_day_or_time(text: str, zone: tzinfo | None = UTC, *, is_end: bool = False
 
 
 def of_seconds(seconds: float) -> str:
-    """Return seconds since 1970 as a time. Raises ValueError outside the years 1 to 9999."""
+    """Convert seconds since 1970 to a time. Raises ValueError outside the years 1 to 9999."""
     try:
         return _written(datetime(1970, 1, 1) + timedelta(seconds=seconds))
     except OverflowError as error:
@@ -94,14 +95,14 @@ def of_seconds(seconds: float) -> str:
 
 
 def in_zone(text: str, zone: tzinfo | None) -> datetime:
-    """Convert a time in memlog's form to a zone; None is the system's. Raises ValueError, OverflowError."""
+    """Convert a time in memlog's form to a zone (None: the system's). Raises ValueError and OverflowError."""
     return datetime.fromisoformat(text).astimezone(zone)
 
 
 def zone_name(moment: datetime) -> str:
-    """Return the short name of a moment's zone, such as EET; the offset of one that is falsely named UTC.
+    """Return the short name of a moment's zone, such as EET, or its offset if it is wrongly named UTC.
 
-    With `TZ=UTC+3`, POSIX means UTC-03:00.
+    For example, POSIX reads `TZ=UTC+3` as UTC-03:00.
     """
     name = moment.tzname() or "UTC"
     return f"UTC{moment.isoformat()[-6:]}" if name in ("UTC", "GMT") and moment.utcoffset() else name
@@ -119,7 +120,7 @@ def day(text: str) -> str:
 
 
 def shifted(text: str, milliseconds: int) -> str:
-    """Return a time shifted by milliseconds, at most LAST; an impossible date stays unchanged."""
+    """Return a time shifted by `milliseconds`, at most LAST; return an impossible date unchanged."""
     try:
         moment = datetime.fromisoformat(text.removesuffix("Z")) + timedelta(milliseconds=milliseconds)
     except OverflowError:

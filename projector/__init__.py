@@ -1,1 +1,1 @@
-"""log → read model: schema, checkpoints, replay, handlers, chunks, vectors, generations, digest."""
+"""Turns the log into the read model: schema, checkpoints, replay, handlers, chunks, vectors, generations."""

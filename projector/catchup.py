@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def projection_id(sizes: ChunkSizes) -> str:
-    """Return a hash over everything except the log that determines rows, as 16 hex digits."""
+    """Return a hash, as 16 hex digits, of everything besides the log that determines the rows."""
     shapes = (
         *schema.statements(),
         f"line {decode.VERSION}, upcast {upcast.VERSION}, handlers {subjects.VERSION}",
@@ -87,7 +87,7 @@ Bounds = dict[tuple[str, str], int]
 """How far to read in each (stream, segment), in bytes."""
 
 Turn = Callable[[], AbstractContextManager[None]]
-"""Returns the context of one write: the lock and a transaction; none for an unpublished file."""
+"""Returns the context of one write: the lock and a transaction, or no context for an unpublished file."""
 
 Progress = Callable[[str, int, int], None]
 """Called with the current step, how much of it is done, and the total."""
@@ -100,8 +100,8 @@ _SMALL_SHARE = 16
 class CatchUp(Tally):
     """The results of a catch-up.
 
-    notes: messages on rewritten streams, losses, files that are not segments.
-    is_whole: whether nothing was left unread.
+    notes: messages about rewritten streams, losses, and files that are not segments.
+    is_whole: whether everything was read.
     """
 
     notes: list[str] = msgspec.field(default_factory=list)
@@ -123,13 +123,14 @@ def catch_up(
     """Bring the read model in `db` up to the current end of `log`, or to `bounds`, each batch in a `turn`.
 
     seconds: stop after this time even if there is more to read; batches are then small.
-    remembers: raise the watermarks of the store in the turn that reads.
-    streams: those that may have changed since a complete catch-up with reported notes; None for all.
+    remembers: also raise the store's watermarks, in the turn that reads.
+    streams: the streams that may have changed since a complete catch-up whose notes were reported; None for
+      all.
 
-    Raises Busy if a turn is not available in time, or the log keeps being rewritten; finished turns stay.
+    Raises Busy if a turn is not available in time, or the log keeps being rewritten; finished turns are kept.
     """
     refused: dict[str, OSError] = {}
-    # Before the segments: later seals are newer than the listing, and left to the next catch-up.
+    # Read before the segments: seals made after the listing are left to the next catch-up.
     sealed = sealed_bytes(log)
     segments, strangers = segments_of(log, streams, unread=refused, sealed=sealed)
     report = CatchUp(notes=[*_notes_on_strangers(log, strangers), *starmap(_note_refusal, refused.items())])
@@ -162,14 +163,14 @@ def catch_up(
             report.notes.append(f"{stream}: {change}; the stream was replayed")
             reader.replay(stream)
     if watermarks is not None and begins_to_remember:
-        # As in a copied store, whose read model has segments without new lines.
+        # For example in a copied store, whose read model covers segments that have no new lines.
         readable = [each for each in segments_of(log, unread=refused)[0] if is_read(each.stream)]
         report.notes += remember(db, watermarks, readable)
     return report
 
 
 def watermarks_of(log: Path) -> "Watermarks":
-    """Return the watermarks of the store of a log."""
+    """Return the watermarks of the store that a log belongs to."""
     from memlog.eventlog.log.watermarks import Watermarks
 
     return Watermarks(log.parent)
@@ -178,11 +179,12 @@ def watermarks_of(log: Path) -> "Watermarks":
 def remember(
     db: Connection, watermarks: "Watermarks", segments: list[Segment], before: Fingerprint | None = None
 ) -> list[str]:
-    """Raise the watermarks to what the read model has read of segments; return notes on losses.
+    """Raise the watermarks to how far the read model has read `segments`; return notes on losses.
 
-    Call it in the turn that read them. A failed write costs an alarm, but no row.
+    To be called in the turn that read them. If the write fails, a later loss may go unnoticed, but no row is
+    lost.
 
-    before: how far the only segment had been read.
+    before: how far the segment had been read before, if there is only one.
     """
     from memlog.eventlog.log.watermarks import Read
 
@@ -215,7 +217,7 @@ def _note_refusal(stream: str, error: OSError) -> str:
 
 
 def unread_bytes(db: Connection, log: Path) -> int:
-    """Return how many bytes the read model is behind the log."""
+    """Return how many bytes of the log the read model has yet to read."""
     known = checkpoints.load_all(db)
     return sum(
         max(0, segment.status().st_size - known.get(segment.key, NOTHING_READ).offset)
@@ -224,7 +226,7 @@ def unread_bytes(db: Connection, log: Path) -> int:
 
 
 def unread_lines(db: Connection, log: Path) -> int:
-    """Return how many complete lines of the log the read model is behind."""
+    """Return how many complete lines of the log the read model has yet to read."""
     known = checkpoints.load_all(db)
     count = 0
     for segment in segments_of(log)[0]:
@@ -235,7 +237,9 @@ def unread_lines(db: Connection, log: Path) -> int:
 
 
 def rewritten_streams(db: Connection, log: Path) -> list[str]:
-    """Return the streams that the next read replays: a segment is gone, or its read bytes have changed."""
+    """Return the streams that the next catch-up will replay: a segment is gone, or bytes already read have
+    changed.
+    """
     known = checkpoints.load_all(db)
     found = set()
     for segment in segments_of(log)[0]:
@@ -251,7 +255,7 @@ def rewritten_streams(db: Connection, log: Path) -> list[str]:
 
 
 class _Reader(msgspec.Struct):
-    """A running catch-up: its arguments, report and deadline; total: bytes that were unread at the start."""
+    """A running catch-up: its arguments, report and deadline. total: bytes that were unread at the start."""
 
     db: Connection
     log: Path
@@ -269,7 +273,7 @@ class _Reader(msgspec.Struct):
         from memlog.projector.fold import fold_segment
 
         share = 1 if self.end is None else _SMALL_SHARE
-        # An error closes the segment at once, not at garbage collection.
+        # After an error, this closes the segment immediately, not at garbage collection.
         with closing(fold_segment(self.db, stretch, self.sizes, share=share)) as batches:
             while self.end is None or time.monotonic() < self.end:
                 with self.turn():
@@ -326,7 +330,9 @@ def _range_up_to(segment: Segment, bounds: Bounds | None) -> ReadRange:
 def _find_unread(
     log: Path, segments: list[Segment], known: dict[tuple[str, str], Checkpoint], bounds: Bounds | None
 ) -> dict[str, list[ReadRange]]:
-    """Return the ranges to read, by stream: new ones, and those of missing segments with checkpoints."""
+    """Return the ranges to read, by stream: unread ranges, and those of missing segments that have
+    checkpoints.
+    """
     work: defaultdict[str, list[ReadRange]] = defaultdict(list)
     for segment in segments:
         stretch = _new_range(segment, known.pop(segment.key, NOTHING_READ), bounds)
@@ -340,7 +346,7 @@ def _find_unread(
 
 
 def _new_range(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> ReadRange | None:
-    """Return the unread range of a segment; None if its status shows that nothing is new."""
+    """Return the unread range of a segment; None if the file's status shows that nothing is new."""
     if bounds is not None:
         stretch = _range_up_to(segment, bounds)
         return stretch if checkpoint.offset < (stretch.end or 0) else None
@@ -352,7 +358,7 @@ def _new_range(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) 
 
 
 def _missing_range(segment: Segment) -> ReadRange:
-    """Return the range of a missing segment; reading it replays the stream."""
+    """Return a range for a missing segment; reading this range causes a replay of the stream."""
     return ReadRange(segment, None, True)
 
 

@@ -16,7 +16,7 @@ from memlog.projector.sqlite import Connection, as_list
 
 
 class FileHints(Struct, frozen=True):
-    """Size, inode, mtime and ctime of a file: if all are equal, the file has not changed."""
+    """Size, inode, mtime and ctime of a file; as long as all stay equal, the file has not changed."""
 
     size: int
     inode: int
@@ -29,7 +29,7 @@ class FileHints(Struct, frozen=True):
         return cls(status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
 
     def up_to(self, end: int | None) -> "FileHints":
-        """Return the hints of a file read up to `end`: the rest counts as growth."""
+        """Return the hints for a file that was read up to `end`, so that the rest counts as growth."""
         return self if end is None or end >= self.size else replace(self, size=end)
 
 
@@ -37,7 +37,8 @@ class Checkpoint(Struct, frozen=True):
     """How far the read model has come in one segment.
 
     lines: the number of newlines before the fingerprint's offset.
-    is_open: bytes after the last newline were a line, because the segment gets no more.
+    is_open: whether the bytes after the last newline counted as a line, because the segment gets no more
+      bytes.
     """
 
     fingerprint: Fingerprint = UNREAD
@@ -56,14 +57,14 @@ class Checkpoint(Struct, frozen=True):
         return hints == self.hints and not has_final_tail and not self._is_reopened(segment)
 
     def _is_reopened(self, segment: Segment) -> bool:
-        """Whether a tail that was a line is pending again, because its seal is gone."""
+        """Whether a tail that counted as a line is pending again, because the segment's seal is gone."""
         return self.is_open and segment.is_newest
 
     def still_holds(self, segment: Segment, fd: int, hints: FileHints) -> bool:
-        """Whether the bytes before the offset of the open file are those that were read.
+        """Whether the bytes of the open file before the offset are still those that were read.
 
-        Unless the file has only grown, this hashes the whole prefix; the same bytes under another inode are
-        no change. `Maintenance.verify` finds changes that growth hides.
+        Unless the file has only grown, this hashes the whole prefix; the same bytes under another inode count
+        as unchanged. `Maintenance.verify` finds changes that growth hides.
         """
         if hints.size < self.offset or self._is_reopened(segment):
             return False
@@ -79,13 +80,13 @@ class Checkpoint(Struct, frozen=True):
 
 
 NOTHING_READ = Checkpoint()
-"""The checkpoint of an unknown segment."""
+"""The checkpoint of a segment that was never read."""
 
 _COLUMNS = "lines, is_open, offset, tail, chain, rest, size, inode, mtime_ns, ctime_ns"
 
 
 def load_all(db: Connection, streams: Collection[str] | None = None) -> dict[tuple[str, str], Checkpoint]:
-    """Return the checkpoints of `streams`, or of all, by (stream, segment)."""
+    """Return the checkpoints of `streams`, or of all streams, by (stream, segment)."""
     where = "" if streams is None else "WHERE stream IN (SELECT value FROM json_each(?))"
     values = () if streams is None else (as_list(streams),)
     rows = db.execute(f"SELECT stream, segment, {_COLUMNS} FROM checkpoints {where}", values)
@@ -102,7 +103,7 @@ def load(db: Connection, segment: Segment) -> Checkpoint:
 
 
 def save(db: Connection, segment: Segment, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint, in the transaction that writes the rows."""
+    """Save a checkpoint, in the same transaction as the rows."""
     db.execute(
         f"INSERT OR REPLACE INTO checkpoints (stream, segment, {_COLUMNS})"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -113,9 +114,10 @@ def save(db: Connection, segment: Segment, checkpoint: Checkpoint) -> None:
 
 @contextmanager
 def preserving_checkpoint(db: Connection, segment: Segment, fd: int) -> Iterator[None]:
-    """Let the caller overwrite bytes without a row in the open segment; a valid checkpoint stays valid.
+    """Let the caller overwrite bytes of the open segment that no row depends on; a valid checkpoint stays
+    valid.
 
-    Within the caller's transaction.
+    To be used within the caller's transaction.
     """
     before = load(db, segment)
     held = before.still_holds(segment, fd, FileHints.of(disk.status(fd))) and before.fingerprint.matches(fd)
@@ -131,7 +133,7 @@ def _from_row(row: Sequence[Any]) -> Checkpoint:
 
 
 class ReadRange(NamedTuple):
-    """A range to read of a segment.
+    """The range of a segment that is to be read.
 
     end: the byte to stop at; None for the end of the file.
     tail_is_a_line: whether bytes after the last newline are a complete line.
@@ -142,11 +144,13 @@ class ReadRange(NamedTuple):
     tail_is_a_line: bool
 
     def end_after(self, offset: int) -> int | None:
-        """Return the end of a read from `offset`, since another projector may have passed `end`."""
+        """Return the end of a read from `offset`, which may lie beyond `end` if another projector has read
+        further.
+        """
         return None if self.end is None else max(self.end, offset)
 
     def unread(self, fd: int, checkpoint: Checkpoint) -> Iterator[Line]:
-        """Yield the lines of the open segment after a checkpoint."""
+        """Yield the lines of the open segment that follow a checkpoint."""
         offset, number = checkpoint.offset, checkpoint.lines + 1
         end, tail_is_a_line = self.end_after(offset), self.tail_is_a_line
         return read_lines(fd, offset, end=end, number=number, tail_is_a_line=tail_is_a_line)
@@ -169,12 +173,14 @@ class Tally(msgspec.Struct):
 
 
 def current_range(segment: Segment, size: int) -> ReadRange:
-    """Return the current range of a segment of `size` bytes; of an older one to its end, tail included."""
+    """Return the range to read of a segment of `size` bytes; an older one is read to its end, including its
+    tail.
+    """
     return ReadRange(segment, size, False) if segment.is_newest else ReadRange(segment, None, True)
 
 
 class HistoryChanged(Exception):
-    """The projection of a stream differs from a replay, so it must be replayed."""
+    """Raised if the rows of a stream would differ from those of a replay, so that it must be replayed."""
 
 
 @contextmanager

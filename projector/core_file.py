@@ -1,7 +1,7 @@
 """The core memory as a file, model/core_memory.json, for people and programs to read.
 
-It is a view of the log. A copy of memlog's last version beside it reveals a manual change, which memlog
-reports and leaves in place until it is imported or deleted.
+It is a view of the log. A copy of the last version that memlog wrote lies beside it and reveals manual
+changes, which memlog reports and leaves in place until they are imported or the file is deleted.
 """
 
 from contextlib import AbstractContextManager, suppress
@@ -43,9 +43,9 @@ def write(path: Path, data: bytes) -> None:
 
 
 def read(path: Path) -> bytes | None:
-    """Return the bytes of a file; None if it is missing. It follows no link and waits for no pipe.
+    """Return the bytes of a file; None if it is missing. Never follows a link or waits for a pipe.
 
-    Raises OSError: FileExistsError if it is not a regular file.
+    Raises OSError; FileExistsError if it is not a regular file.
     """
     try:
         with closing(open_regular(path, disk.READ)) as fd:
@@ -55,13 +55,13 @@ def read(path: Path) -> bytes | None:
 
 
 def sync(path: Path) -> None:
-    """Make a file or the names in a folder durable."""
+    """Make a file durable, or, given a folder, the names in it."""
     with closing(disk.open(path, disk.READ, follow=True)) as fd:
         disk.sync(fd)
 
 
 Sections = dict[str, dict[str, str]]
-"""The values by key of `user` and `agent`."""
+"""The sections `user` and `agent`, each with its values by key."""
 
 
 def core_memory(db: Connection) -> Sections:
@@ -74,7 +74,7 @@ def core_memory(db: Connection) -> Sections:
 
 
 class Shown(msgspec.Struct):
-    """The bytes of the view, and memlog's version before a manual change, if known."""
+    """The bytes of the view, and those of memlog's version before any manual change (`base`), if known."""
 
     view: bytes
     base: bytes | None
@@ -97,10 +97,10 @@ class CoreView:
         self._lock_timeout = lock_timeout
         self._noted: bytes | None = None
         self._equal: tuple[list[tuple[int, ...]], bytes] | None = None
-        """The state of its files when they were last equal, and their text."""
+        """The state of the view and its copy when they were last equal, and their bytes."""
 
     def is_current(self, db: Connection) -> bool:
-        """Whether the view and its copy equal `db`, checked without the lock."""
+        """Whether the view and its copy match the core memory in `db`, checked without the lock."""
         due, state = _render(core_memory(db)), self.state()
         if self._equal == (state, due):
             return True
@@ -109,13 +109,14 @@ class CoreView:
         return is_equal
 
     def state(self) -> list[tuple[int, ...]]:
-        """Return the versions of its files; see `file_version`."""
+        """Return the file versions of the view and its copy; see `file_version`."""
         return [file_version(status_at(path)) for path in (self.path, self._written)]
 
     def write_current(self, db: Connection) -> str | None:
-        """Write the core memory of `db`, under the projector lock. Raises OSError.
+        """Write the core memory of `db` to the view; the caller holds the projector lock. Raises OSError.
 
-        It leaves a manual change in place, and returns a note on it, once per change; otherwise None.
+        A manual change is left in place and a note about it returned, once per change; otherwise None is
+        returned.
         """
         due = _render(core_memory(db))
         view = read(self.path)
@@ -128,7 +129,8 @@ class CoreView:
         return None
 
     def read(self) -> Shown | None:
-        """Return the view and its text before a manual change, which is not noted again; None without a view.
+        """Return the view, and its bytes before any manual change; None if there is no view. The change is
+        not noted again.
 
         Raises Busy.
         """
@@ -140,7 +142,8 @@ class CoreView:
             return Shown(view, view if view == read(self._pending) else written)
 
     def take_over(self, view: bytes) -> None:
-        """Accept the view as memlog's version once its changes are appended, unless it changed again.
+        """Accept `view`, whose changes have been appended, as memlog's version, unless the file has changed
+        again.
 
         Raises Busy.
         """
@@ -149,9 +152,9 @@ class CoreView:
                 replace(self._written, view)
 
     def remove_stale_copies(self, db: Connection) -> None:
-        """Remove what a kill left beside the view, which may hold older values. Raises Busy.
+        """Remove files that a kill left beside the view, since they may hold older values. Raises Busy.
 
-        A manually changed view stays, as does the copy of memlog's last version.
+        A manually changed view is kept, as is the copy of memlog's last version.
         """
         with self._locked():
             for path in (self.path, self._written):

@@ -1,4 +1,6 @@
-"""Folds the lines of segments into a read model: each becomes an event, or a row with the reason why not."""
+"""Folds the lines of segments into a read model: each becomes an event, or a row that says why it does
+not.
+"""
 
 from collections.abc import Collection, Container, Generator, Iterable, Iterator
 from contextlib import closing
@@ -44,7 +46,7 @@ _BATCH_LINES = 4096
 _BATCH_BYTES = 8 * 1024 * 1024
 
 Redaction = tuple[PositionedEvent, Redacted]
-"""A redaction with its position."""
+"""A redaction event, with and without its position."""
 
 _Place = tuple[str, int, str, int]
 """(day, number, writer, offset)."""
@@ -58,9 +60,10 @@ def fold_segment(
     share: int = 1,
     leave_out: Container[int] = (),
 ) -> Generator[Tally, None, None]:
-    """Fold the segment from its checkpoint on, a batch at a time; each batch saves a checkpoint.
+    """Fold a segment from its checkpoint on, one batch at a time; each batch saves a checkpoint.
 
-    share: divides the size of batches. leave_out: offsets of lines known to be redacted.
+    share: the number by which to divide the size of batches. leave_out: offsets of lines known to be
+      redacted.
 
     Raises HistoryChanged if the bytes before the checkpoint have changed.
     """
@@ -84,7 +87,9 @@ def fold_segment(
 
 
 def _why_changed(segment: Segment, checkpoint: Checkpoint, fd: int, hints: FileHints) -> str:
-    """Return why a segment differs from its checkpoint; a first part of a file sync is not a loss."""
+    """Return why a segment differs from its checkpoint, which may only mean that a file sync has brought more
+    of it.
+    """
     if hints.size > checkpoint.offset and checkpoint.fingerprint.matches(fd):
         return f"more of {segment.name.filename} has arrived"
     return f"{segment.name.filename} was rewritten"
@@ -119,7 +124,7 @@ def _fold(
 
 
 def _decode(segment: Segment, lines: Iterable[Line]) -> tuple[list[PositionedEvent], list[LogEntry]]:
-    """Return the events of lines, and the entries of non-blank lines without an event."""
+    """Return the events in `lines`, and the entries of non-blank lines that hold no event."""
     decoded, bad = [], []
     for entry in filter(None, (entry_of(segment, line) for line in lines)):
         if isinstance(entry.event, BadLine):
@@ -130,7 +135,7 @@ def _decode(segment: Segment, lines: Iterable[Line]) -> tuple[list[PositionedEve
 
 
 def position_event(entry: LogEntry, event: Event) -> PositionedEvent:
-    """Return the event of an entry."""
+    """Return an entry's event together with its position."""
     segment, line = entry.segment, entry.line
     assert event.id is not None  # decoding ensures both
     assert event.ts is not None
@@ -140,7 +145,7 @@ def position_event(entry: LogEntry, event: Event) -> PositionedEvent:
 
 
 def _find_unrecorded(db: Connection, decoded: list[PositionedEvent]) -> list[Redaction]:
-    """Return the redactions without rows; a replay has recorded all of them before it folds."""
+    """Return the redactions that have no rows yet; a replay records all redactions before it folds."""
     return [
         (placed, placed.event)
         for placed in decoded
@@ -149,7 +154,7 @@ def _find_unrecorded(db: Connection, decoded: list[PositionedEvent]) -> list[Red
 
 
 def _is_recorded(db: Connection, placed: PositionedEvent, redaction: Redacted) -> bool:
-    # A line's rows are written and deleted together: that of its first target stands for all.
+    # The rows of a line are written and deleted together, so the row of its first target stands for all.
     place = (placed.stream, redaction.targets[0], placed.segment.filename, placed.line.offset)
     found = db.execute(
         "SELECT 1 FROM redactions WHERE (stream, target_id, segment, offset) = (?, ?, ?, ?)", place
@@ -160,9 +165,10 @@ def _is_recorded(db: Connection, placed: PositionedEvent, redaction: Redacted) -
 def _find_redacted(
     db: Connection, segment: Segment, ids: Collection[str], redactions: list[Redaction]
 ) -> set[str]:
-    """Return the redacted ones of `ids`, the ids of a batch.
+    """Return which of `ids`, the ids of a batch, are redacted.
 
-    redactions: those of the batch without rows. Raises HistoryChanged if one has an already projected target.
+    redactions: the redactions in the batch that have no rows yet. Raises HistoryChanged if the target of one
+    is already projected.
     """
     targets = {target for _, redaction in redactions for target in redaction.targets}
     projected = _first_projected(db, segment.stream, sorted(targets))
@@ -176,9 +182,11 @@ def _find_redacted(
 
 
 def _first_projected(db: Connection, stream: str, ids: list[str]) -> str | None:
-    """Return the first of `ids` that is still projected, as an event or as a quarantined line.
+    """Return the first of `ids` that is still projected, as an event or as a quarantined line; None if none
+    is.
 
-    It skips ids redacted before, since a redacted redaction stays. A conflict has the id of an event.
+    Ids that were redacted before are skipped, since a redaction stays even if it is itself redacted.
+    Conflicts need no look-up of their own, since a conflict has the id of an event.
     """
     found = db.execute(
         "SELECT value FROM json_each(?1) WHERE EXISTS (SELECT 1 FROM events WHERE stream = ?2 AND id = value)"
@@ -196,14 +204,14 @@ def _first_projected(db: Connection, stream: str, ids: list[str]) -> str | None:
 
 
 def _holds_any(db: Connection, table: Literal["redactions", "events"], stream: str) -> bool:
-    """Whether a table has rows of a stream: in a rebuild, most batches need no look-up."""
+    """Whether a table has any rows of a stream; in a rebuild, this saves most batches a look-up."""
     return db.execute(f"SELECT 1 FROM {table} WHERE stream = ? LIMIT 1", (stream,)).fetchone() is not None
 
 
 def _find_projected(
     db: Connection, stream: str, decoded: list[PositionedEvent]
 ) -> dict[str, tuple[_Place, bytes]]:
-    """Return position and content hash, by id, of the projected events whose ids `decoded` repeats."""
+    """Return, by id, the position and content hash of each projected event whose id occurs in `decoded`."""
     rows = db.execute(
         "SELECT id, content_sha256, day, number, writer, offset FROM events"
         " WHERE stream = ? AND id IN (SELECT value FROM json_each(?))",
@@ -215,7 +223,9 @@ def _find_projected(
 def _classify(
     db: Connection, segment: Segment, decoded: list[PositionedEvent]
 ) -> tuple[list[PositionedEvent], list[PositionedEvent], list[PositionedEvent]]:
-    """Return the accepted events, duplicates and conflicts: the earliest line of an id is the event."""
+    """Split `decoded` into accepted events, duplicates and conflicts; of lines with the same id, the earliest
+    is accepted.
+    """
     accepted: list[PositionedEvent] = []
     duplicates: list[PositionedEvent] = []
     conflicts: list[PositionedEvent] = []
@@ -284,7 +294,7 @@ def _record_nuls(db: Connection, segment: Segment, lines: list[Line]) -> int:
 
 
 def record_redactions(db: Connection, redactions: Iterable[Redaction]) -> None:
-    """Insert a row for each target of each line; a duplicate or conflicting line counts, too."""
+    """Insert a row for each target of each redaction, even if its line is a duplicate or a conflict."""
     db.executemany(
         "INSERT OR IGNORE INTO redactions (stream, target_id, id, reason, ts, segment, offset)"
         " VALUES (?, ?, ?, nullif(?, 0), ?, ?, ?)",
@@ -319,7 +329,7 @@ def _advance_checkpoint(
         fingerprint=checkpoint.fingerprint.extended(fd, last.end),
         lines=last.number - last.is_open,
         is_open=last.is_open and stretch.tail_is_a_line,
-        # Up to the last line: after a kill, the rest counts as growth.
+        # Only up to the last line, so that after a kill the rest counts as growth.
         hints=hints.up_to(last.end),
     )
 
@@ -357,7 +367,7 @@ def _valid_checkpoint(db: Connection, segment: Segment) -> Checkpoint:
 
 
 def _find_redacted_lines(db: Connection, stream: str, read: dict[Segment, Checkpoint]) -> dict[str, set[int]]:
-    """Return, by segment, the lines of `read` whose projected events are now redacted."""
+    """Return, by segment, the offsets of the lines already read whose projected events are now redacted."""
     found: dict[str, set[int]] = {segment.name.filename: set() for segment in read}
     ends = {segment.name.filename: checkpoint.offset for segment, checkpoint in read.items()}
     for filename, offset in db.execute(

@@ -1,6 +1,7 @@
-"""The projector of a store: opens the live read model, writes to it under a lock, replaces it by a new one.
+"""The projector of a store: opens the live read model, writes to it under a lock, and replaces it with a new
+one.
 
-After a kill at any moment, the next call continues from there.
+After a kill at any moment, the next call carries on from there.
 """
 
 import os
@@ -42,7 +43,7 @@ from memlog.projector.sqlite import (
 
 
 class Generations:
-    """The files below `model/` of the store at `store`."""
+    """The generations of the read model: the files below `model/` in the store at `store`."""
 
     def __init__(self, store: Path) -> None:
         self.folder = store / MODEL
@@ -50,7 +51,7 @@ class Generations:
         self._known: tuple[tuple[int, ...], Path | None] | None = None
 
     def current(self) -> Path | None:
-        """Return the live generation, if any."""
+        """Return the path of the live generation; None if there is none."""
         named = self._read_current()
         while named is not None and not is_regular(named):
             # Two successors may have replaced it since its name was read.
@@ -64,7 +65,7 @@ class Generations:
         """Return the file that CURRENT names, which may be missing; None if it names no generation or is a
         link.
 
-        It reads CURRENT again only after a change, since every step of a catch-up asks.
+        CURRENT is read again only after it has changed, because every step of a catch-up asks.
         """
         version, known = file_version(status_at(self._current)), self._known
         if known is None or known[0] != version:
@@ -85,11 +86,11 @@ class Generations:
         return "there was no read model" if is_missing else "model/CURRENT pointed to no valid read model"
 
     def make_folder(self) -> None:
-        """Make the folder if it is missing."""
+        """Make the folder `model/` if it is missing."""
         make_path(self.folder)
 
     def new_file(self) -> Path:
-        """Create an empty file with a new name; only its owner may read it and its side files."""
+        """Create an empty file with a new name; only its owner may read the file and its side files."""
         stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         path = self.folder / f"{stamp}-{os.urandom(4).hex()}.db"
         disk.close(file_io.open_file(path, disk.WRITE | disk.NEW))
@@ -116,19 +117,20 @@ class Generations:
     def publish(self, path: Path) -> None:
         """Make the closed file `path` the live generation, and keep one predecessor.
 
-        Under the build lock and the projector lock.
+        The caller holds the build lock and the projector lock.
         """
         predecessor = self.current()
         core_file.sync(path)
-        # The name, too: otherwise CURRENT could name a missing file after a power cut.
+        # Sync the file's name, too: otherwise CURRENT could name a missing file after a power cut.
         core_file.sync(self.folder)
         core_file.replace(self._current, path.name.encode() + b"\n")
         self.remove_others({path, predecessor})
 
     def remove_others(self, kept: set[Path | None]) -> None:
-        """Remove every generation except `kept`, and leftovers of killed builds, under the build lock.
+        """Remove every generation except `kept`, and leftovers of killed builds; the caller holds the build
+        lock.
 
-        Readers keep an open one until they close it.
+        A process that has a removed generation open can read it until it closes it.
         """
         with disk.entries(self.folder) as entries:
             names = [entry.name for entry in entries]
@@ -141,13 +143,14 @@ T = TypeVar("T")
 _ATTEMPTS = 3
 _BUILD_TIMEOUT = 600.0
 _held_here: set[Path] = set()
-"""The projector locks that threads of this process hold."""
+"""The projector locks that are held by threads of this process."""
 
 
 class Projection(msgspec.Struct):
     """The result of a projection.
 
-    rebuilt: why a generation was built from scratch, if so. replaced: its predecessor, if any.
+    rebuilt: why a new generation was built; None if none was. replaced: the generation that it replaced, if
+      any.
     vectors_cached: vectors taken from the cache.
     """
 
@@ -165,7 +168,7 @@ class Projector:
     """Brings the read model of the store at `store` up to its log.
 
     lock_timeout: seconds to wait for another projector.
-    models: returns the models of a new generation's vectors; called for a build.
+    models: returns the models for the vectors of a new generation; called during a build.
     frozen: why the live generation is read-only though its folder is writable; otherwise None.
     """
 
@@ -196,7 +199,8 @@ class Projector:
         seconds: float | None = None,
         streams: Collection[str] | None = None,
     ) -> Projection:
-        """Read the log from the checkpoints on; build a generation if the live one is missing or unusable.
+        """Read the log from the checkpoints on; if the live generation is missing or unusable, build a new
+        one.
 
         seconds, streams: see `catchup.catch_up`.
 
@@ -231,11 +235,12 @@ class Projector:
         progress: Progress | None = None,
         is_due: Callable[[], bool] = lambda: True,
     ) -> Projection:
-        """Build a generation from the whole log, with the cached vectors, and replace the live one.
+        """Build a generation from the whole log and the cached vectors, and replace the live one with it.
 
-        Readers continue with the live one meanwhile.
+        Readers continue to use the live generation meanwhile.
 
-        is_due: called while no other process builds; if it returns False, the live one is caught up instead.
+        is_due: called once no other process is building; if it returns False, the live generation is caught
+          up instead.
 
         Raises:
             Busy: another process takes very long for a build, or is stopped during one.
@@ -274,10 +279,11 @@ class Projector:
         lock_timeout: float | None = None,
         progress: Progress | None = None,
     ) -> Embedded:
-        """Store the missing vectors of passages, from the cache or computed, at most `limit` of the latter.
+        """Store missing vectors of passages from the cache, and compute at most `limit` others.
 
-        It computes vectors outside the lock and writes them in short transactions of `batch` passages, oldest
-        first. A text that is forgotten meanwhile gets no vector, not even in the cache.
+        Vectors are computed outside the lock and written in short transactions of `batch` passages, oldest
+        first unless there is a limit. A text that is forgotten meanwhile gets no vector, not even in the
+        cache.
 
         Raises:
             EmbeddingError: the model failed; what was written before stays.
@@ -295,7 +301,8 @@ class Projector:
                 return counts
 
     def remove_other_generations(self) -> None:
-        """Remove every generation except the live one; readers keep an open one until they close it.
+        """Remove every generation except the live one. Processes that have a removed one open can still read
+        it.
 
         Raises Busy if another process takes very long for a build.
         """
@@ -318,9 +325,10 @@ class Projector:
         raise DatabaseError("the read model keeps being replaced", hint="try again")
 
     def live(self, *, read_only: bool = False) -> Connection:
-        """Return the connection to the live generation; `read_only` for a read-only folder.
+        """Return the connection to the live generation. read_only: whether its folder is read-only.
 
-        Without room for the files that SQLite needs to write, the connection is read-only (`frozen`).
+        If there is no room for the files that SQLite needs for writing, the connection is read-only (see
+        `frozen`).
 
         Raises DatabaseError if there is no generation.
         """
@@ -373,7 +381,7 @@ class Projector:
         seconds: float | None = None,
         streams: Collection[str] | None = None,
     ) -> Projection:
-        # The caller has just checked it; each turn checks that it is still live.
+        # The caller has just checked the live generation; each turn checks that it is still live.
         db = self.live() if self._live is None else self._live[1]
         with wrapped("the read model"):
             read = catchup.catch_up(
@@ -398,7 +406,7 @@ class Projector:
                     note = self.core_view.write_current(db)
                 done.read.notes += [] if note is None else [note]
         except (Busy, _GenerationChanged):
-            # The other process writes the view of what it has projected, which is no less.
+            # The other process writes the view from what it has projected, which is at least as much.
             return done
         except OSError as error:
             done.read.notes.append(f"{shown(self.core_view.path)} is not updated: {error.strerror}")
@@ -406,9 +414,9 @@ class Projector:
 
     @contextmanager
     def _turn(self, lock_timeout: float, db: Connection | None = None) -> Iterator[None]:
-        """Yield one write transaction on the live generation, under the projector lock.
+        """Hold the projector lock and one write transaction on the live generation within the context.
 
-        db: the connection that read what is to be written, if another thread may have closed it.
+        db: the connection with which the data to write was read, if another thread may have closed it since.
         """
         with self._locked(lock_timeout):
             # Checked under the lock: another process may have published a generation meanwhile.
@@ -421,7 +429,9 @@ class Projector:
 
     @contextmanager
     def _locked(self, timeout: float) -> Iterator[None]:
-        """Hold the projector lock; `timeout` applies to other processes, not to threads of this one."""
+        """Hold the projector lock; `timeout` limits the wait for other processes, not for threads of this
+        one.
+        """
         with locked(self._lock, "the read model", timeout, is_held_here=lambda: self._lock in _held_here):
             _held_here.add(self._lock)
             try:

@@ -1,4 +1,4 @@
-"""Limits of the work that projecting an event may cause. Longer texts are indexed plainly.
+"""Limits on the work that projecting one event may cause. Texts beyond them are indexed plainly.
 
 All figures are part of the projection id.
 """
@@ -18,7 +18,8 @@ from memlog.eventlog.files.file_io import status_at
 from memlog.eventlog.files.forks import keep_alive
 
 LONGEST_STRUCTURED = 500_000
-"""Characters. Longer texts of an event are indexed only by their words, in windows that ignore their format.
+"""The most characters in the texts of an event; longer ones are indexed only by their words, regardless of
+format.
 
 This length takes 0.2 s of CPU time in prose, 0.5 s in Chinese, 1.3 s in the slowest text tried (`# a`, a
 blank line, `b`, repeated).
@@ -33,7 +34,7 @@ LONGEST_LIST = 10_000
 repeats the names, so long names reduce the number."""
 
 Reason = Literal["long_text", "long_names", "long_list"]
-"""Why a text was indexed plainly, or a list in part."""
+"""Why a text was indexed plainly, or a list only in part."""
 
 _SEARCHED = (
     ev.Message,
@@ -69,7 +70,9 @@ def entries(fact: ev.FactStored) -> list[str]:
 
 
 def why_plain(event: Event) -> Reason | None:
-    """Return why an event is indexed plainly, or a list only in part; None if neither."""
+    """Return why an event's text is indexed plainly, or its list only in part; None if neither is the
+    case.
+    """
     if not isinstance(event, _SEARCHED):
         return None
     rest = event.rest or () if isinstance(event, ev.FactStored) else ()
@@ -96,7 +99,7 @@ _inherited: set[_FileId] = set()
 
 @cache
 def connection_type(binding: ModuleType) -> type[sqlite3.Connection]:
-    """Return the binding's connection class, extended to forget a connection on close."""
+    """Return a subclass of the binding's connection class that forgets a connection when it is closed."""
     base: type[sqlite3.Connection] = binding.Connection
 
     class Connection(base):  # type: ignore[valid-type,misc]
@@ -123,7 +126,7 @@ def is_inherited(path: Path) -> bool:
 
 
 def _abandon() -> None:
-    """Leave every connection to the parent; kept alive, since collecting one would close it."""
+    """Leave every connection to the parent; keep them alive, since collecting a connection would close it."""
     for ref, file_id in _open.values():
         db = ref()
         if db is not None:

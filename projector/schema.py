@@ -1,4 +1,4 @@
-"""The schema: its statements and tables, and their creation."""
+"""The schema of the read model: its statements and tables, and their creation."""
 
 from contextlib import closing
 from functools import cache
@@ -44,7 +44,9 @@ def create_tables(db: Connection) -> None:
 
 
 def create_indexes(db: Connection) -> None:
-    """Create the other indexes after the rows: cheaper than maintaining them during millions of inserts."""
+    """Create the remaining indexes once the rows exist, which is cheaper than updating them at each
+    insert.
+    """
     for statement in statements():
         if _can_wait(statement):
             db.execute(statement)
@@ -88,6 +90,6 @@ passage: 8,000 changes after 100,000 messages took four minutes."""
 
 
 def _can_wait(statement: str) -> bool:
-    """Whether a statement creates an index that only queries need, so a rebuild may create it last."""
+    """Whether a statement creates an index that only queries need, so that a rebuild can create it last."""
     is_index = statement.startswith(("CREATE INDEX", "CREATE UNIQUE INDEX"))
     return is_index and statement.split("INDEX ")[1].split()[0] not in _HANDLER_INDEXES

@@ -1,7 +1,7 @@
 """SQLite, from a package that can load extensions; independent of the schema.
 
-Many Pythons are built without extension loading, so the first of pysqlite3, sqlean and sqlite3 with it is
-used. Without one, everything except vectors works.
+Many Pythons are built without support for loading extensions, so the first of pysqlite3, sqlean and sqlite3
+that has it is used. If none has, everything except vectors works.
 """
 
 import errno
@@ -24,7 +24,7 @@ from memlog.eventlog.files.file_io import status_at, write_all
 from memlog.projector.limits import connection_type, is_inherited, remember
 
 Connection = sqlite3.Connection
-"""A connection; those of pysqlite3 and sqlean have the same methods."""
+"""A connection; the classes of pysqlite3 and sqlean have the same methods."""
 
 Mode = Literal["bulk", "write", "immutable", "alone", "look"]
 """`bulk`: a new, unpublished file. `immutable`: a file in a read-only folder. `alone`: a file with a WAL but
@@ -38,18 +38,18 @@ _NOT_DAMAGE = (3, 4, 5, 6, 9, 10, 13, 14, 15, 22, 23)
 """SQLITE_PERM, ABORT, BUSY, LOCKED, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL, NOLFS, AUTH: not caused by
 the bytes of the file. https://www.sqlite.org/rescode.html"""
 DAMAGED: Final = "damaged"
-"""The code of an error that requires a new read model."""
+"""The code of an error after which the read model must be replaced."""
 NO_ROOM: Final = "no_room"
-"""The code of an error if the file system has no space or inodes left for SQLite's side files."""
+"""The code of the error raised if the file system has no space or inodes left for SQLite's side files."""
 INHERITED: Final = "inherited"
-"""The code of an error if the parent process had the file open at the fork."""
+"""The code of the error raised if the parent process had the file open when it forked."""
 _OUT_OF_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _SIDE_FILE_BYTES = 32 * 1024
 """SQLite extends -shm in steps of 32 KiB, and cannot read a database in WAL mode without the first one.
 https://www.sqlite.org/walformat.html#the_wal_index_file_format"""
 _NO_ROOM = "make room on the disk; the log is intact, and store.maintenance.project() continues from there"
 DISPOSABLE = "the read model is disposable: store.maintenance.project(from_scratch=True)"
-"""The hint of an error that requires a new read model."""
+"""The hint of an error after which the read model must be replaced."""
 _CANDIDATES = ("pysqlite3", "sqlean", "sqlite3")
 
 _NO_TEMPORARY_FILES = "temp_store = MEMORY"
@@ -96,7 +96,7 @@ def error_types() -> tuple[type[Exception], ...]:
 
 
 def described() -> str:
-    """Return the names of the binding and its SQLite: `pysqlite3 3.53.4`."""
+    """Return the name of the binding and the version of its SQLite, such as `pysqlite3 3.53.4`."""
     return f"{binding().__name__} {binding().sqlite_version}"
 
 
@@ -117,7 +117,7 @@ def vec_version(db: Connection) -> str | None:
 
 
 def connect(path: Path | None, mode: Mode) -> Connection:
-    """Open the existing database file at `path`, or without one a new database in memory.
+    """Open the existing database file at `path`, or, if `path` is None, a new database in memory.
 
     Several threads may use the connection, one at a time. Raises DatabaseError; if its code is NO_ROOM,
     `connect_without_room` can read the file.
@@ -133,7 +133,7 @@ def connect(path: Path | None, mode: Mode) -> Connection:
 
 
 def connect_without_room(path: Path) -> Connection:
-    """Open a database for reading without room for SQLite's side files. Raises DatabaseError."""
+    """Open a database for reading when there is no room for SQLite's side files. Raises DatabaseError."""
     has_commits_beside = _size(path.with_name(f"{path.name}-wal")) > 0
     return connect(path, "alone" if has_commits_beside and not _has_index(path) else "immutable")
 
@@ -162,7 +162,7 @@ def _open(path: Path | None, mode: Mode) -> Connection:
 
 
 def _why_no_side_file(path: Path) -> str | None:
-    """Return why the file system has no room for another side file; None if it has."""
+    """Return why the file system has no room for another side file; None if it has room."""
     # Zeros, which SQLite does not take for a journal if a kill leaves them.
     probe = path.with_name(f"{path.name}-journal")
     try:
@@ -223,14 +223,14 @@ def is_busy(error: Exception) -> bool:
 
 
 def is_statement_error(error: Exception) -> bool:
-    """Whether the statement is wrong (SQLITE_ERROR, and errors of the binding)."""
+    """Whether the SQL statement itself is wrong (SQLITE_ERROR, or an error raised by the binding)."""
     return _result_code(error) in (None, 1)
 
 
 def _is_damage(error: Exception) -> bool:
     """Whether the error means that the file is damaged.
 
-    So do a missing table and a violated constraint, since memlog's statements are correct.
+    A missing table or a violated constraint also means this, since memlog's statements are correct.
     """
     code = _result_code(error)
     if code is None:
@@ -239,9 +239,9 @@ def _is_damage(error: Exception) -> bool:
 
 
 def required_row(rows: sqlite3.Cursor) -> tuple[Any, ...]:
-    """Return the first row of a query that has one in every intact read model.
+    """Return the first row of a query that yields one in every intact read model.
 
-    Raises DatabaseError with the code DAMAGED if there is none.
+    Raises DatabaseError with the code DAMAGED if there is no row.
     """
     row: tuple[Any, ...] | None = rows.fetchone()
     if row is None:
@@ -250,7 +250,7 @@ def required_row(rows: sqlite3.Cursor) -> tuple[Any, ...]:
 
 
 def count_rows(db: Connection, rows: str) -> int:
-    """Return the number of rows of a table; a condition may follow its name in `rows`."""
+    """Return the number of rows. rows: the name of a table, which may be followed by a WHERE clause."""
     (count,) = db.execute(f"SELECT count(*) FROM {rows}").fetchone()
     return int(count)
 
@@ -264,7 +264,9 @@ def remove_database(path: Path) -> None:
 
 @contextmanager
 def transaction(db: Connection, kind: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE") -> Iterator[None]:
-    """Run one transaction: commit at the end, roll back on any error. A read may join a running one."""
+    """Run one transaction: commit at the end, or roll back on any error. A DEFERRED one may join a running
+    one.
+    """
     if kind == "DEFERRED" and db.in_transaction:
         yield
         return
@@ -312,7 +314,7 @@ def _load_vec0(db: Connection) -> None:
     try:
         db.load_extension(str(_vec0_path()))
     finally:
-        # No text of a log may load another extension.
+        # So that no SQL can load another extension.
         db.enable_load_extension(False)
 
 
@@ -330,7 +332,9 @@ Row = dict[str, Any]
 
 
 def as_list(values: Collection[Any]) -> str:
-    """Return a parameter for `json_each`; `json.dumps` takes four times as long, and holds the GIL."""
+    """Encode values as a parameter for `json_each`; `json.dumps` would take four times as long and hold the
+    GIL.
+    """
     return msgspec.json.encode(values).decode()
 
 
@@ -342,7 +346,7 @@ def insert(
     *,
     empty_is_null: Sequence[str] = (),
 ) -> None:
-    """Insert rows, each with the values of `columns`, a list as in SQL.
+    """Insert rows. columns: the names of their columns, separated as in SQL.
 
     empty_is_null: columns that store "" as NULL. Python's sqlite3 has a fast path only for text, numbers and
         bytearrays: binding None or bytes takes 1.2 microseconds more, and most messages have null columns.
@@ -352,7 +356,9 @@ def insert(
 
 
 def upsert(db: Connection, table: str, key: Sequence[str], row: Row, *, newer_by: str | None = None) -> None:
-    """Insert a row, or replace that of the same `key`; given `newer_by`, only if that column is greater."""
+    """Insert a row, or replace the one with the same `key`: if `newer_by` is given, only if that column is
+    greater.
+    """
     db.execute(_upsert_sql(table, tuple(row), tuple(key), newer_by), row)
 
 
@@ -362,7 +368,9 @@ def delete(db: Connection, table: str, where: str, values: Sequence[Any]) -> Non
 
 
 def update(db: Connection, table: str, column: str, where: str, rows: Iterable[Sequence[Any]]) -> None:
-    """Update one column. rows: each its new value, then the values of the condition `where`."""
+    """Update one column. rows: for each update, the new value, then the parameters of the condition
+    `where`.
+    """
     db.executemany(f"UPDATE {table} SET {column} = ? WHERE {where}", rows)
 
 

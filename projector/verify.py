@@ -1,4 +1,4 @@
-"""Compares a read model with a replay of its log, and with a count of its lines."""
+"""Compares a read model with a replay of its log, and with a count of the log's lines."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing
@@ -48,13 +48,13 @@ _ORDERS = {
 their keys are row numbers. Other tables with such a key are ordered by all columns."""
 
 _ABOUT_BYTES = {"nul_runs"}
-"""Tables without content."""
+"""Tables that describe bytes of the log rather than content."""
 
 _WHERE_AND_WHEN_APPENDED = {
     *("day", "number", "writer", "segment", "offset", "length", "line", "position"),
     *("at", "precedence", "salience_precedence"),
 }
-"""Columns on the position of an event and when it was appended, not on its content."""
+"""Columns that tell where an event is and when it was appended, not what it contains."""
 
 
 def dump(db: Connection, *, content: bool = False) -> Iterator[str]:
@@ -74,7 +74,9 @@ def dump(db: Connection, *, content: bool = False) -> Iterator[str]:
 
 
 def digest(db: Connection, *, content: bool = False) -> str:
-    """Return the sha256 of the dump in hex; with `content`, stores with the same events have one."""
+    """Return the sha256 of the dump in hex; with `content`, stores that hold the same events have the same
+    digest.
+    """
     result = sha256()
     for line in dump(db, content=content):
         result.update(line.encode() + b"\n")
@@ -88,11 +90,13 @@ _ENTRIES = {
     "doc_chunks_fts": "SELECT chunk_no AS no, stream, chunk_index AS part, document_id AS owner"
     " FROM doc_chunks",
 }
-"""The owner and the part of it behind each entry of a full-text table."""
+"""Queries for the owner of each entry of a full-text table, and which part of the owner's text the entry
+is.
+"""
 
 
 def fulltext_digest(db: Connection) -> str:
-    """Return a hash over the full text, in hex.
+    """Return a hash of the full-text index, in hex.
 
     It covers every word with its position and owner, the length of each entry, and the totals that ranking
     divides by (which alone reveal some wrong deletes). It is the sum of the hashes of all rows, which needs
@@ -110,7 +114,7 @@ def fulltext_digest(db: Connection) -> str:
             f" LEFT JOIN ({entries}) ON no = doc"
         )
         lengths = f"SELECT stream, owner, part, sz FROM {table}_docsize LEFT JOIN ({entries}) ON no = id"
-        # Without rows, two zero varints, or nothing if there never was a row.
+        # If there are no rows: two zero varints, or nothing if there never was a row.
         totals = f"SELECT coalesce(nullif(block, x''), x'0000') FROM {table}_data WHERE id = 1"
         for sql in (words, lengths, totals):
             for row in db.execute(sql):
@@ -131,7 +135,7 @@ _REMEDY = ": store.maintenance.project(from_scratch=True) builds another"
 
 
 class NulRun(msgspec.Struct):
-    """NUL bytes around a line, left by a power cut: the position of the first, and their number."""
+    """NUL bytes around a line, left by a power cut: the position of the first one, and their number."""
 
     stream: str
     segment: str
@@ -145,12 +149,13 @@ class Verification(msgspec.Struct, kw_only=True):
     `problems` and `tampered` are empty if all is well. A healthy log may have `quarantined` lines,
     `duplicates`, `conflicts`, `nul_runs` and `torn_seals`, and nothing may ever remove them.
 
-    digest, replayed: of the read model and of a replay of its log; None if they were not compared.
+    digest, replayed: the digests of the read model and of a replay of its log; None if they were not
+      compared.
     damaged: quarantined lines that were altered after memlog wrote them.
-    missing_vectors: passages that wait for a vector. withheld_vectors: those that get none, since they are
-        not sent to the embedding provider, or it refuses them.
-    cached_vectors: vectors in the cache. unused_vectors: those of texts without a passage, such as
-        earlier contents of a document; a scrub removes them.
+    missing_vectors: passages that wait for a vector. withheld_vectors: passages that get no vector, because
+      they are not sent to the embedding provider or the provider refuses them.
+    cached_vectors: vectors in the cache. unused_vectors: cached vectors of texts that no passage has any
+      more, such as earlier contents of a document; a scrub removes them.
     seals: sealed segments. torn_seals: fragments of seals left by killed writers.
     accepted_losses: the number of losses that a person has accepted.
     tampered: problems of seals and sealed segments. notes: what was not compared, and why.
@@ -199,7 +204,8 @@ def verify(
 ) -> Verification:
     """Replay `log` up to the checkpoints of the read model in `db`, and compare.
 
-    It does not compare a log that was rewritten since: the bytes are gone, and the next read replays it.
+    Nothing is compared if the log has been rewritten since: the old bytes are gone, and the next read replays
+    them.
 
     read_only: skip FTS5's own check, an INSERT that writes nothing; the comparison of all words finds more.
     scratch: returns the database of the replay; in memory by default.

@@ -1,1 +1,1 @@
-"""Lines of the log: checks, encodes, decodes and upcasts events."""
+"""Checks events, encodes them as lines of the log, decodes such lines, and upcasts older and foreign ones."""

@@ -11,30 +11,31 @@ from memlog.eventlog.text import nfkc, pieces
 _WHITE_SPACE = re.compile(r"\s+")
 _RAISED = ("<super>", "<sub>", "<circle>", "<fraction>")
 _UNIT = re.compile(r"(?<=\d)\s?[^\W\d_]{1,4}(?![^\W_])")
-"""Letters after a number: mW and MW are different units."""
+"""Letters after a number, whose case matters: mW and MW are different units."""
 
 
 def content_hash(event: Event) -> bytes:
-    """Return the sha256 of `canonical`: equal for two copies of one event. Raises BadLine."""
+    """Return the sha256 of the event's `canonical` form: equal for copies of one event. Raises BadLine."""
     return sha256(canonical(event)).digest()
 
 
 def content_hash_of_one(event: Event) -> bytes:
-    """Return `content_hash` without loading OpenSSL: faster for a single event."""
+    """Return the `content_hash` of an event without loading OpenSSL, which is faster for a single event."""
     return short_sha256(canonical(event)).digest()
 
 
 def derived_memory_id(chat_id: str | None, content: str) -> str:
-    """Return the id of a memory saved without one: equal for the same text in the same chat.
+    """Return the id of a memory that was saved without one; the same text in the same chat gets the same id.
 
-    The first 32 hex digits of sha256(chat_id, NUL, content in NFKC, case-folded, white space collapsed).
+    It is the first 32 hex digits of sha256(chat_id, NUL, content in NFKC, case-folded, white space
+    collapsed).
     """
-    # The log refuses half a surrogate pair with a better message.
+    # The log refuses an unpaired surrogate later, with a better message.
     return short_sha256(f"{chat_id or ''}\0{folded(content)}".encode(errors="surrogatepass")).hexdigest()[:32]
 
 
 def folded(content: str) -> str:
-    """Return `content` in NFKC, case-folded, with white space collapsed: equal for texts of one memory."""
+    """Return `content` in NFKC, case-folded, with white space collapsed; texts of one memory become equal."""
     parts = []
     has_space = True
     for piece in pieces(content):
@@ -46,9 +47,9 @@ def folded(content: str) -> str:
 
 
 def with_quantities(content: str) -> str:
-    """Return `content` in NFKC, with `^` where folding would lose meaning: 5² is not 52, mW not MW.
+    """Return `content` in NFKC, with `^` where folding would lose meaning: 5² is not 52, and mW is not MW.
 
-    Two texts are one memory if the results are equal after `folded`. Ids do not depend on it.
+    Two texts are the same memory if these results are equal after `folded`. Ids do not depend on this form.
     """
     return "".join(map(_mark_quantities, pieces(content)))
 
@@ -56,6 +57,6 @@ def with_quantities(content: str) -> str:
 def _mark_quantities(piece: str) -> str:
     raised = {char for char in {*piece} if unicodedata.decomposition(char).startswith(_RAISED)}
     plain = nfkc(piece.translate({ord(char): f"^{char}" for char in raised}))
-    if plain.isupper():  # in a text in capitals, units are too
+    if plain.isupper():  # in an all-capitals text, so are the units
         return plain
     return _UNIT.sub(lambda unit: "".join(f"^{char}" if char.isupper() else char for char in unit[0]), plain)

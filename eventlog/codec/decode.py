@@ -19,9 +19,9 @@ from memlog.eventlog.log.quarantine import BadLine, check_text, diagnose_json
 from memlog.eventlog.log.streams import belongs_in, stream_of
 
 INTEGERS = range(-(2**63), 2**63)
-"""The integers that every reader, SQLite included, represents exactly."""
+"""The integers that every reader, including SQLite, can represent exactly."""
 
-# A check that is cheaper than a second parse clears most lines of duplicate keys.
+# A check cheaper than a second parse shows for most lines that they have no duplicate keys.
 _COLONS = (b" :", b"\t:", b"\r:", b"\n:")
 _ADDED_TO_AN_EVENT = len(b',"v":1,"crc":"00000000"')
 _UNAMBIGUOUS = (str, bool, type(None))
@@ -29,10 +29,10 @@ _encode = msgspec.json.Encoder().encode
 
 
 def is_shortest_spelling(line: bytes, event: Event) -> bool:
-    """Whether a line with `at` and crc, decoded as `event`, is too short for a duplicate key.
+    """Whether a line with `at` and crc, decoded as `event`, is too short to contain a duplicate key.
 
-    msgspec writes text and integers in their shortest form; only floats have a shorter one. The six bytes of
-    a missing `v` are too few for another member.
+    msgspec writes text and integers in their shortest form; only floats may have a shorter one. If `v` is
+    missing, the six bytes that this saves are too few for another member.
     """
     if len(line) > len(_encode(event)) + _ADDED_TO_AN_EVENT:
         return False
@@ -44,16 +44,16 @@ def is_shortest_spelling(line: bytes, event: Event) -> bool:
 
 
 def check_members(line: bytes, members: dict[str, Any]) -> None:
-    """Raise BadLine for a line with a duplicate key in an object, or an integer beyond 64 bits.
+    """Raise BadLine if an object in the line has a duplicate key, or an integer exceeds 64 bits.
 
-    members: the decoded line, where the last of two equal keys won.
+    members: the decoded line, in which the last of several equal keys won.
     """
     if _count_keys(members) != _bound_keys(line):
         _check_each_key(line)
 
 
 def _is_spelled_shortest(value: object) -> bool:
-    """Whether a member of any type holds neither a float nor an integer beyond 64 bits."""
+    """Whether `value` is a dict of only text, booleans, None and 64-bit integers, not nested."""
     if not isinstance(value, dict):
         return False
     for item in value.values():
@@ -65,7 +65,7 @@ def _is_spelled_shortest(value: object) -> bool:
 
 @cache
 def _ambiguous_members(kind: type[Event]) -> tuple[tuple[str, Any], ...]:
-    """Return the members, with their defaults, whose values may have several spellings in JSON."""
+    """Return the members, with their defaults, whose values can be spelled in several ways in JSON."""
     fields = inspect.type_info(kind)
     assert isinstance(fields, inspect.StructType)
     return tuple((field.name, field.default) for field in fields.fields if not _has_one_spelling(field.type))
@@ -81,9 +81,9 @@ def _has_one_spelling(kind: Any) -> bool:  # noqa: ANN401 - msgspec has no commo
 
 
 def _count_keys(members: dict[str, Any]) -> int:
-    """Return the number of keys in all nested objects. Raises BadLine for an integer beyond 64 bits.
+    """Return the number of keys in all nested objects. Raises BadLine if an integer exceeds 64 bits.
 
-    Iterative, since the caller's stack may be deep.
+    It does not recurse, since the caller's stack may already be deep.
     """
     keys = 0
     waiting: list[Any] = [members]
@@ -100,7 +100,7 @@ def _count_keys(members: dict[str, Any]) -> int:
 
 
 def _bound_keys(line: bytes) -> int | None:
-    """Return an upper bound of the keys in a line, by its colons; None if there is no cheap one."""
+    """Return an upper bound on the number of keys in a line, from its colons; None if that takes a parser."""
     if any(colon in line for colon in _COLONS):
         return None
     keys = line.count(b'":')
@@ -111,7 +111,7 @@ def _bound_keys(line: bytes) -> int | None:
 
 
 def _check_each_key(line: bytes) -> None:
-    """Check every object. Numbers stay text, so their length does not matter."""
+    """Raise BadLine if any object has a duplicate key. Numbers stay text, so their length does not matter."""
     # Imported here: an ordinary line needs only msgspec's JSON.
     import json
 
@@ -127,13 +127,13 @@ def _check_unique(pairs: list[tuple[str, Any]]) -> None:
 
 
 def shortened(value: object) -> str:
-    """Return the repr of `value`, truncated for a message."""
+    """Return the repr of `value`, truncated to fit an error message."""
     text = repr(value)
     return text if len(text) <= 80 else text[:80] + "…"
 
 
 ENVELOPE = ("type", "id", "ts", "at", "v", "crc")
-"""The members of every event; `crc` exists only in the line."""
+"""The members that every event has; `crc` exists only in the line, not in the struct."""
 
 _ENVELOPE_FIELDS = len(Event.__struct_fields__)
 _CHANGE_ENVELOPE_FIELDS = len(Change.__struct_fields__)
@@ -141,14 +141,14 @@ _CHANGE_ENVELOPE_FIELDS = len(Change.__struct_fields__)
 _TAGS = {kind: tag for tag, kind in TYPES.items()}
 
 VERSION = 9
-"""Changes with the set of accepted lines and with `canonical`; part of the projection id."""
+"""To be raised whenever the set of accepted lines or `canonical` changes; part of the projection id."""
 
 _BOM = b"\xef\xbb\xbf"
-"""The byte order mark, which `cat` may leave before a line in the middle of a file."""
+"""The byte order mark, which concatenating files with `cat` may leave before a line in the middle."""
 
 ERASING = b"\x18"
-"""The first byte of a half-erased line, which readers skip. Other lines of memlog begin with a brace, which
-no single bit flip turns into this byte."""
+"""The first byte of a half-erased line, which readers skip. memlog's other lines begin with a brace, which no
+single bit flip turns into this byte."""
 
 _TRAILER = re.compile(rb',"crc":"[0-9a-f]{8}"\}')
 _TRAILER_BYTES = [*(bytes([byte]) for byte in b',"crc":"'), *[b"0123456789abcdef"] * 8, b'"', b"}"]
@@ -161,9 +161,9 @@ _canonical = msgspec.json.Encoder(order="deterministic")
 
 
 def decode(line: bytes, place: Place) -> Event:
-    """Return the event of a line without newline, in today's shape. Raises BadLine for the quarantine."""
+    """Decode a line, given without its newline, into an event in today's shape. Raises BadLine."""
     line = without_bom(line.removesuffix(b"\r"))
-    # The crc first: an altered line of memlog is `bad_crc`, whatever else is wrong with it.
+    # Check the crc first: an altered line of memlog is `bad_crc`, whatever else is wrong with it.
     has_crc = ends_with_crc(line)
     try:
         check_text(line)
@@ -187,7 +187,7 @@ def _describe_home(event: Event) -> str:
 
 
 def is_blank(line: bytes) -> bool:
-    """Whether a line is empty or half erased: valid, but no event."""
+    """Whether a line is empty, erased or half erased, and so is valid but holds no event."""
     if line.startswith(b"{"):  # most lines
         return False
     return not line.strip() or not without_bom(line).strip() or line.startswith(ERASING)
@@ -201,7 +201,7 @@ def without_bom(line: bytes) -> bytes:
 
 
 def canonical(event: Event) -> bytearray:
-    """Return a JSON list of the event's type and content members, in the order of its struct, with defaults.
+    """Return a JSON list of an event's type and content members, in the struct's order, with defaults.
 
     Raises BadLine for an integer outside 64 bits.
     """
@@ -223,7 +223,7 @@ def ends_with_crc(line: bytes) -> bool:
 
 
 def is_whole(line: bytes) -> bool:
-    """Whether this is a complete line of memlog, apart from its newline."""
+    """Whether `line` is a complete line written by memlog, apart from its newline."""
     try:
         return ends_with_crc(line)
     except BadLine:
@@ -231,7 +231,7 @@ def is_whole(line: bytes) -> bool:
 
 
 def _almost_ends_with_crc(line: bytes) -> bool:
-    """Whether `line` ends with a crc but for two altered bytes at most: a killed writer only truncates."""
+    """Whether `line` ends with a crc with at most two altered bytes: a killed writer only truncates."""
     end = line[-CRC_LENGTH:]
     if len(end) < CRC_LENGTH:
         return False
@@ -246,7 +246,7 @@ def _event_decoder() -> "msgspec.json.Decoder[Event]":
 
 
 def _decode_native(line: bytes) -> Event | None:
-    """Return the event of a line that memlog wrote; None for a foreign line."""
+    """Decode a line that memlog wrote; return None if another program wrote it."""
     try:
         event = _event_decoder().decode(line)
     except msgspec.MsgspecError:
@@ -278,12 +278,12 @@ def _decode_foreign(line: bytes, place: Place, *, has_crc: bool) -> Event:
 
 
 def envelope_of(event: Event) -> tuple[str, ...]:
-    """Return the members of the event's line other than its content."""
+    """Return the names of the members of the event's line that are not its content."""
     return (*ENVELOPE, "wins", "highest_wins") if isinstance(event, Change) else ENVELOPE
 
 
 def event_of(members: dict[str, Any]) -> Event:
-    """Return the event of `members` in today's shape. Raises BadLine if they are not an event."""
+    """Return the event that `members`, in today's shape, describe. Raises BadLine if they describe none."""
     kind = members.get("type")
     version = members.get("v", 1)
     if not isinstance(kind, str):
@@ -301,7 +301,7 @@ def event_of(members: dict[str, Any]) -> Event:
 
 
 def _describe_fault(error: msgspec.ValidationError, members: dict[str, Any]) -> str:
-    """Return the fault with the value at fault: msgspec's message names only the member."""
+    """Describe the fault, including the faulty value, because msgspec's message names only the member."""
     member = re.search(_MEMBER_AT_FAULT, str(error))
     if member is None or member[1] not in members:
         return str(error)
@@ -309,7 +309,7 @@ def _describe_fault(error: msgspec.ValidationError, members: dict[str, Any]) -> 
 
 
 def check_crc_is_last(members: dict[str, Any], *, has_crc: bool) -> None:
-    """Raise BadLine for a crc that is not the last member: only there it can be checked."""
+    """Raise BadLine if the crc is not the last member, since it can be checked only there."""
     if "crc" in members and not has_crc:
         raise BadLine("bad_crc", "crc is not the last member, directly before the closing brace")
 

@@ -41,17 +41,17 @@ from memlog.eventlog.log.streams import stream_of
 from memlog.eventlog.secrets.input_warnings import input_warnings, key_warnings
 
 FindStream = Callable[[str], str]
-"""Returns the stream of the event with an id. Raises MemlogError unless there is exactly one."""
+"""Returns the stream of the event with the given id. Raises MemlogError unless exactly one stream has it."""
 
 
 class Draft(msgspec.Struct, frozen=True, gc=False):
     """An encoded event without `at`, `wins` and `crc`, which are set under the lock.
 
-    change_ts: the `ts` of a `Change`, or its `wins` from another log; else "".
+    change_ts: for a `Change`, its `ts`, or the `wins` that it brings from another log; otherwise "".
     is_dated: whether the caller gave `ts`.
-    memory_id: the memory that it saves or changes.
-    content: the content hash if the caller gave the id, which may be in use; else b"".
-    warnings: for the caller.
+    memory_id: the memory that the event saves or changes.
+    content: the content hash if the caller chose the id, which may be in use; otherwise b"".
+    warnings: warnings about the event, for the caller.
     """
 
     id: str
@@ -73,7 +73,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
 
 
 _NOT_IN_JSON = (bytes, bytearray, memoryview, datetime, date, timedelta, UUID, Decimal)
-"""Types that msgspec would write as text."""
+"""Types that are not JSON, but that msgspec would write as text."""
 
 _TIME = "2026-02-24T10:15:00.000Z"
 
@@ -88,7 +88,7 @@ def draft(
 ) -> Draft:
     """Check and encode `event`: a struct, its members, or a line of JSON.
 
-    Unknown members are kept; those of a line byte for byte.
+    Unknown members are kept; if `event` is a line, byte for byte.
 
     find_stream: finds the stream of a redaction that names none.
     redact: mask keys in every text; see `memlog.eventlog.secrets.detection`.
@@ -102,7 +102,10 @@ def draft(
 
 
 def redactions_of(targets: Iterable[tuple[str, str]], reason: str | None) -> Iterator[Redacted]:
-    """Yield as few redactions of (stream, id) as possible: 200,000 lines cost 3 s more CPU than 200."""
+    """Yield redactions of all `targets`, pairs of (stream, id), in as few events as possible.
+
+    Writing 200,000 lines costs 3 s more CPU than writing 200.
+    """
     ids_of: defaultdict[str, list[str]] = defaultdict(list)
     for stream, target_id in targets:
         ids_of[stream].append(target_id)
@@ -119,7 +122,7 @@ def _draft_masked(event: "Event | dict[str, Any] | bytes", find_stream: FindStre
     from memlog.eventlog.secrets.detection import masked_error, masked_event
 
     try:
-        # First unmasked: masking must not hide a fault.
+        # Check the unmasked event first: masking must not hide a fault.
         made = _draft_unmasked(event, find_stream)
         source = event if isinstance(event, bytes) else as_json(event)
         clean = masked_event(source)
@@ -140,7 +143,7 @@ def _draft_unmasked(event: "Event | dict[str, Any] | bytes", find_stream: FindSt
 
 
 def _list_choices(bad: BadLine, source: bytes) -> str:
-    """Return the allowed values of the member at fault; "" if it has no list of them."""
+    """Return a hint that lists the allowed values of the member at fault; "" if there is no such list."""
     member, is_named, _ = bad.detail.partition(" is ")
     if bad.reason != "invalid" or not is_named:
         return ""
@@ -156,7 +159,7 @@ def _list_choices(bad: BadLine, source: bytes) -> str:
 
 
 def _check_input(source: bytes, find_stream: FindStream | None) -> Event:
-    """Return the event of an input line, which may carry `at` and `crc` of another log."""
+    """Return the event of an input line, which may still carry the `at` and `crc` of another log."""
     check_length(len(source))
     check_text(source)
     has_crc = ends_with_crc(source.rstrip())
@@ -210,7 +213,7 @@ def _encode_draft(event: Event, source: bytes) -> Draft:
     own = envelope_of(event)
     tail = {"v": event.v} | {name: raw for name, raw in members.items() if name not in own}
     head_bytes = msgspec.json.encode(head).removesuffix(b"}")
-    # Input may have newlines between its members; a line has none.
+    # Input may have newlines between its members; a line of the log must not.
     tail_bytes = b"," + b" ".join(encoded(tail).splitlines())[1:-1]
     stamps = _STAMPS_OF_CHANGE if isinstance(event, Change) else _STAMPS
     check_length(len(head_bytes) + len(tail_bytes) + stamps)

@@ -14,13 +14,13 @@ from memlog.eventlog.fields import decimal
 from memlog.eventlog.log.streams import SegmentName, chat_of_stream
 
 VERSION = 3
-"""Changes with any change of the conversion; part of the projection id."""
+"""To be raised whenever the conversion changes; part of the projection id."""
 
 _CONVERSATION_TYPES = tuple(tag for tag, kind in TYPES.items() if issubclass(kind, ConversationEvent))
 
 
 class Place(msgspec.Struct, frozen=True, gc=False):
-    """The position of a line: stream, segment, byte offset."""
+    """The position of a line: its stream, its segment, and its offset in bytes."""
 
     stream: str
     segment: SegmentName
@@ -28,12 +28,12 @@ class Place(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def id(self) -> str:
-        """The id of a line that has none: `2026-02-24.jsonl:1042`."""
+        """The id given to a line that has none, such as `2026-02-24.jsonl:1042`."""
         return f"{self.segment.filename}:{self.offset}"
 
 
 def place_of(line_id: str) -> tuple[str, int] | None:
-    """Return the file name and offset of a `Place.id`; None for other ids."""
+    """Return the file name and offset that a `Place.id` consists of; None if `line_id` is not one."""
     filename, _, digits = line_id.rpartition(":")
     # More than 18 digits may exceed SQLite's integers, and no file is that long.
     is_offset = digits.isascii() and digits.isdecimal() and len(digits) <= 18 and digits == str(int(digits))
@@ -41,10 +41,10 @@ def place_of(line_id: str) -> tuple[str, int] | None:
 
 
 def upcast(members: dict[str, Any], place: Place) -> dict[str, Any]:
-    """Return the members of a foreign line in today's shape.
+    """Return the members of another program's line in today's shape.
 
-    Its position supplies a missing id and time (the segment's day); `meta`, then the folder, a missing
-    channel and chat_id. Raises ValueError if its `ts` is not a time.
+    A missing id and time (the segment's day) are taken from the line's position; a missing channel and
+    chat_id from `meta`, or else from the folder. Raises ValueError if `ts` is not a time.
     """
     line = {name: value for name, value in members.items() if value is not None}
     if line.get("type") in (None, "subagent_result"):

@@ -1,7 +1,7 @@
-"""The system calls on files of the log, lock files, and generations as they are published.
+"""The system calls on files of the log, on lock files, and on generations when they are published.
 
-One function per call: tests replace them by a disk that fails, records, or forgets unsynced writes. SQLite
-accesses its own files.
+There is one function per call, so that tests can substitute a disk that fails, records calls, or forgets
+unsynced writes. SQLite accesses its own files directly.
 """
 
 import os
@@ -27,27 +27,27 @@ NEW = os.O_CREAT | os.O_EXCL
 _ALWAYS = os.O_CLOEXEC | os.O_NONBLOCK
 
 _locked: set[int] = set()
-"""The descriptors with a lock."""
+"""The descriptors whose files this process has locked."""
 
 
 def open(path: Path | str, flags: int, *, folder: int | None = None, follow: bool = False) -> int:
-    """Return a descriptor of `path`, which no child process inherits. A new file is for its owner alone.
+    """Return a descriptor of `path` that no child process inherits. Only its owner can access a new file.
 
-    folder: descriptor of the folder of `path`. follow: follow a link.
+    folder: the descriptor of the folder that `path` is relative to. follow: follow a link.
     """
     no_link = 0 if follow else os.O_NOFOLLOW
     return os.open(path, flags | _ALWAYS | no_link, 0o600, dir_fd=folder)
 
 
 def close(fd: int) -> None:
-    """Close a descriptor, and release its lock first: a forked child may hold the descriptor, too."""
+    """Release the lock of a descriptor, which a forked child may hold as well, then close the descriptor."""
     if fd in _locked:
         _release(fd)
     os.close(fd)
 
 
 def read(fd: int, length: int, offset: int) -> bytes:
-    """Return at most `length` bytes from `offset`; b"" at the end."""
+    """Return at most `length` bytes from `offset`; b"" at the end of the file."""
     return os.pread(fd, length, offset)
 
 
@@ -77,7 +77,7 @@ def status(fd: int) -> os.stat_result:
 def generation(fd: int) -> int | None:
     """Return a number that distinguishes files that reuse an inode; None if the file system has none.
 
-    Linux, FS_IOC_GETVERSION of ioctl_getflags(2) and the headers of ext4, xfs and btrfs.
+    Only on Linux: FS_IOC_GETVERSION of ioctl_getflags(2) and the headers of ext4, xfs and btrfs.
     """
     if sys.platform != "linux":
         return None
@@ -107,7 +107,7 @@ def is_mounted_read_only(path: Path) -> bool:
 
 
 def sync(fd: int) -> None:
-    """Make a file durable, or the names in a folder."""
+    """Make a file durable, or, given a folder, the names in it."""
     os.fsync(fd)
 
 
@@ -123,7 +123,7 @@ def sync_data(fd: int) -> None:
 
 
 def make_folder(path: Path | str, *, folder: int | None = None) -> None:
-    """Make a folder for its owner alone."""
+    """Make a folder that only its owner can access."""
     os.mkdir(path, 0o700, dir_fd=folder)
 
 
@@ -138,12 +138,12 @@ def set_mode(target: Path | str | int, mode: int, *, folder: int | None = None) 
 
 
 def set_times(fd: int, atime_ns: int, mtime_ns: int) -> None:
-    """Set the times of the last access and change."""
+    """Set the times of the last access and modification, in nanoseconds."""
     os.utime(fd, ns=(atime_ns, mtime_ns))
 
 
 def rename(old: Path, new: Path) -> None:
-    """Rename `old` to `new`, atomically replacing what is there."""
+    """Rename `old` to `new`, atomically replacing any existing file."""
     old.replace(new)
 
 
@@ -153,7 +153,7 @@ def unlink(path: Path) -> None:
 
 
 def entries(folder: Path | str | int) -> "AbstractContextManager[Iterator[os.DirEntry[str]]]":
-    """Return the entries of a folder, in no order."""
+    """Return the entries of a folder, in no particular order."""
     return os.scandir(folder)
 
 
@@ -166,7 +166,7 @@ def lock(fd: int) -> None:
 
 
 def unlock(fd: int) -> None:
-    """Release the lock."""
+    """Release the lock on a file."""
     _release(fd)
 
 
@@ -179,10 +179,10 @@ def _release(fd: int) -> None:
 
 
 def _drop_inherited_locks() -> None:  # pragma: no cover - runs in a forked child
-    """Drop the parent's locks, which a forked child would hold until it exits.
+    """Drop the parent's locks, which a forked child would otherwise hold until it exits.
 
-    Unlocking would release the parent's locks, too. The descriptors stay valid, so a later close closes no
-    other file.
+    Unlocking would release them for the parent, too, so the descriptors are redirected. They stay valid, so
+    that a later close does not close some other file.
     """
     nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     for fd in _locked:

@@ -9,21 +9,21 @@ from pathlib import Path
 
 from memlog.eventlog.files import disk
 
-# The umask only removes bits from the mode at creation, so nothing is accessible to others even for a moment.
+# The umask only removes bits from the mode at creation, so others have no access even for a moment.
 
 _FOLDER = 0o700
 _FILE = 0o600
 
 
 def make_folder(path: Path | str, *, folder: int | None = None) -> None:
-    """Make a folder with the owner's permissions, whatever the umask."""
+    """Make a folder that its owner can fully access, whatever the umask."""
     disk.make_folder(path, folder=folder)
     if disk.look(path, folder=folder).st_mode & _FOLDER != _FOLDER:
         disk.set_mode(path, _FOLDER, folder=folder)
 
 
 def open_file(path: Path | str, flags: int, *, folder: int | None = None) -> int:
-    """Open a file; a new one gets the owner's permissions, whatever the umask. See `disk.open`."""
+    """Open a file; its owner can read and write a new one, whatever the umask. See `disk.open`."""
     fd = disk.open(path, flags, folder=folder)
     try:
         made = disk.status(fd)
@@ -39,16 +39,17 @@ _BLOCK = 1024 * 1024
 _TAIL_BLOCK = 64 * 1024
 _GROWTH = 8
 _FRUITLESS_WRITES = 16
-"""After this many writes in a row without a whole line the disk counts as broken."""
+"""After this many writes in a row that stored no whole line, the disk counts as broken."""
 
 
 def write_lines(fd: int, lines: list[bytes]) -> list[int]:
     """Append `lines`, each whole, and return their offsets.
 
-    A truncated line, or one joined to the line of a writer without the lock, is written again on its own
-    line. The fragment goes to the quarantine, since nothing is ever truncated.
+    A line that was cut short, or that was joined to the line of a writer without the lock, is written again
+    on a
 
-    Raises OSError if the disk does not take all lines; those written stay.
+    line of its own. The fragment stays in the file and is quarantined, since nothing is ever truncated.
+    Raises OSError if the disk does not accept all lines; the lines already written stay.
     """
     offsets: list[int] = []
     fruitless = 0
@@ -87,7 +88,7 @@ def ends_with_newline(fd: int, offset: int) -> bool:
 
 
 def blocks(fd: int, start: int = 0, end: int | None = None) -> Iterator[bytes]:
-    """Yield the bytes of an open file from `start` to `end` (None: its end), by the megabyte."""
+    """Yield the bytes of an open file from `start` to `end` (None: its end), a megabyte at a time."""
     while end is None or start < end:
         block = disk.read(fd, _BLOCK if end is None else min(_BLOCK, end - start), start)
         if not block:
@@ -102,7 +103,7 @@ def read_all(fd: int) -> bytes:
 
 
 def lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
-    """Yield the lines from `end` back to `start`, where a line begins; the first one has no newline."""
+    """Yield the lines from `end` back to `start`, where a line begins; the first is what no newline ends."""
     rest, size = b"", _TAIL_BLOCK
     while end > start:
         begin = max(start, end - size)
@@ -113,11 +114,11 @@ def lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
 
 
 def open_regular(path: Path | str, flags: int, *, folder: int | None = None) -> int:
-    """Return a descriptor of a regular file; see `open_file`. Raises OSError: FileExistsError for others."""
+    """Open a regular file; see `open_file`. Raises OSError; FileExistsError if it is not a regular file."""
     try:
         fd = (disk.open if flags == disk.READ else open_file)(path, flags, folder=folder)
     except OSError as error:
-        # A link; a socket; a folder opened for writing.
+        # It is a link, a socket, or a folder opened for writing.
         if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
             raise FileExistsError(errno.EEXIST, f"not a regular file: {Path(path).name}") from error
         raise
@@ -130,7 +131,7 @@ def open_regular(path: Path | str, flags: int, *, folder: int | None = None) -> 
 
 
 def check_regular(fd: int) -> None:
-    """Raise FileExistsError for anything but a regular file: a pipe or device would block or lose bytes."""
+    """Raise FileExistsError unless it is a regular file: a pipe or device would block or lose bytes."""
     if not stat.S_ISREG(disk.status(fd).st_mode):
         raise FileExistsError(errno.EEXIST, "something other than a regular file has its name")
 
@@ -143,8 +144,8 @@ def identity(status: os.stat_result) -> tuple[int, int]:
 def missing_or(error: OSError) -> OSError:
     """Return FileNotFoundError if `error` means that the expected file is missing, otherwise `error`.
 
-    It is if a link or a file replaces a folder, if something else replaces the file, or if no file can have
-    the name.
+    It is missing if a link or a file has taken the place of a folder, if something else has taken the place
+    of the file, or if no file can have the name.
     """
     if error.errno in (errno.ENOTDIR, errno.ELOOP, errno.EEXIST, errno.ENAMETOOLONG):
         return FileNotFoundError(errno.ENOENT, error.strerror, error.filename)
@@ -174,13 +175,13 @@ def is_at(path: Path | str, status: os.stat_result, *, folder: int | None = None
 
 
 def file_version(status: os.stat_result | None) -> tuple[int, ...]:
-    """Return a value that changes with a file's bytes; without the mtime, which a scrub restores."""
+    """Return a value that changes with a file's bytes. It ignores the mtime, which a scrub restores."""
     return () if status is None else (*identity(status), status.st_size, status.st_ctime_ns)
 
 
 @contextmanager
 def drafted(path: Path, draft: Path) -> Iterator[int]:
-    """Yield a descriptor of a new file that replaces `path` at the end. Syncs nothing."""
+    """Yield a descriptor of a new file `draft`, which replaces `path` at the end. Syncs nothing."""
     with suppress(FileNotFoundError):
         disk.unlink(draft)
     with closing(open_file(draft, disk.WRITE | disk.NEW)) as fd:
@@ -205,9 +206,9 @@ def overwrite_all(fd: int, data: bytes, offset: int) -> None:
 
 @contextmanager
 def keeping_time(fd: int, keeps: bool) -> Iterator[None]:
-    """Restore the old mtime of a changed file at the end of the context, if `keeps`.
+    """If `keeps`, restore a file's mtime at the end of the context, in which the file is changed.
 
-    A file sync prefers the later mtime: this copy of another writer's file, with erased lines, must not
+    A file sync prefers the later mtime: after an erasure here, this copy of another writer's file must not
     replace the original, which may have grown.
     """
     before = disk.status(fd)

@@ -1,7 +1,7 @@
 """Waits for the file system's notifications of changes in folders.
 
-They are hints: some come late, the first ones of a new folder may be missing, and the kernel silently drops
-those beyond its queue (16,384 on Linux). Callers must also poll from time to time.
+They are only hints: some come late, the first ones for a new folder may be missing, and the kernel silently
+drops those that exceed its queue (16,384 on Linux). So callers must also poll from time to time.
 """
 
 import stat
@@ -26,8 +26,8 @@ _Changes = Generator[set[str], None, None]
 class ChangeHints:
     """Waits until something changes in folders. Close it after use.
 
-    is_deep: include subfolders, new ones too. It watches folders, never files.
-    stop: another thread sets it to end the wait.
+    is_deep: also watch subfolders, including new ones. Only folders are watched, never files.
+    stop: an event that another thread sets to end the wait.
     step_ms, group_ms: see STEP_MS and GROUP_MS.
     """
 
@@ -43,14 +43,15 @@ class ChangeHints:
 
     @property
     def works(self) -> bool:
-        """Whether the system reports changes: it may have run out of watches."""
+        """Whether the system reports changes; it does not if, for example, it has run out of watches."""
         return self._changes is not None
 
     def wait(self, folders: Iterable[Path], seconds: float) -> set[str]:
-        """Return the changed paths; an empty set if no change is reported for `seconds`.
+        """Return the changed paths; an empty set if no change is reported within `seconds`.
 
-        folders: watched from now on; may be missing, and differ between calls. If they differ from the last
-            call's, or one was recreated, all count as changed: they were not watched meanwhile.
+        folders: the folders to watch from now on; they may be missing, and may differ between calls. If they
+          differ from those of the last call, or one was recreated, all count as changed, as they were not
+          watched until now.
         """
         existing = _identify_folders(folders)
         if existing != self._watched or (not self.works and existing and time.monotonic() >= self._next_try):
@@ -73,7 +74,7 @@ class ChangeHints:
                 if changed or time.monotonic() >= deadline:
                     return changed
         except RuntimeError:
-            # From watchfiles, for example without a watch left for a new folder.
+            # Raised by watchfiles, for example if no watch is left for a new folder.
             self._postpone_watching()
         return set()
 
@@ -99,7 +100,7 @@ class ChangeHints:
 
 
 def _changes(folders: list[Path], stop: Event, step_ms: int, group_ms: int, *, is_deep: bool) -> _Changes:
-    """Yield the changed paths at each change, and an empty set ten times a second."""
+    """Yield the changed paths after each change, and an empty set ten times a second."""
     # Imported here: an append watches nothing.
     from watchfiles import watch
 

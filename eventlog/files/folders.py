@@ -24,7 +24,7 @@ from memlog.eventlog.log.streams import shown
 
 
 def check_store(folder: Path) -> None:
-    """Raise NotFound unless `folder` has a log, settings or writers: only writes create a store."""
+    """Raise NotFound unless `folder` contains a log, settings or writers: only a write may create a store."""
     try:
         is_store = any(status_at(folder / name) is not None for name in (LOG, SETTINGS, WRITERS))
     except OSError:
@@ -39,24 +39,25 @@ def check_store(folder: Path) -> None:
 
 
 def unwritable_folder(store: Path) -> Path | None:
-    """Return the folder that prevents writing read models, the store's or theirs; None if none does."""
+    """Return the folder, the store's or `model/`, that prevents writing read models; None if neither does."""
     if disk.is_folder(store) and not os.access(store, os.W_OK):
         return store
     return store / MODEL if is_kept_read_only(store / MODEL) else None
 
 
 def is_kept_read_only(folder: Path) -> bool:
-    """Whether a folder is deliberately read-only: on a read-only mount, or owned by this user.
+    """Whether a folder is read-only on purpose: it is on a read-only mount, or belongs to this user.
 
-    One that another user has made read-only is moved out of the way (`as_store_owner`).
+    A folder that is read-only because it belongs to another user is moved out of the way (`as_store_owner`).
     """
     try:
-        # Existence first: a folder that another thread creates after a failed check is not read-only.
+        # Check existence first: a folder that another thread creates after a failed access check is not
+        # read-only.
         if not disk.is_folder(folder) or os.access(folder, os.W_OK):
             return False
         is_own = disk.look(folder, follow=True).st_uid == os.geteuid()
         return is_own or disk.is_mounted_read_only(folder)
-    except OSError:  # it is gone meanwhile
+    except OSError:  # it was removed meanwhile
         return False
 
 
@@ -96,7 +97,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _close_all(folders: list[int]) -> None:
-    """Close each, even if another close fails; ExitStack would take 2 of the 70 microseconds of an append."""
+    """Close all folders, even if closing one fails. ExitStack would take 2 of the 70 µs of an append."""
     if folders:
         try:
             disk.close(folders[-1])
@@ -115,7 +116,7 @@ def _open_folder(path: Path | str, parent: int | None, *, make: bool) -> int:
     if parent is None:
         make_path(Path(path))
     else:
-        # Another process may be faster, and its name may not be durable yet.
+        # Another process may have created it first, and its name may not be durable yet.
         with suppress(FileExistsError):
             file_io.make_folder(path, folder=parent)
         disk.sync(parent)
@@ -127,7 +128,7 @@ def _open_folder(path: Path | str, parent: int | None, *, make: bool) -> int:
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Distinguishes a file from its copies and from earlier files with its inode; see `disk.generation`."""
+    """Tells a file from its copies, and from earlier files that had its inode; see `disk.generation`."""
 
     inode: int
     generation: int | None
@@ -139,7 +140,7 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 def lines_in(path: Path, most: int | None = None) -> bytes:
-    """Return at most `most` bytes of a file; b"" if it is missing, a copy, or not regular. Raises OSError."""
+    """Return at most `most` bytes of a file; b"" if it is missing, a copy, or irregular. Raises OSError."""
     try:
         fd = open_regular(path, disk.READ)
     except (FileNotFoundError, FileExistsError):
@@ -150,7 +151,7 @@ def lines_in(path: Path, most: int | None = None) -> bytes:
 
 
 def replace(path: Path, lines: Iterable[msgspec.Struct]) -> bytes:
-    """Replace a file by these lines, without a sync; return its bytes. Raises OSError."""
+    """Replace a file by an `Origin` and `lines`, without syncing; return its bytes. Raises OSError."""
     with drafted(path, path.with_name(f"{path.name}.draft")) as fd:
         data = b"".join(map(line_of, [Origin.of(fd), *lines]))
         overwrite_all(fd, data, 0)
@@ -158,7 +159,7 @@ def replace(path: Path, lines: Iterable[msgspec.Struct]) -> bytes:
 
 
 def append(path: Path, lines: Iterable[msgspec.Struct], *, is_torn: bool) -> bytes:
-    """Append lines, after ending a torn last one; return the new bytes. Raises OSError."""
+    """Append `lines`, first ending the last line if `is_torn`; return the new bytes. Raises OSError."""
     added = b"\n" * is_torn + b"".join(map(line_of, lines))
     with closing(disk.open(path, disk.APPEND)) as fd:
         write_all(fd, added)
@@ -166,5 +167,5 @@ def append(path: Path, lines: Iterable[msgspec.Struct], *, is_torn: bool) -> byt
 
 
 def line_of(value: msgspec.Struct) -> bytes:
-    """Return the line of `value`."""
+    """Encode `value` as a line of JSON, with its newline."""
     return msgspec.json.encode(value) + b"\n"

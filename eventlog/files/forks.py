@@ -1,6 +1,6 @@
-"""Protects what a fork cannot share: locks of threads that the child lacks, connections, processes.
+"""Protects what processes cannot share after a fork: locks of threads, connections, child processes.
 
-Each object that holds some is notified before a fork, and after it in both processes.
+Each object that holds such resources is notified before a fork, and after it in both processes.
 """
 
 import os
@@ -9,39 +9,41 @@ import time
 import weakref
 
 WAIT = 1.0
-"""Seconds that a fork waits for other threads to finish with all such objects."""
+"""The most seconds that a fork waits for other threads to finish using all these objects."""
 
 _known: dict[int, "weakref.ref[SplitByFork]"] = {}
 _fork = threading.local()
-"""The fork of this thread, with which the child continues; `told`: the notified objects."""
+"""The fork that this thread makes; only this thread runs on in the child. `told`: the notified objects."""
 
 
 class SplitByFork:
-    """An object that is notified of forks during its lifetime."""
+    """Base class of objects that are notified of forks during their lifetime."""
 
     def __init__(self) -> None:
         number = id(self)
         _known[number] = weakref.ref(self, lambda _: _known.pop(number, None))
 
     def before_fork(self, until: float) -> None:
-        """Release what a child must not inherit. until: when to stop waiting, by `time.monotonic()`."""
+        """Release what a child must not inherit. until: when to stop waiting, as `time.monotonic()`
+        counts.
+        """
 
     def after_fork_in_parent(self) -> None:
-        """Resume."""
+        """Resume normal use in the parent."""
 
     def after_fork_in_child(self) -> None:
-        """Replace what threads of the parent held; leave alone what belongs to the parent."""
+        """Replace locks that the parent's threads held; leave the parent's own resources alone."""
 
 
 class ForkMutex:
-    """A mutex for which a fork waits, so that the child finds consistent state."""
+    """A mutex that a fork acquires first, so that the child finds consistent state."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self._is_held = False
 
     def take(self, until: float) -> bool:
-        """Acquire it for a fork; return whether no thread, this one included, uses what it guards."""
+        """Acquire the mutex for a fork, by `until`; return False if a thread, even this one, holds it."""
         is_mine = self.lock._is_owned()  # type: ignore[attr-defined] # as threading.Condition does
         if is_mine or not self.lock.acquire(timeout=max(0.0, until - time.monotonic())):
             return False
@@ -49,18 +51,18 @@ class ForkMutex:
         return True
 
     def renew(self) -> None:
-        """Reset it in a forked child, whose parent's threads may hold it."""
+        """Reset the mutex in a forked child, since threads of the parent may have held it."""
         self.lock, self._is_held = threading.RLock(), False
 
     def give_back(self) -> None:
-        """Release it after the fork, in the parent."""
+        """Release the mutex in the parent after the fork, if `take` acquired it."""
         if self._is_held:
             self._is_held = False
             self.lock.release()
 
 
 def keep_alive(what: object) -> None:
-    """Keep an object past the end of Python: releasing it would wait for the parent, or change its files."""
+    """Never release an object, even at exit: its release would wait for the parent or change its files."""
     import ctypes
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(what))

@@ -1,4 +1,4 @@
-"""Advisory file locks (flock) with a deadline; the kernel releases them at kill -9."""
+"""Advisory file locks (flock) with a deadline; the kernel releases them even after kill -9."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ _LONGEST_PAUSE = 0.010
 _BETWEEN_LOOKS = 0.25
 _PROC = "/proc"
 _held_by_thread: set[tuple[int, Path]] = set()
-"""The threads that hold lock files, and their paths; see `locked`."""
+"""Pairs of a thread and the path of a lock file that it holds; see `locked`."""
 os.register_at_fork(after_in_child=_held_by_thread.clear)
 
 
@@ -39,8 +39,10 @@ def acquire(
 ) -> None:
     """Lock an open file exclusively, waiting up to `timeout` seconds.
 
-    what: names it in the error. if_stopped: seconds to wait for a stopped process (SIGSTOP, Ctrl-Z).
-    is_held_here: whether a thread of this process holds it; then there is no deadline.
+    what: the name of the file in the error. if_stopped: seconds to wait if a stopped process (SIGSTOP,
+      Ctrl-Z) holds the lock; None for `timeout`.
+    is_held_here: returns whether a thread of this process holds the lock; while it does, there is no
+      deadline.
 
     Raises Busy if the file stays locked; the message names the holder if the system knows it.
     """
@@ -70,9 +72,9 @@ def locked(
     if_stopped: float | None = None,
     is_held_here: Callable[[], bool] = lambda: False,
 ) -> Iterator[None]:
-    """Hold the lock file at `path` within the context; created if missing, never removed; see `acquire`.
+    """Hold the lock file at `path`, created if missing and never removed, within the context; see `acquire`.
 
-    Raises Busy at once if this thread holds it: a callback or a signal handler would wait for itself.
+    Raises Busy immediately if this thread holds it: a callback or signal handler would wait for itself.
     """
     mine = threading.get_ident(), path.absolute()
     with closing(file_io.open_file(path, disk.WRITE | disk.CREATE)) as fd:
@@ -93,7 +95,7 @@ def locked(
 def locked_if_there(
     path: Path, what: str, timeout: float, *, if_stopped: float | None = None
 ) -> Iterator[bool]:
-    """Hold the lock file at `path` if it exists, even read-only; yield whether it does; see `locked`."""
+    """Hold the lock file at `path`, even a read-only one, if it exists; yield whether it does."""
     try:
         fd = disk.open(path, disk.READ)
     except FileNotFoundError:
@@ -105,7 +107,7 @@ def locked_if_there(
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process holds the lock file at `path`; False if there is no file."""
+    """Whether a process holds the lock file at `path`; False if the file does not exist."""
     try:
         fd = disk.open(path, disk.READ)
     except FileNotFoundError:
@@ -125,7 +127,7 @@ def _try_lock(fd: int) -> bool:
 
 
 def holder(fd: int) -> str:
-    """Return the holder of a lock for a message: `process 123`, or `another process` if unknown."""
+    """Return a lock's holder as shown in error messages: `process 123`, or `another process` if unknown."""
     holders = _holders(fd)
     if not holders:
         return "another process"
@@ -138,12 +140,12 @@ def _is_stopped(fd: int) -> bool:
 
 
 def _state(pid: str) -> str:
-    """Return a process's state letter on Linux: proc(5), /proc/pid/stat."""
+    """Return the state letter of a process on Linux, from /proc/pid/stat (see proc(5)); "" if unknown."""
     return _proc_file(pid, "stat").rpartition(")")[2].strip()[:1]
 
 
 def _holders(fd: int) -> set[str]:
-    """Return the processes that hold a flock on this file, from Linux's /proc/locks."""
+    """Return the ids of the processes that hold a flock on this file, from Linux's /proc/locks."""
     inode = f":{disk.status(fd).st_ino}"
     listing = _proc_file("locks").splitlines()
     fields = [line.split() for line in listing if " FLOCK " in line and "->" not in line]
@@ -172,7 +174,7 @@ def check_owner(store: Path) -> None:
 
 
 def become_owner(store: Path) -> None:
-    """Drop root's privileges for good: continue as the owner of the store, or of its nearest existing parent.
+    """Drop root's privileges, if any, for good: become the owner of the store or its nearest existing parent.
 
     Raises LogError if the system refuses, or the owner cannot read memlog or this Python.
     """
@@ -208,7 +210,7 @@ def _owner_of(path: Path) -> os.stat_result | None:
 
 
 def _account(owner: os.stat_result) -> tuple[str | None, int]:
-    """Return the name and the primary group of a user; without an account, None and the folder's group."""
+    """Return a user's name and primary group; if the user has no account, None and the folder's group."""
     # Imported here: only root needs it.
     import pwd
 
@@ -231,7 +233,7 @@ def _owner_error(store: Path, owner: os.stat_result, why: str) -> LogError:
 
 
 def refusals(store: Path) -> Iterator[PermissionError]:
-    """Yield an error for each path in a writable store that this user may not both read and write."""
+    """Yield an error for each path in a writable store that this user cannot both read and write."""
     if os.access(store, os.W_OK):
         for name in (LOG, *DISPOSABLE):
             yield from _find_refusals(store / name)
@@ -252,9 +254,9 @@ def _find_refusals(path: Path) -> Iterator[PermissionError]:
 
 
 def as_store_owner(store: Path, work: Callable[[], Answer], notify: Callable[[str], None]) -> Answer:
-    """Do `work`; retry after removing each disposable file that another user has made unreadable.
+    """Do `work`; whenever another user's disposable file makes it fail, remove that file and retry.
 
-    notify: called with a note on each removal.
+    notify: called with a note about each removal.
     """
     for _ in DISPOSABLE:
         try:
@@ -268,9 +270,9 @@ def as_store_owner(store: Path, work: Callable[[], Answer], notify: Callable[[st
 
 
 def remove_unusable(store: Path, refused: OSError) -> str | None:
-    """Remove a disposable file, or rename its folder, which only root can empty; return a note.
+    """Remove a disposable file or, if only root can remove it, rename its folder; return a note about it.
 
-    Returns None if the file is not disposable, or the system refuses this, too.
+    Returns None if the file is not disposable, or if the system refuses this, too.
     """
     path = Path(str(refused.filename))
     top = path.relative_to(store).parts[:1] if path.is_relative_to(store) else ()

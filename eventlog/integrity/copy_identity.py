@@ -1,11 +1,11 @@
-"""The writer of a copy of a store. Each has its own segments, so that no two copies write to one file.
+"""The writer of a copy of a store. Each writer has its own segments, so that no two copies write to one file.
 
 `<store>/writers/` has two files for each machine: the writer's name, and the segments that it has created.
-Both are valid only in this copy: in another one (cp, rsync, git, a restored backup) the next append mints a
+Both are valid only in this copy: in any other (made by cp, rsync, git or a backup) the next append mints a
 new writer, which is always safe. Losing the folder is safe, too.
 
-A restore may also write older bytes into existing files and keep their inodes. So the second file has the
-size of each segment, and the change time of the first file, which no program can set.
+But a restore may write older bytes into existing files and so keep their inodes. So the second file also
+holds the size of each segment, and the change time of the first file, which no program can set.
 """
 
 import os
@@ -28,23 +28,23 @@ _FIRST = b"abcdefghijklmnopqrstuvwxyz"
 _OTHERS = b"234567" + _FIRST
 _LENGTH = 6
 _MACHINE_IDS = ("/etc/machine-id", "/var/lib/dbus/machine-id", "/proc/sys/kernel/random/boot_id")
-"""The last one is the kernel's: containers have no id of their own, and a new host name at each run."""
+"""The last one is the kernel's: containers have no id of their own, and get a new host name at each run."""
 _NO_ID = (b"", b"uninitialized")
-"""Placeholders in images; the second one stays until systemd has started once."""
+"""Contents of the file in system images; the second one stays until systemd has started once."""
 _LONGEST_ID = 4096
 _MOST_RETIRED = 4096
 _SETTLING_NS = 3600 * 10**9
-"""How long after its creation the name file may change: file syncs set attributes of new files. A later
-restore is detected; a program that touches files costs at most one name an hour."""
+"""How long after its creation the name file may change, because file syncs set attributes of new files. A
+later restore is detected; a program that keeps touching the file costs at most one name an hour."""
 _BEGINNING = 512
-"""Bytes to read of the segments file; its first two lines have fewer than 150."""
+"""Bytes to read of the segments file to get its first two lines, which have fewer than 150."""
 _SPARE_LINES = 1024
-"""The segments file is rewritten once it has this many lines more than twice its streams, with only the last
-segment of each: seals know the sizes of the others."""
+"""Once the segments file has more lines than this plus two per stream, it is rewritten with only the last
+segment of each stream; the seals know the sizes of the others."""
 
 
 class _Identity(msgspec.Struct, frozen=True):
-    """The name of a writer; retired: former names of this copy."""
+    """The name of a writer. retired: the former names of this copy."""
 
     writer: str
     retired: tuple[str, ...] = ()
@@ -62,14 +62,14 @@ class Written(SegmentRecord, frozen=True):
     bytes: int
 
     def is_of(self, fd: int) -> bool:
-        """Whether the open file is that segment, and no shorter."""
+        """Whether the open file is the recorded segment, and no shorter than recorded."""
         return Origin(self.inode, self.generation) == Origin.of(fd) and disk.status(fd).st_size >= self.bytes
 
 
 class Writer:
     """The writer of the store at `store` on this machine.
 
-    lock_timeout: seconds to wait for another process that mints its name.
+    lock_timeout: seconds to wait for another process that is minting the name.
     """
 
     def __init__(self, store: Path, *, lock_timeout: float = locks.TIMEOUT) -> None:
@@ -80,7 +80,7 @@ class Writer:
         self._known: tuple[_Identity, int, int] | None = None
 
     def name(self) -> str:
-        """Return the writer's name, minted if this machine has none in this copy. Raises Busy and OSError."""
+        """Return the writer's name, minting one if this machine has none here. Raises Busy and OSError."""
         return (self._proven() or self._mint(None)).writer
 
     def own_names(self) -> tuple[str, ...]:
@@ -89,17 +89,17 @@ class Writer:
         return () if identity is None else (identity.writer, *identity.retired)
 
     def retire(self, name: str) -> None:
-        """Replace the writer `name` by a new one. Raises as `name`."""
+        """Replace the writer's name `name` by a new one, unless already done. Raises Busy and OSError."""
         self._mint(name)
 
     def has_made(self, stream: str, segment: str) -> bool:
-        """Whether the writer has created this segment name; other copies may, too. Raises OSError."""
+        """Whether the writer has created a segment of this name, as other copies also may. Raises OSError."""
         return self._segments.find(stream, segment) is not None
 
     def has_written(self, stream: str, segment: str, fd: int) -> bool:
         """Whether the open, locked segment is the file that the writer created, and no shorter than recorded.
 
-        It records a new empty one. Raises Busy and OSError.
+        A segment that is new and empty is recorded first. Raises Busy and OSError.
         """
         known = self._segments.find(stream, segment)
         if known is None and disk.status(fd).st_size == 0:
@@ -110,13 +110,13 @@ class Writer:
     def remember(
         self, stream: str, segment: str, fd: int, size: int | None = None, *, lock_timeout: float
     ) -> None:
-        """Record that the open segment has `size` bytes; None: as it is now. Raises Busy and OSError."""
+        """Record that the open segment has `size` bytes (None: its current size). Raises Busy and OSError."""
         here = Origin.of(fd)
         size = disk.status(fd).st_size if size is None else size
         self._record(Written(stream, segment, here.inode, here.generation, size), lock_timeout)
 
     def remember_growth(self, stream: str, segment: str, size: int, *, lock_timeout: float) -> None:
-        """Record a new size of a recorded segment, unless its name was retired: its loss may be accepted.
+        """Record a segment's new size, unless its writer's name was retired, since its loss may be accepted.
 
         Raises Busy and OSError.
         """
@@ -125,11 +125,11 @@ class Writer:
             self._record(replace(known, bytes=size), lock_timeout)
 
     def written(self) -> dict[tuple[str, str], Written]:
-        """Return what this copy wrote under all its names, except most sealed segments. Raises OSError."""
+        """Return what this copy wrote under all its names, without most sealed segments. Raises OSError."""
         return self._segments.all()
 
     def accept(self, sizes: dict[tuple[str, str], int]) -> None:
-        """Set the recorded sizes of segments to these. Raises Busy and OSError."""
+        """Set the recorded sizes of segments to `sizes`. Raises Busy and OSError."""
         if sizes.keys() & self.written().keys():
             with self._locked(self._lock_timeout):
                 self._segments.accept(sizes)
@@ -139,7 +139,7 @@ class Writer:
             self._segments.add(written)
 
     def _proven(self) -> _Identity | None:
-        """Return the identity if its file is the original, not a copy."""
+        """Return the identity if its file is provably the original, not a copy; otherwise None."""
         try:
             status = disk.look(self._path)
             if self._known is not None and self._known[1:] == (status.st_ino, status.st_ctime_ns):
@@ -171,7 +171,7 @@ class Writer:
     def _write(self, retired: tuple[str, ...]) -> _Identity:
         identity = _Identity(name_from(os.urandom(_LENGTH)), retired)
         folders.replace(self._path, [identity])
-        # Only now: renaming a file sets its change time.
+        # Only now, because renaming a file sets its change time.
         self._segments.begin(disk.look(self._path).st_ctime_ns, self._segments.all().values())
         return identity
 
@@ -183,9 +183,9 @@ class Writer:
 
 
 class _OwnSegments:
-    """The segments file at `path`, whose last line about a segment counts; reads what other processes add.
+    """The segments file at `path`, to which other processes may add. The last line about a segment counts.
 
-    Its second line has the change time of the file with the writer's name.
+    Its second line holds the change time of the file with the writer's name.
     """
 
     def __init__(self, path: Path) -> None:
@@ -212,20 +212,20 @@ class _OwnSegments:
         return None if changed is None else changed.changed_ns
 
     def all(self) -> dict[tuple[str, str], Written]:
-        """Return the last line about each segment. Raises OSError."""
+        """Return what the last line about each segment says. Raises OSError."""
         self._read_new_lines()
         return self._of_segment
 
     def find(self, stream: str, segment: str) -> Written | None:
-        """Return the last line about a segment. Raises OSError."""
+        """Return what the last line about a segment says; None if there is none. Raises OSError."""
         if (stream, segment) not in self._of_segment:
             self._read_new_lines()
         return self._of_segment.get((stream, segment))
 
     def accept(self, sizes: dict[tuple[str, str], int]) -> None:
-        """Replace sizes of segments; the caller holds the lock. Raises OSError."""
+        """Replace the recorded sizes of segments; the caller holds the lock. Raises OSError."""
         accepted = [replace(each, bytes=sizes.get(name, each.bytes)) for name, each in self.all().items()]
-        # Without the change time the name is not proven, and the next append mints another.
+        # Without the change time the name is not proven, and the next append mints a new one.
         self.begin(0 if self._changed is None else self._changed.changed_ns, accepted)
 
     def add(self, written: Written) -> None:
@@ -261,7 +261,7 @@ class _OwnSegments:
     def _index(self, written: Written) -> None:
         self._lines += 1
         known = self._of_segment.get(written.name)
-        # Of two processes, the one that wrote first may record last.
+        # When two processes append, the one that wrote first may record last.
         if known is not None and known.inode == written.inode and known.bytes > written.bytes:
             return
         self._of_segment[written.name] = written
@@ -276,13 +276,13 @@ def _age(written: Written) -> tuple[int, str]:
 
 
 def name_from(drawn: bytes) -> str:
-    """Return a writer's name made of six bytes; it begins with a letter, unlike a segment's number."""
+    """Return a writer's name made from six bytes. It begins with a letter, unlike a segment's number."""
     first, others = drawn[0], drawn[1:_LENGTH]
     return chr(_FIRST[first % len(_FIRST)]) + "".join(chr(_OTHERS[byte % len(_OTHERS)]) for byte in others)
 
 
 def _machine_id() -> str:
-    """Return 32 bits of the machine's id, or of its host name, which tell apart the machines of a store."""
+    """Return a 32-bit hash of this machine's id, or of its host name, to tell apart a store's machines."""
     for path in _MACHINE_IDS:
         with suppress(OSError), closing(disk.open(path, disk.READ, follow=True)) as fd:
             machine_id = disk.read(fd, _LONGEST_ID, 0).strip()

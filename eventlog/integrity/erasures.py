@@ -1,4 +1,4 @@
-"""Finds the erased lines of a segment, and those still to be erased, where two copies may differ."""
+"""Finds lines that are erased or still to be erased, in which two copies of a segment may differ."""
 
 from bisect import bisect_right
 from collections.abc import Container, Iterable, Sequence
@@ -16,14 +16,15 @@ from memlog.eventlog.log.streams import Segment
 _BLOCK = 1024 * 1024
 
 Span = tuple[int, int]
-"""Start and end of adjacent lines, as byte offsets."""
+"""The byte offsets of the start and end of a run of adjacent lines."""
 
 
 class Erasures(msgspec.Struct):
-    """The erased lines of a segment and those to be erased, without their bytes.
+    """The lines of a segment that are erased or to be erased, without their bytes.
 
-    blank: erased. begun: partly erased. due: redacted and still readable.
-    is_whole: no other line is damaged. is_proven: memlog wrote every other line, and its crc matches.
+    blank: erased lines. begun: partly erased lines. due: lines that are redacted but still readable.
+    is_whole: whether no other line is damaged.
+    is_proven: whether memlog wrote every other line, and all their crcs match.
     """
 
     blank: list[Line] = []
@@ -59,9 +60,9 @@ def erasures_in(segment: Segment, fd: int, end: int, redacted: Container[Key]) -
 
 
 def erased_lines(fd: int, start: int, end: int) -> list[Line]:
-    """Return the erased lines between two offsets, without their bytes: only they end with a space."""
+    """Return the erased lines between two offsets, without their bytes. Only these end with a space."""
     for offset in range(start, end, _BLOCK):
-        # With the byte before the block, since a line may end there.
+        # Include the byte before the block, since a line may end there.
         first = max(start, offset - 1)
         block = disk.read(fd, min(end, offset + _BLOCK) - first, first)
         if b" \n" in block or (first + len(block) == end and block.endswith(b" ")):
@@ -84,7 +85,7 @@ def is_begun(fd: int, line: Line) -> bool:
 
 
 def is_erased(fd: int, line: Line) -> bool:
-    """Whether a line consists of spaces."""
+    """Whether a line consists of spaces only."""
     if line.data is not None:
         return line.length > 0 and not line.data.strip(b" ")
     return not any(block.strip(b" ") for block in blocks(fd, line.offset, line.offset + line.length))

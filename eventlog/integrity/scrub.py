@@ -1,9 +1,9 @@
 """Erases redacted lines: overwrites their bytes in place, so that no other byte of the log moves.
 
 Each segment takes three steps, each synced before the next: the first byte of every line becomes `ERASING` (a
-single byte is written or not), then the rest of the line becomes spaces, then that byte. After a kill or a
-power cut, a line is whole, begins with that byte, or is blank. Readers skip lines that begin with it, and the
-next run finishes them.
+single byte is either written or not), the rest of the line becomes spaces, and finally the first byte becomes
+a space. So after a kill or a power cut, a line is whole, begins with `ERASING`, or is blank. Readers skip
+lines that begin with `ERASING`, and the next run finishes them.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator
@@ -37,7 +37,7 @@ SealState = Literal[
 
 
 class Erased(msgspec.Struct, frozen=True):
-    """The erased lines and bytes of a segment, and the state of its seal."""
+    """The numbers of lines and bytes erased in a segment, and the state of its seal."""
 
     segment: Segment
     lines: int
@@ -46,9 +46,9 @@ class Erased(msgspec.Struct, frozen=True):
 
 
 def due_lines(segments: Iterable[Segment], redacted: set[Key]) -> Iterator[tuple[Segment, list[Line]]]:
-    """Yield each segment with its lines to erase, without their bytes, if it has any. Raises OSError.
+    """Yield each segment that has lines to erase, with these lines but not their bytes. Raises OSError.
 
-    redacted: the targets of the redactions in their streams.
+    redacted: the targets of all redactions, with their streams.
     """
     streams = {stream for stream, _ in redacted}
     for segment in (each for each in segments if each.stream in streams):
@@ -68,11 +68,11 @@ def erase(
     lock_timeout: float,
     around: Callable[[int], AbstractContextManager[None]],
 ) -> Erased:
-    """Overwrite `lines` of a segment with spaces under its lock, if they are still due.
+    """Overwrite those `lines` of a segment that are still due with spaces, under the segment's lock.
 
-    around: returns the context of the write, given the descriptor of the segment.
+    around: returns the context for the write, given the segment's descriptor.
 
-    Raises Busy, LogError if the segment was replaced, and OSError; the next run finishes the erasure.
+    Raises Busy; LogError if the segment was replaced; OSError. The next run then finishes the erasure.
     """
     is_foreign = segment.name.writer not in ("", seals.writer)
     with _locked(segment, lock_timeout) as fd:
@@ -88,7 +88,7 @@ def erase(
 def unfinished(segments: Iterable[Segment]) -> list[Segment]:
     """Return the erased segments whose seals are out of date. Raises OSError.
 
-    An erasure was killed before sealing them again, or another writer's seal arrived afterwards.
+    An erasure was killed before resealing them, or another writer's seal arrived after the erasure.
     """
     segments = list(segments)
     if not segments:
@@ -102,9 +102,10 @@ def unfinished(segments: Iterable[Segment]) -> list[Segment]:
 def _blank_seals(
     seals: SealFiles, segment: Segment, fd: int, due: list[Line], lock_timeout: float, *, is_foreign: bool
 ) -> SealState:
-    """Blank the seals of a segment that matches one, with or without the lines `due`, or has only grown.
+    """Blank the seals of a segment if it matches one, with or without the lines `due`; return their state.
 
-    A new hash would hide that somebody has altered any other.
+    If it matches none, somebody has altered it, and a new hash would hide that. Bytes after the sealed ones
+    are ignored.
     """
     seals.refresh()
     seal = seals.valid(*segment.key)
@@ -124,7 +125,7 @@ def _blank_seals(
 
 @contextmanager
 def _locked(segment: Segment, timeout: float) -> Iterator[int]:
-    """Yield a descriptor of the locked segment that can overwrite."""
+    """Lock a segment and yield a descriptor that can overwrite its bytes."""
     filename = segment.name.filename
     with (
         entered(segment.log, segment.stream) as folders,

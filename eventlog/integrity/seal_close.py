@@ -1,4 +1,4 @@
-"""Seals all segments of a store on request, and accepts losses."""
+"""On request, seals all segments of a store, and accepts losses."""
 
 import time
 from collections.abc import Iterator
@@ -20,10 +20,10 @@ from memlog.eventlog.log.watermarks import OpenLoss, Watermarks
 
 
 def seal_all(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal]:
-    """Seal every unsealed segment except other writers', and return the new seals once they are durable.
+    """Seal every unsealed segment, except those of other writers; return the new seals once they are durable.
 
-    It includes the current ones: the next append to a stream starts a segment. Raises Busy, and LogError if a
-    segment cannot be read or the seals cannot be written.
+    The current segments are sealed, too, so the next append to a stream starts a new segment.
+    Raises Busy, and LogError if a segment cannot be read or the seals cannot be written.
     """
     log, made = store / LOG, []
     log_format.check_writable(log)
@@ -47,8 +47,8 @@ def seal_all(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal]:
 def accept_losses(store: Path, *, lock_timeout: float = locks.TIMEOUT) -> list[Seal | OpenLoss]:
     """Accept that missing bytes are lost; return the new seals, and the accepted losses of unsealed segments.
 
-    It seals the current bytes of damaged sealed segments; those of unsealed ones become their watermarks.
-    Raises as `seal_all`.
+    Damaged sealed segments are sealed again with their current bytes; for unsealed ones, the watermarks are
+    reset to their current bytes. Raises the same errors as `seal_all`.
     """
     log = store / LOG
     with _os_errors_as_log_errors(log.name):
@@ -74,7 +74,7 @@ def _accept_sealed(log: Path, lock_timeout: float) -> list[Seal]:
 
 
 def all_losses(store: Path) -> list[Loss | OpenLoss]:
-    """Return the unaccepted losses. Raises OSError."""
+    """Return all losses that were not accepted, of sealed and unsealed segments. Raises OSError."""
     return [*losses(store / LOG), *Watermarks(store).losses()]
 
 

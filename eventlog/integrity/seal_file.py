@@ -44,12 +44,12 @@ from memlog.eventlog.log.layout import SEALS, seals_file, seals_files
 from memlog.eventlog.log.reader import Line, opened, read_blanked
 
 _LINE = rb'^(?:(\{"stream":"[^"\\\n]+","segment":"[^"\\\n]+"),"bytes":|[^\n])'
-"""The start of a non-empty line, with stream and segment unless they have escapes. It indexes 36,500 lines in
-0.03 s of CPU; decoding takes 0.1 s."""
+"""The start of a non-empty line, capturing stream and segment unless they contain escapes. Indexing 36,500
+lines takes 0.03 s of CPU; decoding them takes 0.1 s."""
 
 
 class SealPlace(msgspec.Struct, frozen=True):
-    """A seal with the offset and the bytes, without newline, of its line, which may be damaged."""
+    """A seal, with the offset and the bytes of its line, without the newline; the line may be damaged."""
 
     offset: int
     data: bytes
@@ -57,7 +57,7 @@ class SealPlace(msgspec.Struct, frozen=True):
 
 
 class SealIndex:
-    """The lines of a seals file, by segment."""
+    """An index of the lines of a seals file by segment."""
 
     def __init__(self, data: bytes = b"") -> None:
         self._data = bytearray()
@@ -66,11 +66,11 @@ class SealIndex:
         self.extend(data)
 
     def __len__(self) -> int:
-        """Return the length of the indexed bytes."""
+        """Return the number of indexed bytes."""
         return len(self._data)
 
     def extend(self, data: bytes) -> None:
-        """Index `data`, which continues the indexed bytes at the start of a line."""
+        """Index `data`, which follows the bytes indexed so far and starts a new line."""
         start = len(self._data)
         self._data += data
         for line in re.compile(_LINE, re.MULTILINE).finditer(data):
@@ -81,20 +81,20 @@ class SealIndex:
                 self._offsets_of[key].append(offset)
 
     def overwrite(self, offset: int, data: bytes) -> None:
-        """Replace bytes in place; the line keeps its segment."""
+        """Replace bytes in place, without changing the segment that a line is about."""
         self._data[offset : offset + len(data)] = data
 
     def of(self, stream: str, segment: str) -> list[SealPlace]:
-        """Return all seals of a segment, damaged lines included."""
+        """Return all seals of a segment, including those on damaged lines."""
         return list(self._seals_at(self._offsets_of.get(_key(stream, segment), [])))
 
     def valid(self, stream: str, segment: str) -> Seal | None:
-        """Return the last intact seal of a segment."""
+        """Return the last intact seal of a segment; None if it has none."""
         whole = [place.seal for place in self.of(stream, segment) if has_its_crc(place.data)]
         return whole[-1] if whole else None
 
     def last(self) -> SealPlace | None:
-        """Return the last seal, to which the next one is chained."""
+        """Return the last seal in the file, to which the next one is chained; None if there is none."""
         return next(self._seals_at(reversed(self._offsets)), None)
 
     def _line(self, offset: int) -> bytes:
@@ -111,7 +111,7 @@ class SealIndex:
 
 
 def _key_of(line: bytes) -> bytes:
-    """Return the key of a line not written by `encoded`, or with leading NUL bytes; b"" without a seal."""
+    """Return the index key of a line that `_LINE` does not parse; b"" if it holds no seal."""
     seal = decoded(line.strip(b"\0"), Seal)
     return b"" if seal is None else _key(seal.stream, seal.segment)
 
@@ -130,7 +130,7 @@ def measured(log: Path, stream: str, segment: str) -> Held:
 
 
 def sync_and_measure(log: Path, stream: str, segment: str) -> Held:
-    """Make a segment and its name durable; return its size and hash. Raises OSError."""
+    """Make a segment and its file name durable; return its size and hash. Raises OSError."""
     with entered(log, stream) as folders, closing(disk.open(segment, disk.READ, folder=folders[-1])) as fd:
         disk.sync_data(fd)
         for folder in reversed(folders):
@@ -149,7 +149,7 @@ def measure_if_present(log: Path, stream: str, segment: str) -> Held | None:
 
 
 def has_grown(log: Path, old: Seal) -> bool:
-    """Whether a segment has all of its sealed bytes and more."""
+    """Whether a segment still has all of its sealed bytes, and more after them."""
     with suppress(FileNotFoundError), opened(log, *old.name) as fd:
         return disk.status(fd).st_size > old.bytes and old.is_of(measure_open(fd, old.bytes))
     return False
@@ -157,7 +157,7 @@ def has_grown(log: Path, old: Seal) -> bool:
 
 def size_of(log: Path, stream: str, segment: str) -> int | None:
     """Return the size of a segment in bytes; None if it is missing or not a regular file."""
-    # A string: building a Path takes longer than the system call.
+    # Use a string, because building a Path takes longer than the system call.
     status = status_at(f"{log}/{stream}/{segment}")
     return status.st_size if status is not None and stat.S_ISREG(status.st_mode) else None
 
@@ -165,7 +165,7 @@ def size_of(log: Path, stream: str, segment: str) -> int | None:
 def measure_open(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) -> Held:
     """Return the size and hash of an open file, or of its first `end` bytes.
 
-    The lines `blanked` (sorted) count as erased. Raises OSError: FileExistsError if the file is not regular.
+    The lines `blanked` (sorted) count as erased. Raises OSError; FileExistsError if the file is not regular.
     """
     check_regular(fd)
     digest, size, lines, last = sha256(), 0, 0, b"\n"
@@ -180,7 +180,7 @@ def measure_open(fd: int, end: int | None = None, blanked: Sequence[Line] = ()) 
 
 
 def read_seals(log: Path) -> Seals:
-    """Return the seals in all files of `log`, one chain per file, with their damage. Raises OSError."""
+    """Read all seals files of `log`, each of which is a chain, and note any damage. Raises OSError."""
     seals = Seals([], {})
     for name in seals_files(log):
         in_file = _read(log, name)
@@ -201,7 +201,7 @@ def _read(log: Path, name: str) -> Seals:
 
 
 class SealFiles:
-    """All seals files of a log; it seals only in that of `writer` (`own`), and blanks hashes in all."""
+    """All seals files of a log. It adds seals only to that of `writer` (`own`), but blanks hashes in all."""
 
     def __init__(self, log: Path, writer: str = "") -> None:
         self.log = log
@@ -224,7 +224,7 @@ class SealFiles:
         return [seal for seal in seals if seal is not None]
 
     def valid(self, stream: str, segment: str) -> Seal | None:
-        """Return the valid seal of a segment."""
+        """Return the seal of a segment that counts; None if it has none."""
         last = self.last(stream, segment)
         return holding(last) if last else None
 
@@ -236,12 +236,13 @@ class SealFiles:
         lock_timeout: float = locks.TIMEOUT,
         also_grown: bool = False,
     ) -> list[Seal]:
-        """Seal the unsealed ones of a stream's `segments`; return the new seals once they are durable.
+        """Seal those `segments` of a stream that are unsealed; return the new seals once they are durable.
 
-        The caller holds the lock of the newest. Segments become durable before their seal: otherwise a power
-        cut would turn unacknowledged bytes into a loss. Raises Busy, and OSError: then none may be stored.
+        The caller holds the lock of the newest segment. Segments are made durable before they are sealed:
+        otherwise a power cut would turn unacknowledged bytes into a loss. Raises Busy and OSError; then no
+        seal is known to be stored.
 
-        also_grown: seal again what a writer without the lock has extended.
+        also_grown: also seal again segments that a writer without the lock has extended.
         """
         self.refresh()
         before = {segment: self.valid(stream, segment) for segment in segments}
@@ -259,20 +260,20 @@ class SealFiles:
             return self.own.add(fd, [draft(stream, segment, held[segment]) for segment in new])
 
     def blank(self, stream: str, segment: str, *, lock_timeout: float = locks.TIMEOUT) -> None:
-        """Blank the hashes of a segment's seals before an erasure, which is unfinished until `reseal`.
+        """Blank the hashes of a segment's seals before an erasure, which counts as unfinished until `reseal`.
 
         Raises Busy and OSError.
         """
         self.refresh()
-        # The matching ones last: a kill in between leaves one of them, or no hash at all.
+        # Blank the matching hashes last: after a kill in between, a matching hash remains, or none at all.
         self._blank(stream, segment, lock_timeout, but=measured(self.log, stream, segment))
         self._blank(stream, segment, lock_timeout)
 
     def reseal(self, stream: str, segment: str, *, lock_timeout: float = locks.TIMEOUT) -> Seal | None:
         """Seal a segment again after an erasure, and blank the hashes of its other seals.
 
-        Returns the valid seal; None if the segment had none, or is still arriving. Idempotent after a crash
-        at any moment. Raises as `seal`.
+        Returns the seal that now counts; None if the segment had none, or is still arriving. Can be repeated
+        after a crash at any moment. Raises Busy and OSError.
         """
         self.refresh()
         # Damaged lines count: they hold a hash, too.
@@ -291,7 +292,7 @@ class SealFiles:
             return made
 
     def _blank(self, stream: str, segment: str, lock_timeout: float, *, but: Held | None = None) -> None:
-        """Blank the hash of each seal of a segment, except those of `but`. Raises Busy and OSError."""
+        """Blank the hash of each seal of a segment, except those that match `but`. Raises Busy, OSError."""
 
         def due(file: SealFile) -> list[SealPlace]:
             places = file.index.of(stream, segment)
@@ -306,7 +307,7 @@ class SealFiles:
 class SealFile:
     """One seals file, and its index as of the last `refresh` or `locked`.
 
-    It reads the file again only after another process has changed it, so the cost of sealing does not grow
+    The file is read again only after another process has changed it, so the cost of sealing does not grow
     with the number of seals.
     """
 
@@ -317,12 +318,15 @@ class SealFile:
         self._indexed: tuple[int, ...] | None = ()
 
     def refresh(self) -> None:
-        """Read what other processes changed. Raises OSError."""
+        """Read the file again if another process has changed it. Raises OSError."""
         self._index_again(status_at(self._path), lambda: bytes_of(self._log, self._path.name))
 
     @contextmanager
     def locked(self, timeout: float) -> Iterator[int]:
-        """Yield a descriptor that appends to the locked file, created if missing. Raises Busy."""
+        """Yield a descriptor for appending to the locked file, created if missing.
+
+        Raises Busy and OSError.
+        """
         while True:
             with closing(open_regular(self._path, disk.APPEND | disk.CREATE)) as fd:
                 locks.acquire(fd, f"{self._log.name}/{self._path.name}", timeout)
@@ -336,7 +340,7 @@ class SealFile:
                 return
 
     def add(self, fd: int, drafts: list[Seal]) -> list[Seal]:
-        """Append `drafts` to the locked file, chained to its last seal, and sync; return the seals."""
+        """Append `drafts` to the locked file, chained to its last seal, and sync it; return the seals."""
         last = self.index.last()
         prev = FIRST if last is None else link(last.data)
         at = timestamps.now() if last is None else max(timestamps.now(), last.seal.at)
@@ -347,12 +351,12 @@ class SealFile:
             prev = link(lines[-1][:-1])
         if lines:
             self._write(fd, lines)
-        # Even without drafts: another process may have died between its write and its sync.
+        # Sync even if there are no drafts: another process may have died between its write and its sync.
         disk.sync_data(fd)
         return made
 
     def blank_hashes(self, places: list[SealPlace], *, keeps_time: bool) -> None:
-        """Overwrite hashes of the locked file with spaces. keeps_time: see `keeping_time`. Raises OSError."""
+        """Blank the hashes at `places` in the locked file. keeps_time: see `keeping_time`. Raises OSError."""
         with closing(open_regular(self._path, disk.WRITE)) as fd, keeping_time(fd, keeps_time):
             for place in places:
                 data = blanked(place.data)
@@ -360,7 +364,7 @@ class SealFile:
                     overwrite_all(fd, data, place.offset)
                     self.index.overwrite(place.offset, data)
             disk.sync_data(fd)
-        # After `keeping_time`, which changes the file's times again.
+        # Only after `keeping_time`, which changes the file's times again.
         self._indexed = file_version(status_at(self._path))
 
     def _index_again(self, status: os.stat_result | None, read: Callable[[], bytes]) -> None:
@@ -373,12 +377,12 @@ class SealFile:
         self._indexed = None
         write_lines(fd, lines)
         data, status = b"".join(lines), disk.status(fd)
-        # Otherwise a torn line lies in between, and the next access reads the file again.
+        # Otherwise there is a torn line in between, and the next access reads the file again.
         if status.st_size == known + len(data):
             self.index.extend(data)
             self._indexed = file_version(status)
 
 
 def draft(stream: str, segment: str, held: Held, lost: int | None = None) -> Seal:
-    """Return a seal that `SealFile.add` has yet to chain."""
+    """Return a seal whose `prev` and `at` `SealFile.add` has yet to set."""
     return Seal(stream, segment, held.bytes, held.lines, held.sha256, FIRST, "", lost)

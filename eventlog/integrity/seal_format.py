@@ -1,4 +1,4 @@
-"""The lines of a seals file: size and hash of a finished segment, each chained to the line before.
+"""The lines of a seals file: each has a finished segment's size and hash, and a link to the line before.
 
 docs/storage/jsonl-format.md, "Seals", has a worked example in real bytes.
 """
@@ -15,10 +15,10 @@ from memlog.eventlog.escapes import CRC_LENGTH, decoded, has_its_crc, with_crc
 from memlog.eventlog.log.layout import SegmentRecord
 
 BLANK = " " * 64
-"""Replaces the hash of erased bytes."""
+"""Replaces a hash that covers erased bytes."""
 
 FIRST = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-"""The `prev` of a file's first line: the sha256 of nothing."""
+"""The `prev` of a file's first line: the sha256 of no bytes."""
 
 # Plain strings, which `re` compiles at first use: `append` seals once a day. A quote in a name is escaped, so
 # no name matches.
@@ -36,7 +36,7 @@ Damage = Literal[
     "second_seal",  # a second seal that no erasure, growth or loss explains
     "no_file",  # a link, a folder or a device has the name of a seals file
 ]
-"""Damage of a line of a seals file, or of the file."""
+"""Damage to a line of a seals file, or to the file itself."""
 
 _Hash = Annotated[str, msgspec.Meta(pattern="^[0-9a-f ]{64}$")]
 
@@ -44,7 +44,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Held(msgspec.Struct, frozen=True):
-    """Size and hash of a segment's bytes. `lines` counts a last line without newline."""
+    """Size and hash of a segment's bytes. `lines` includes a last line that has no newline."""
 
     bytes: int
     lines: int
@@ -54,8 +54,8 @@ class Held(msgspec.Struct, frozen=True):
 class Seal(SegmentRecord, frozen=True, omit_defaults=True):
     """Size and hash of a segment when it was sealed.
 
-    lines: includes a last line without newline. sha256: of all bytes; `BLANK` after an erasure.
-    prev: `link` of the previous line. at: when it was sealed.
+    lines: includes a last line that has no newline. sha256: the hash of all bytes; `BLANK` during an erasure.
+    prev: the `link` of the previous line. at: when the segment was sealed.
     lost: bytes accepted as lost since the previous seal.
     """
 
@@ -68,11 +68,11 @@ class Seal(SegmentRecord, frozen=True, omit_defaults=True):
 
     @property
     def is_blank(self) -> bool:
-        """Whether an unfinished erasure has blanked its hash."""
+        """Whether an erasure has blanked the hash."""
         return self.sha256 == BLANK
 
     def is_of(self, held: Held) -> bool:
-        """Whether it seals `held`."""
+        """Whether the seal has the size and hash `held`."""
         return (self.bytes, self.lines, self.sha256) == (held.bytes, held.lines, held.sha256)
 
 
@@ -89,7 +89,7 @@ _T = TypeVar("_T", Seal, _Brief)
 class SealLine(msgspec.Struct, frozen=True):
     """A non-blank line of a seals file.
 
-    data: its bytes without the newline. seal: its seal, even if damaged; None without one.
+    data: the line's bytes without the newline. seal: the seal, even if damaged; None if the line holds none.
     """
 
     file: str
@@ -101,19 +101,19 @@ class SealLine(msgspec.Struct, frozen=True):
 
     @property
     def counts(self) -> bool:
-        """Whether its seal is intact, regardless of the chain."""
+        """Whether the line's seal is intact, regardless of the chain."""
         return self.seal is not None and self.damage != "bad_crc"
 
     @property
     def position(self) -> str:
-        """The position for messages: `seals.k7f3qz.jsonl:12`."""
+        """The position as shown in messages, such as `seals.k7f3qz.jsonl:12`."""
         return f"{self.file}:{self.number}"
 
 
 class Seals(msgspec.Struct, frozen=True):
     """The seals of a log, or of one file.
 
-    last: by (stream, segment), the last intact seal of each file that has one; see `holding`.
+    last: the last intact seal from each file, by (stream, segment); see `holding`.
     """
 
     lines: list[SealLine]
@@ -121,17 +121,17 @@ class Seals(msgspec.Struct, frozen=True):
 
     @property
     def valid(self) -> dict[tuple[str, str], Seal]:
-        """The valid seal by (stream, segment)."""
+        """The seal that counts, by (stream, segment)."""
         return {name: holding(seals) for name, seals in self.last.items()}
 
     @property
     def damaged(self) -> list[SealLine]:
-        """The damaged lines."""
+        """The lines that are damaged."""
         return [line for line in self.lines if line.damage is not None]
 
 
 def seals_in(data: bytes, file: str) -> Seals:
-    """Return the seals in a file's bytes, with their damage."""
+    """Parse the bytes of one seals file; note any damage."""
     lines = list(_lines(data, file))
     last = {line.seal.name: [line.seal] for line in lines if line.seal is not None and line.counts}
     return Seals(lines, last)
@@ -152,9 +152,9 @@ def lengths_in(files: Iterable[bytes]) -> dict[tuple[str, str], int]:
 
 
 def holding(seals: Sequence[Seal]) -> Seal:
-    """Return the valid one of a segment's last seals in several files: the longest without an accepted loss.
+    """Return which of a segment's last seals counts: the longest whose bytes were not accepted as lost.
 
-    It is independent of clocks, so all copies of a log agree.
+    The choice does not rely on clocks, so all copies of a log agree.
     """
     return max(_exclude_lost(seals), key=lambda seal: (seal.bytes, not seal.is_blank, seal.at, seal.sha256))
 
@@ -165,25 +165,25 @@ def encoded(seal: Seal) -> bytes:
 
 
 def link(line: bytes) -> str:
-    """Return the next line's `prev`: sha256 of `line` without the members that an erasure changes."""
+    """Return the next line's `prev`: the sha256 of `line` without the members that an erasure changes."""
     return sha256(re.sub(_HASH, b"", re.sub(_CRC, b"}", line))).hexdigest()
 
 
 def blanked(line: bytes) -> bytes:
-    """Return `line` with a blank hash, in the same length."""
+    """Return `line` with its hash blanked, its crc updated, and its length unchanged."""
     return with_crc(re.sub(_HASH, b',"sha256":"%s"' % BLANK.encode(), line[:-CRC_LENGTH]))
 
 
 def _exclude_lost(seals: Sequence[_T]) -> list[_T]:
-    """Return the seals except those whose bytes another file accepts as lost."""
+    """Return the seals, except those of bytes that another seal accepts as lost."""
     lost = [range(seal.bytes + 1, seal.bytes + seal.lost + 1) for seal in seals if seal.lost]
     return [seal for seal in seals if not any(seal.bytes in sizes for sizes in lost)]
 
 
 def _lines(data: bytes, file: str) -> Iterator[SealLine]:
-    """Yield the lines, without the NUL bytes that a power cut leaves around them.
+    """Yield the non-blank lines, without the NUL bytes that a power cut may leave around them.
 
-    The last one may lack its newline: its crc shows whether it is whole.
+    The last line may lack its newline, since its crc shows whether it is whole.
     """
     offset, prev = 0, FIRST
     known: dict[tuple[str, str], Seal] = {}
@@ -214,6 +214,6 @@ def _damage_of(
 
 
 def _is_torn(line: bytes) -> bool:
-    """Whether `line` can be the start of a seal: only the closing brace follows its crc."""
+    """Whether `line` can be the start of a seal: it has no closing brace, and nothing follows its crc."""
     begins = line.startswith(b'{"stream":"'[: len(line)])
     return begins and not line.endswith(b"}") and re.search(_WHOLE_CRC, line) is None

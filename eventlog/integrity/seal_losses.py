@@ -1,4 +1,4 @@
-"""Compares sealed segments with their seals: losses and differences."""
+"""Compares sealed segments with their seals, to find losses and other differences."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -31,7 +31,7 @@ _GROWN_ELSEWHERE = (
 class Loss(SegmentRecord, frozen=True):
     """A sealed segment that is missing or shorter than its seal.
 
-    sealed, bytes: its sealed and its current size; `bytes` is None if it is missing.
+    sealed: the size when it was sealed. bytes: its current size; None if the segment is missing.
     """
 
     sealed: int
@@ -39,7 +39,7 @@ class Loss(SegmentRecord, frozen=True):
 
     @property
     def why(self) -> str:
-        """The loss as a sentence."""
+        """The loss, described in a sentence."""
         now = "is gone" if self.bytes is None else f"has {self.bytes}"
         return f"{self.segment}, sealed with {self.sealed} bytes, {now}"
 
@@ -56,7 +56,7 @@ State = Literal[
 class Unlike(msgspec.Struct, frozen=True):
     """A sealed segment whose bytes differ from its seal.
 
-    held: its current bytes; None if it is missing. remedy: advice for a changed one.
+    held: its current size and hash; None if it is missing. remedy: advice if the state is `changed`.
     """
 
     seal: Seal
@@ -66,7 +66,7 @@ class Unlike(msgspec.Struct, frozen=True):
 
     @property
     def why(self) -> str:
-        """The change as a phrase."""
+        """The difference, described in a phrase."""
         sealed = self.seal.bytes
         if self.held is None:
             return f"sealed with {sealed} bytes, is gone"
@@ -76,7 +76,7 @@ class Unlike(msgspec.Struct, frozen=True):
 
     @property
     def note(self) -> str:
-        """A sentence about a segment that nobody altered."""
+        """A note about the difference, for any state but `changed`."""
         if self.state == "arriving":
             size = 0 if self.held is None else self.held.bytes
             return f"{size} of {self.seal.bytes} bytes have arrived"
@@ -86,7 +86,7 @@ class Unlike(msgspec.Struct, frozen=True):
 
 
 class Ownership:
-    """Distinguishes the segments of this copy's writer from those of other writers."""
+    """Tells the segments of this copy's writer from those of other writers."""
 
     def __init__(self, log: Path) -> None:
         # Imported here: most logs have lost nothing.
@@ -97,15 +97,17 @@ class Ownership:
         self._has_copies = bool({*seals_files(log)} - {*map(seals_file, self._own)})
 
     def is_foreign(self, segment: str) -> bool:
-        """Whether a segment belongs to another writer, so that a file sync brings it."""
+        """Whether a segment belongs to another writer, so that a file sync brings it here."""
         return writer_of(segment) not in (None, *self._own)
 
     def is_shared(self, segment: str) -> bool:
-        """Whether a file sync may bring an erasure: to a foreign segment, or a plain one of a copied log."""
+        """Whether a file sync may bring a segment's erasure: it is foreign, or a plain one of a copied
+        log.
+        """
         return self._has_copies if writer_of(segment) == "" else self.is_foreign(segment)
 
     def is_sealed_here(self, segment: str) -> bool:
-        """Whether `seal` seals a segment: not those of other or retired writers."""
+        """Whether `seal` on this copy seals a segment; it does not if another or a retired writer made it."""
         return writer_of(segment) in self._sealed_here
 
 
@@ -115,9 +117,9 @@ def losses(
     only: Iterable[tuple[str, str]] | None = None,
     sealed: Mapping[tuple[str, str], int] | None = None,
 ) -> list[Loss]:
-    """Return the sealed segments that are missing or shorter than their seals, all or `only` these.
+    """Return the sealed segments, or those among `only`, that are missing or shorter than their seals.
 
-    Those of other writers are `arriving` instead. sealed: the `sealed_bytes` of the log, if known.
+    Segments of other writers are left out; see `arriving`. sealed: the log's `sealed_bytes`, if known.
     Raises OSError.
     """
     short = [*_find_short(log, sealed_bytes(log) if sealed is None else sealed, only)]
@@ -145,21 +147,21 @@ def _find_short(
 
 
 def altered_segments(log: Path) -> list[Unlike]:
-    """Return the sealed segments that differ from their seals for reasons other than file sync and erasure.
+    """Return the sealed segments that differ from their seals, except through file sync or erasure.
 
-    Reads every byte of the log. Raises OSError.
+    Reads every byte of all sealed segments. Raises OSError.
     """
     return [segment for segment in differing_segments(log) if segment.state == "changed"]
 
 
 def grown(log: Path) -> list[Unlike]:
-    """Return the segments that are longer than their seals; reads only these. Raises OSError."""
+    """Return the segments that are longer than their seals; no other segments are read. Raises OSError."""
     longer = {name for name, sealed in sealed_bytes(log).items() if (size_of(log, *name) or 0) > sealed}
     return differing_segments(log, longer) if longer else []
 
 
 def differing_segments(log: Path, only: Container[tuple[str, str]] | None = None) -> list[Unlike]:
-    """Return the segments, all or `only` these, that differ from their seals in any way. Raises OSError."""
+    """Return the sealed segments, or those among `only`, that differ from their seals. Raises OSError."""
     differences, owner, seals = [], Ownership(log), read_seals(log)
     erased = {line.seal.name for line in seals.lines if line.seal is not None and line.seal.is_blank}
     for name, last in seals.last.items():
@@ -186,7 +188,7 @@ def _classify(
     if held.bytes > seal.bytes:
         return "changed"
     if is_erasure_known:
-        # An erasure of this copy's segments renews the seal.
+        # An erasure on this copy renews the seals of its own segments.
         return "erased elsewhere" if owner.is_shared(seal.segment) else "changed"
     return half_erased or "changed"
 
@@ -198,16 +200,16 @@ def _choose_remedy(log: Path, owner: Ownership, seal: Seal, held: Held | None) -
 
 
 def _has_other_hash(seals: Sequence[Seal], held: Held) -> bool:
-    """Whether a seal of the same length has another hash than `held`, and no loss was accepted."""
+    """Whether a seal of the same length has a different hash from `held`, and no loss was accepted."""
     others = (seal for seal in seals if seal.bytes == held.bytes and not seal.is_blank)
     return all(seal.lost is None for seal in seals) and any(seal.sha256 != held.sha256 for seal in others)
 
 
 def _half_erased(log: Path, owner: Ownership, last: Sequence[Seal], held: Held) -> State | None:
-    """Return the state of a segment with text that a seal knows as erased, or the reverse; None for others.
+    """Return the state of a segment erased where its seal is not, or the reverse; None if neither applies.
 
     In a segment of this copy's writer, redactions and crcs must prove the erasure, since another copy made
-    it; another writer's may arrive before the redactions.
+    it. In another writer's segment they need not: it may arrive before the redactions.
     """
     # Imported here: few logs have a half-erased segment.
     from memlog.eventlog.integrity.erasures import erasures_in
@@ -228,8 +230,8 @@ def _half_erased(log: Path, owner: Ownership, last: Sequence[Seal], held: Held) 
 def _matches(seals: Sequence[Seal], held: Held | None) -> bool:
     """Whether `held` matches one of the seals and is no shorter than the valid one.
 
-    Any file's seal may match: two copies may know different states of an erasure. A blank valid seal
-    compares only the length.
+    A seal in any file may match, since two copies may know different states of an erasure. If the valid seal
+    is blank, only the length is compared.
     """
     valid = holding(seals)
     if held is None:

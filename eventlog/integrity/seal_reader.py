@@ -1,4 +1,4 @@
-"""Reads the bytes of seals files, which suffice for an append, and the lengths of sealed segments."""
+"""Reads seals files as bytes, which is all that an append needs, and the lengths of sealed segments."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -10,13 +10,14 @@ from memlog.eventlog.log.layout import seals_files
 
 
 def sealed_bytes(log: Path) -> Mapping[tuple[str, str], int]:
-    """Return the sealed bytes of each (stream, segment). Faster than `read_seals`. Raises OSError."""
+    """Return the sealed bytes of each (stream, segment); faster than `read_seals`. Raises OSError."""
     return _lengths(log, tuple((name, file_version(status_at(log / name))) for name in seals_files(log)))
 
 
 @lru_cache(maxsize=1)
 def _lengths(log: Path, files: tuple[tuple[str, tuple[int, ...]], ...]) -> Mapping[tuple[str, str], int]:
-    # Cached until a file changes: a catch-up asks once per stream. Imported here: an append decodes no seal.
+    # The cache holds until a file changes, as a catch-up asks once per stream. Imported here: an append
+    # decodes no seal.
     from memlog.eventlog.integrity.seal_format import lengths_in
 
     return lengths_in(bytes_of(log, name) for name, _ in files)

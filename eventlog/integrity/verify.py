@@ -1,4 +1,4 @@
-"""Checks the log without the read model: all lines, seals and sealed bytes. Read-only."""
+"""Checks all lines, seals and sealed bytes of the log, without the read model. Changes nothing."""
 
 from collections import Counter
 from collections.abc import Container
@@ -19,7 +19,8 @@ from memlog.eventlog.log.watermarks import OpenLoss, ReturnedText, Watermarks
 class Lines:
     """Counts of a log's lines.
 
-    quarantined: lines without an event, by reason. by_memlog: segments with a line that memlog wrote.
+    quarantined: lines that hold no event, by reason. by_memlog: segments with at least one line that memlog
+      wrote.
     """
 
     events: int = 0
@@ -31,7 +32,7 @@ class Lines:
 
     @property
     def damaged(self) -> int:
-        """The number of lines altered after memlog wrote them."""
+        """The number of lines that were altered after memlog wrote them."""
         return sum(self.quarantined[reason] for reason in DAMAGE)
 
 
@@ -41,9 +42,10 @@ class LogCheck:
 
     seals: the number of sealed segments. torn_seals: fragments left by killed writers.
     accepted_losses: the number of seals that accept a loss.
-    problems: damaged lines and unread files.
-    notes: unfinished erasures, erased text that came back, segments of other writers still arriving.
-    tampered: damaged seals, segments that differ from them, losses, conflict copies.
+    problems: damaged lines, and files that are not read.
+    notes: unfinished erasures, erased text that came back, and segments of other writers that are still
+      arriving.
+    tampered: damaged seals, segments that differ from their seals, losses, and conflict copies.
     """
 
     lines: Lines
@@ -86,7 +88,7 @@ def check_log(log: Path) -> LogCheck:
 
 
 def count_lines(log: Path, bounds: Bounds | None = None) -> Lines:
-    """Count the lines of `log`, up to `bounds`; the first line with an id is its event. Raises OSError."""
+    """Count the lines of `log`, up to `bounds`; the first line with an id is the event. Raises OSError."""
     segments = segments_of(log)[0]
     counts = Lines()
     known: dict[Key, bytes] = {}
@@ -128,7 +130,7 @@ def _add_seals(check: LogCheck, seals: Seals) -> None:
 
 
 def _unsealed(segments: list[Segment], seals: Seals) -> list[tuple[str, str]]:
-    """Return the unsealed segments that have a successor."""
+    """Return the segments that have a successor but no seal."""
     finished = (segment.key for made in by_writer(segments).values() for segment in made[:-1])
     return [name for name in finished if name not in seals.last]
 
@@ -136,7 +138,7 @@ def _unsealed(segments: list[Segment], seals: Seals) -> list[tuple[str, str]]:
 def _add_sealed_segments(
     check: LogCheck, log: Path, unsealed: list[tuple[str, str]], losses: Container[tuple[str, str]]
 ) -> set[tuple[str, str]]:
-    """Add missing seals, and segments that differ from their seals; return the latter."""
+    """Add missing seals, and segments that differ from their seals, to `check`; return these segments."""
     unlike, owner = differing_segments(log), Ownership(log)
     arriving = [name for name in unsealed if owner.is_foreign(name[1])]
     for name in unsealed:

@@ -1,1 +1,1 @@
-"""The log: streams, segments, appending, reading, and what has been seen of it."""
+"""The log: its streams and segments, appending, reading, and records of how far it was read."""

@@ -1,4 +1,4 @@
-"""All paths in a store, relative to its folder, and the base of records about segments."""
+"""All paths in a store, relative to its folder, and the base class of records about segments."""
 
 from pathlib import Path
 
@@ -8,9 +8,9 @@ from memlog.eventlog.files import disk
 
 LOG = "log"
 SETTINGS = "memlog.toml"
-WRITERS = "writers"  # who appends here; see memlog.eventlog.integrity.copy_identity
-WATERMARKS = "watermarks.jsonl"  # what was read; see memlog.eventlog.log.watermarks
-STORE_KEY = "store.key"  # of hashes in the log; see memlog.eventlog.secrets.outgoing
+WRITERS = "writers"  # the names under which this copy appends; see memlog.eventlog.integrity.copy_identity
+WATERMARKS = "watermarks.jsonl"  # how far each segment was read; see memlog.eventlog.log.watermarks
+STORE_KEY = "store.key"  # for keyed hashes in the log; see memlog.eventlog.secrets.outgoing
 
 PROJECTOR_LOCK = "projector.lock"  # held while the read model is written
 SCRUB_LOCK = "scrub.lock"  # held while bytes of the log are overwritten
@@ -21,7 +21,7 @@ WATCH_LOCK = "watch.lock"  # held while a process watches the store
 
 MODEL = "model"
 CURRENT = "model/CURRENT"  # names the live generation
-BUILD_LOCK = "model/build.lock"  # held during a build: other files in model/ are then leftovers
+BUILD_LOCK = "model/build.lock"  # held during a build, which may remove other files in model/
 CORE_VIEW = "model/core_memory.json"
 CORE_VIEW_WRITTEN = "model/.core_memory.json"
 CORE_VIEW_PENDING = "model/.core_memory.pending.json"
@@ -35,24 +35,24 @@ GITIGNORE = ".gitignore"
 GITATTRIBUTES = ".gitattributes"
 
 LOCKS = (PROJECTOR_LOCK, SCRUB_LOCK, WATCH_LOCK, EXTRACT_LOCK, JOBS_LOCK, IMPORT_LOCK)
-"""Lock files; they stay after the lock is released."""
+"""Lock files, which stay after their locks are released."""
 
 PRIVATE = (LOG, MODEL, CACHE, WRITERS, STORE_KEY, *LOCKS)
-"""Paths that only the owner may read, including their contents."""
+"""Paths that, with everything below them, only the owner may read."""
 
 DISPOSABLE = (MODEL, CACHE, WRITERS, WATERMARKS, STORE_KEY, *LOCKS)
 """Files and folders that memlog recreates if they are missing."""
 
 TOP = (*PRIVATE, SETTINGS, WATERMARKS, GITIGNORE, GITATTRIBUTES)
-"""Everything that memlog creates in a store's folder."""
+"""The names of everything that memlog creates directly in a store's folder."""
 
 # Below log/:
 CONVERSATIONS = "conversations"
-FORMAT = "FORMAT"  # names the format of the log; see memlog.eventlog.log.log_format
-SEALS = "seals.jsonl"  # of an older memlog; see seals_file
+FORMAT = "FORMAT"  # holds the format number of the log; see memlog.eventlog.log.log_format
+SEALS = "seals.jsonl"  # written by an older memlog; see seals_file
 
 WRITER = "[a-z][a-z2-7]{5}"
-"""A pattern for writers' names, which are part of their file names."""
+"""A pattern for writers' names, which are part of the names of their files."""
 _WRITER_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz234567")
 
 
@@ -64,7 +64,7 @@ class SegmentRecord(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> tuple[str, str]:
-        """Stream and file name of the segment."""
+        """The stream and the file name of the segment."""
         return self.stream, self.segment
 
 
@@ -86,7 +86,7 @@ def is_seals_file(name: str) -> bool:
 
 
 def seals_files(log: Path) -> list[str]:
-    """Return the names of all seals files in `log`, sorted; [] without a log."""
+    """Return the names of all seals files in `log`, sorted; [] if there is no log."""
     try:
         with disk.entries(log) as entries:
             return sorted(entry.name for entry in entries if is_seals_file(entry.name))

@@ -1,4 +1,4 @@
-"""The format number in `log/FORMAT`, which keeps an older memlog from writing to a newer log."""
+"""The format number in `log/FORMAT`, which keeps an older memlog from writing to a log in a newer format."""
 
 from pathlib import Path
 
@@ -41,7 +41,10 @@ def check_writable(log: Path) -> bool:
 
 
 def claim(log: Path, *, lock_timeout: float = locks.TIMEOUT) -> bool:
-    """Write FORMAT unless it exists; return whether it was missing. Raises Busy, LogError and OSError."""
+    """Write FORMAT unless it already exists; return whether it was missing.
+
+    Raises Busy, LogError, OSError.
+    """
     if check_writable(log):
         return False
     make_path(log)
@@ -50,10 +53,10 @@ def claim(log: Path, *, lock_timeout: float = locks.TIMEOUT) -> bool:
         # Another process may have been faster.
         if check_writable(log):
             return False
-        # Hidden: readers ignore a draft that a kill leaves behind.
+        # The draft is a hidden file, so that readers ignore it if a kill leaves it behind.
         with drafted(log / FORMAT, log / f".{FORMAT}.draft") as fd:
             overwrite_all(fd, LINE, 0)
-            # Before the rename: a power cut must not leave an empty FORMAT.
+            # Sync before the rename, so that a power cut cannot leave an empty FORMAT.
             disk.sync_data(fd)
         return True
 

@@ -1,4 +1,4 @@
-"""The order of events: precedence of changes, and a monotonic clock per segment."""
+"""The order of events: the precedence of changes, and a monotonic clock for each segment."""
 
 import os
 from collections import defaultdict
@@ -16,14 +16,15 @@ from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.streams import SegmentName
 
 CAP = 5 * 60 * 1000
-"""Milliseconds by which the `ts` of a change may be ahead of the appending clock: the clock skew that
-Kerberos allows (RFC 4120, 8.2)."""
+"""The most milliseconds by which the `ts` of a change may be ahead of the clock at appending: the clock skew
+that Kerberos allows (RFC 4120, 8.2)."""
 
 
 def precedence(event: Event, segment: SegmentName) -> str:
-    """Return the precedence of an event with a `ts`, as a time.
+    """Return the precedence of an event that has a `ts`, as a time.
 
-    It is `wins`, or else `ts`, capped at `CAP` after `at` (in a foreign line: after the segment's day).
+    It is `wins` or, if that is missing, `ts`, but at most `CAP` after `at` (in a foreign line: after the
+    segment's day).
     """
     if isinstance(event, Change) and event.wins is not None:
         return event.wins
@@ -32,17 +33,18 @@ def precedence(event: Event, segment: SegmentName) -> str:
 
 
 def next_precedence(ts: str, now: str, highest: str, *, is_dated: bool) -> str:
-    """Return the `wins` of a change appended `now`.
+    """Return the `wins` of a change that is appended at `now`.
 
-    highest: the stream's highest precedence; "" without changes.
-    is_dated: the caller gave `ts`, which decides; otherwise the change wins against all earlier ones.
+    highest: the stream's highest precedence so far; "" if it has no changes.
+    is_dated: whether the caller gave `ts`, which then decides; otherwise the change wins over all earlier
+      ones.
     """
     own = earlier_of(ts, now)
     return own if is_dated or own > highest else timestamps.shifted(highest, 1)
 
 
 def earlier_of(ts: str, at: str) -> str:
-    """Return `ts`, capped at `CAP` after `at`."""
+    """Return `ts`, but at most `CAP` after `at`."""
     return ts if ts <= at else min(ts, timestamps.shifted(at, CAP))
 
 
@@ -52,10 +54,10 @@ def end_of(day: str) -> str:
 
 
 class _Tail(msgspec.Struct, frozen=True):
-    """The stamps of the lines before `end`.
+    """A summary of the stamps of a segment's lines before `end`.
 
-    at: memlog's last. highest: the highest precedence of a change.
-    is_stamped: memlog's last change has `wins`, which covers all changes before it.
+    at: the last `at` that memlog wrote. highest: the highest precedence of a change.
+    is_stamped: whether memlog's last change has `wins`, so that no change before it needs to be read.
     """
 
     end: int = 0
@@ -72,7 +74,7 @@ class _Stamps(msgspec.Struct, frozen=True):
 
 
 class Clock:
-    """Caches the stamps of segments, so that the next append reads only new lines."""
+    """Remembers the stamps in segments, so that the next append needs to read only new lines."""
 
     def __init__(self) -> None:
         self._at: dict[tuple[int, int], _Tail] = {}
@@ -88,9 +90,10 @@ class Clock:
         return known is not None and status.st_size < known.end
 
     def wrote(self, status: os.stat_result, end: int, at: str, highest: str) -> None:
-        """Record an append of lines with this `at` to the segment of this status, which now ends at `end`.
+        """Record that lines with this `at` were appended to the segment with this status, which now ends at
+        `end`.
 
-        highest: the stream's highest precedence including them; "" if none is a change.
+        highest: the stream's highest precedence, including these lines; "" if none of them is a change.
         """
         key = identity(status)
         self._at[key] = _Tail(end, at)
@@ -98,14 +101,16 @@ class Clock:
             self._changes[key] = _Tail(end, "", highest, is_stamped=True)
 
     def highest(self, folder: int, names: Iterable[SegmentName]) -> str:
-        """Return the highest precedence in the segments `names` of an open folder; "" without changes."""
+        """Return the highest precedence in the segments `names` of an open folder; "" if they have no
+        changes.
+        """
         written: defaultdict[str, list[SegmentName]] = defaultdict(list)
         for name in sorted(names, key=lambda name: name.age, reverse=True):
             written[name.writer].append(name)
         plain = written.pop("", [])
         highest = max((self._highest_of_writer(folder, newest) for newest in written.values()), default="")
         for name in plain:
-            # Lines of a plain segment have no `wins`, so this bounds them.
+            # Lines of a plain segment have no `wins`, so this is an upper bound on their precedence.
             if earlier_of(timestamps.LAST, end_of(name.day)) > highest:
                 highest = max(highest, self._tail(folder, name).highest)
         return highest
@@ -130,7 +135,9 @@ class Clock:
     def _read(
         self, known: dict[tuple[int, int], _Tail], fd: int, status: os.stat_result, day: str | None
     ) -> _Tail:
-        """Return the updated tail. day: the segment's, to look for changes; None for the last `at` only."""
+        """Return the updated tail. day: the segment's day, to look for changes; None to look for `at`
+        only.
+        """
         key = identity(status)
         before = known.get(key, _Tail())
         if status.st_size < before.end:  # an older copy was restored
@@ -142,7 +149,7 @@ class Clock:
 
 
 def last_at_in(fd: int) -> str:
-    """Return memlog's last `at` in an open segment; "" without one."""
+    """Return the last `at` that memlog wrote in an open segment; "" if there is none."""
     return _scan_backwards(fd, _Tail(), disk.status(fd).st_size, None).at
 
 
@@ -162,7 +169,7 @@ def _scan_backwards(fd: int, before: _Tail, size: int, day: str | None) -> _Tail
 
 
 def _parse_stamps(line: bytes) -> _Stamps | None:
-    """Return the stamps of a line: only `ts` if it is foreign, None if damaged (its year may be 9999)."""
+    """Return a line's stamps: only `ts` if it is foreign; None if damaged, as its year could be 9999."""
     line = line.strip(b"\0")  # a power cut may leave NUL bytes
     try:
         stamps = msgspec.json.decode(line, type=_Stamps)

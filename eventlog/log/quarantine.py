@@ -1,4 +1,4 @@
-"""The faults of unreadable lines, and their detection."""
+"""The faults that make a line unreadable, and their detection."""
 
 import re
 from collections import deque
@@ -8,11 +8,11 @@ from memlog.eventlog.errors import BadInput, LineFault
 from memlog.eventlog.events import TYPES
 
 MAX_LINE = 16 * 1024 * 1024
-"""The longest line in bytes, without its newline; longer ones are quarantined without being read."""
+"""The greatest length of a line in bytes, without its newline; longer lines are quarantined unread."""
 
 MAX_DEPTH = 64
-"""The deepest nesting of objects and lists. A parser's own limit depends on the caller's stack: a rebuild
-could quarantine lines that a catch-up accepted."""
+"""The deepest allowed nesting of objects and lists. The parser's own limit depends on the caller's stack, so
+a rebuild could quarantine lines that a catch-up accepted."""
 
 DAMAGE: tuple[LineFault, ...] = ("bad_crc", "missing_crc", "conflict_marker")
 """The faults that show that a segment was altered after it was written."""
@@ -41,7 +41,9 @@ TOO_LONG = BadInput("too long", hint=HINTS["too_long"], code="too_long")
 
 
 class BadLine(Exception):
-    """A line that cannot be projected. `detail` is for humans; its wording depends on library versions."""
+    """Raised for a line that cannot be projected. `detail` is for humans; its wording varies with library
+    versions.
+    """
 
     def __init__(self, reason: LineFault, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -49,24 +51,24 @@ class BadLine(Exception):
         self.detail = detail
 
 
-# Plain strings, which `re` compiles at first use: valid lines need none.
+# Plain strings, which `re` compiles at first use, because valid lines need none of these patterns.
 _ESCAPE = rb"(?s)\\u([0-9a-fA-F]{4})|\\."
 # https://git-scm.com/docs/git-merge#_how_conflicts_are_presented
 _CONFLICT_MARKER = rb"(?s)(?:<{7}|>{7}|\|{7}) .*|={7}\r?"
-# Possessive: an unclosed string would cost a backtracking point per byte.
+# Possessive, because an unclosed string would otherwise cost a backtracking point per byte.
 _STRING_OR_BRACKET = rb'(?s)"(?:[^"\\]++|\\.)*+(?P<end>"?)|[{}\[\]]'
 
 
 def check_length(length: int) -> None:
-    """Raise BadLine for a line over 16 MiB."""
+    """Raise BadLine if a line is longer than 16 MiB."""
     if length > MAX_LINE:
         raise BadLine("too_long", f"{length:,} bytes")
 
 
 def check_text(line: bytes) -> None:
-    """Raise BadLine for invalid UTF-8, or nesting beyond MAX_DEPTH."""
+    """Raise BadLine if a line is invalid UTF-8, or nested more deeply than MAX_DEPTH."""
     try:
-        # All bytes: msgspec does not look into members that it skips.
+        # Decode all bytes, because msgspec does not check members that it skips.
         line.decode()
     except UnicodeDecodeError as error:
         if _is_torn(line) and error.end == len(line):
@@ -97,7 +99,7 @@ def _is_torn(line: bytes) -> bool:
 
 
 def _depths(line: bytes) -> Iterator[int]:
-    """Yield the depth of nesting after each bracket; an unclosed string adds one."""
+    """Yield the depth of nesting after each bracket; an unclosed string counts as one more level."""
     depth = 0
     for token in re.finditer(_STRING_OR_BRACKET, line):
         match token[0][:1]:
@@ -114,7 +116,7 @@ def _depths(line: bytes) -> Iterator[int]:
 
 
 def _find_lone_surrogate(line: bytes) -> str | None:
-    """Return the first escape of an unpaired surrogate; None without one."""
+    """Return the first escape of an unpaired surrogate; None if there is none."""
     high: re.Match[bytes] | None = None
     for escape in re.finditer(_ESCAPE, line):
         code = int(escape[1], 16) if escape[1] else 0

@@ -1,6 +1,6 @@
 """Reads the log without a read model: every line with its event or its fault.
 
-It reports bad and repeated lines, and leaves the decision about them to its caller.
+Bad and repeated lines are reported; what to do about them is left to the caller.
 """
 
 import stat
@@ -44,8 +44,8 @@ class Line(msgspec.Struct, frozen=True, gc=False):
     """One line of a segment.
 
     data: without the newline; None for a line over 16 MiB, which is not loaded.
-    length: in bytes, without the newline. number: counted from 1. end: the offset of the next line.
-    nuls_before, nuls_after: NUL bytes around it, not part of it.
+    length: in bytes, without the newline. number: the line number, from 1. end: the offset of the next line.
+    nuls_before, nuls_after: the numbers of NUL bytes around the line, which are not part of it.
     """
 
     offset: int
@@ -58,7 +58,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_open(self) -> bool:
-        """Whether no newline ends it."""
+        """Whether the line is not ended by a newline."""
         return self.end == self.offset + self.length + self.nuls_after
 
 
@@ -66,7 +66,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 def opened(log: Path, stream: str, filename: str) -> Iterator[int]:
     """Yield a descriptor for reading a segment, without following links below `log`.
 
-    Raises FileNotFoundError if it is missing, a link, or not a regular file; OSError.
+    Raises OSError; FileNotFoundError if the segment is missing, a link, or not a regular file.
     """
     try:
         with entered(log, stream) as folders:
@@ -84,7 +84,8 @@ def read_lines(
     r"""Yield the lines from `start`, where a line begins, to `end` (None: the end of the file).
 
     Only b"\n" ends a line. Bytes after the last newline are a line if `tail_is_a_line`, or if their crc
-    proves them whole; otherwise a writer may still be writing. NUL bytes around a line are not part of it.
+    proves them whole; otherwise they are skipped, since a writer may still be writing. NUL bytes around a
+    line are not part of it.
     """
     offset = start
     has_nuls = False
@@ -110,7 +111,7 @@ def read_lines(
 
 
 def _without_nuls(line: Line) -> Line:
-    """Return `line` without the NUL bytes around it, which a power cut leaves for data not yet on disk."""
+    """Return `line` without the NUL bytes around it, which a power cut leaves in place of unwritten data."""
     if line.data is None:
         return line
     rest = line.data.lstrip(b"\0")
@@ -120,13 +121,13 @@ def _without_nuls(line: Line) -> Line:
 
 
 def line_at(log: Path, stream: str, filename: str, offset: int, length: int) -> bytes:
-    """Return the bytes of one line."""
+    """Read the bytes of one line of a segment."""
     with opened(log, stream, filename) as fd:
         return disk.read(fd, length, offset)
 
 
 def read_blanked(fd: int, length: int, offset: int, blanked: Sequence[Line]) -> bytes:
-    """Return what `disk.read` returns, with spaces in place of the lines `blanked` (sorted)."""
+    """Read bytes like `disk.read`, but with spaces in place of the lines `blanked` (sorted)."""
     data = disk.read(fd, length, offset)
     if not blanked:
         return data
@@ -143,8 +144,10 @@ def read_blanked(fd: int, length: int, offset: int, blanked: Sequence[Line]) -> 
 class Fingerprint(msgspec.Struct, frozen=True):
     """Hashes of a segment's first `offset` bytes.
 
-    tail: sha256 of the 4 KiB before `offset`: a cheap test that a grown file is still the same.
-    chain: chained sha256 of all whole blocks of 64 KiB, so that extending it hashes only new bytes.
+    tail: sha256 of the 4 KiB before `offset`, a cheap test of whether a file that has grown is still the
+      same.
+    chain: chained sha256 of all whole blocks of 64 KiB, so that extending the fingerprint hashes only new
+      bytes.
     rest: sha256 of the bytes between the last whole block and `offset`.
     """
 
@@ -167,7 +170,9 @@ class Fingerprint(msgspec.Struct, frozen=True):
         return sha256(disk.read(fd, self.offset - start, start)).digest() == self.rest
 
     def extended(self, fd: int, offset: int, blanked: Sequence[Line] = ()) -> "Fingerprint":
-        """Return the fingerprint of a longer prefix; the lines `blanked` (sorted) count as erased."""
+        """Return the fingerprint of the longer prefix up to `offset`; the lines `blanked` (sorted) count as
+        erased.
+        """
         chain = self.chain
         whole_before, whole = self.offset // _CHAIN_BLOCK, offset // _CHAIN_BLOCK
         for block in range(whole_before, whole):
@@ -177,7 +182,9 @@ class Fingerprint(msgspec.Struct, frozen=True):
 
 
 def fingerprint(fd: int, offset: int, blanked: Sequence[Line] = ()) -> Fingerprint:
-    """Return the fingerprint of a file's first `offset` bytes; `blanked` (sorted) lines count as erased."""
+    """Return the fingerprint of a file's first `offset` bytes; the lines `blanked` (sorted) count as
+    erased.
+    """
     return UNREAD.extended(fd, offset, blanked)
 
 
@@ -187,18 +194,18 @@ def _tail_hash(fd: int, offset: int, blanked: Sequence[Line] = ()) -> bytes:
 
 
 UNREAD = Fingerprint(0, short_sha256().digest(), b"", short_sha256().digest())
-"""The fingerprint of nothing."""
+"""The fingerprint of no bytes."""
 
 
 Key = tuple[str, str]
-"""A stream, and the id of one of its events, or the position of a line without an id."""
+"""A stream, and the id of one of its events (for a line without an id, its position)."""
 
 Bounds = Mapping[tuple[str, str], int]
-"""How many bytes to read of each (stream, segment); others are not read."""
+"""How many bytes to read of each (stream, segment); segments that are missing here are not read."""
 
 
 class LogEntry(msgspec.Struct, frozen=True, gc=False):
-    """A non-blank line with its event or fault. content: `content_hash` of the event; b"" without one."""
+    """A non-blank line with its event or fault. content: the event's `content_hash`; b"" for a fault."""
 
     segment: Segment
     line: Line
@@ -213,35 +220,35 @@ class LogEntry(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> Key:
-        """The key that redactions use."""
+        """The key by which redactions name this line."""
         return self.segment.stream, self.id
 
     @property
     def ts(self) -> str:
-        """The event's time; "" without an event."""
+        """The event's time; "" if the line holds no event."""
         return "" if isinstance(self.event, BadLine) else self.event.ts or ""
 
     @property
     def order(self) -> tuple[str, SegmentName, int, str]:
-        """Sort key: the time (precedence for a change), then the position."""
+        """The sort key of the line: its time (for a change, its precedence), then its position."""
         time = precedence(self.event, self.segment.name) if isinstance(self.event, Change) else self.ts
         return time, self.segment.name, self.line.offset, self.segment.stream
 
     @property
     def at(self) -> str:
-        """When memlog appended it; "" if unknown."""
+        """When memlog appended the line; "" if unknown."""
         return "" if isinstance(self.event, BadLine) else self.event.at or ""
 
     @property
     def position(self) -> str:
-        """The position for messages: `memory/2026-02-24.jsonl:12 (byte 4711)`."""
+        """The position as shown in messages, such as `memory/2026-02-24.jsonl:12 (byte 4711)`."""
         return f"{'/'.join(self.segment.key)}:{self.line.number} (byte {self.line.offset})"
 
 
 def select_segments(
     log: Path, *, stream: str | None = None, chat: tuple[str, str] | None = None
 ) -> list[Segment]:
-    """Return the segments of a stream, of a chat (channel, chat_id), or of the log, sorted."""
+    """Return the segments of one stream, of one chat (channel, chat_id), or of the whole log, sorted."""
     return [
         segment
         for segment in segments_of(log)[0]
@@ -272,7 +279,7 @@ def entry_of(segment: Segment, line: Line) -> LogEntry | None:
 def redactions_in(segment: Segment, lines: Iterable[Line]) -> Iterator[tuple[LogEntry, Redacted]]:
     """Yield the redactions among `lines`, with their entries."""
     for line in lines:
-        # Most lines need no decoding: the type of a redaction is plain text, or has escapes.
+        # Most lines need no decoding: the type of a redaction appears as plain text, or contains escapes.
         if line.data is None or not (b"redacted" in line.data or b"\\u" in line.data):
             continue
         entry = entry_of(segment, line)
@@ -312,9 +319,9 @@ def in_log_order(
     tails: bool = False,
     leave_out: Container[int] = (),
 ) -> Iterator[LogEntry]:
-    """Yield every line of `segments`, one segment after the other, up to `bounds`.
+    """Yield every line of `segments`, up to `bounds`, one segment after another.
 
-    tails: see `lines_of`. leave_out: offsets of the lines to skip.
+    tails: see `lines_of`. leave_out: the offsets of lines to skip.
     """
     for segment in segments:
         for line in lines_of(segment, bounds, tails=tails):
@@ -323,11 +330,11 @@ def in_log_order(
 
 
 def accepted(segments: Sequence[Segment], leave_out: Callable[[LogEntry, str], None]) -> Iterator[LogEntry]:
-    """Yield the events of `segments` in log order, each once.
+    """Yield the events of `segments`, each once, ordered by time or precedence.
 
-    leave_out: called with every other line and the reason; see `exclusion_reason`.
+    leave_out: called with every other line and the reason why it is left out; see `exclusion_reason`.
 
-    Reads the log three times instead of holding it in memory.
+    Reads the log three times rather than hold it in memory.
     """
     redacted = redacted_keys(segments)
     known: dict[Key, bytes] = {}
@@ -350,7 +357,7 @@ def last_entries(
 ) -> list[LogEntry]:
     """Return the last `count` lines of `segments` that are not `redacted`, by time of appending.
 
-    A line without `at` counts as appended with the line before it of its stream and writer.
+    A line without `at` counts as appended at the same time as the previous line of its stream and writer.
     """
     dated: list[tuple[str, LogEntry]] = []
     for written in by_writer(segments).values():
@@ -358,15 +365,15 @@ def last_entries(
         for entry in _last_of_writer(written, count, redacted):
             at = max(at, entry.at or entry.segment.name.day)
             dated.append((at, entry))
-    # Sorting keeps the order of each writer.
+    # The sort is stable, so it keeps the order of each writer's lines.
     dated.sort(key=lambda pair: pair[0])
     return [entry for _, entry in dated][max(0, len(dated) - count) :]
 
 
 def last_at(segments: Iterable[Segment]) -> str | None:
-    """Return when memlog last appended to one of `segments`; None if never.
+    """Return when memlog last appended to any of `segments`; None if never.
 
-    Reads only the ends of the newest segments: a segment's day is the day of appending.
+    Reads only the ends of the newest segments, since a segment's day is the day on which it was appended to.
     """
     newest = [written[-1] for written in by_writer(segments).values()]
     for day in sorted({segment.name.day for segment in newest}, reverse=True):
@@ -377,9 +384,9 @@ def last_at(segments: Iterable[Segment]) -> str | None:
 
 
 def todays_members(entry: LogEntry) -> dict[str, Any]:
-    """Return the members of an event in today's shape, unknown ones last.
+    """Return the members of an entry's event in today's shape, with unknown members last.
 
-    Raises TypeError without an event.
+    Raises TypeError if the entry has no event.
     """
     event, data = entry.event, entry.line.data
     if isinstance(event, BadLine) or data is None:
@@ -405,19 +412,21 @@ def belongs_to_chat(stream: str, chat: tuple[str, str]) -> bool:
 def lines_of(segment: Segment, bounds: Bounds | None = None, *, tails: bool = False) -> Iterator[Line]:
     """Yield the lines of a segment, up to its bound.
 
-    tails: include bytes after the last newline of a newest segment, which a writer may still be writing.
+    tails: include the bytes after the last newline of a newest segment, though a writer may still be writing
+      them.
     """
     end = None if bounds is None else bounds.get(segment.key, 0)
-    # A bound is the end of a line that was read, with or without newline.
+    # A bound is the end of a line that was read, whether or not a newline ended it.
     tail_is_a_line = tails or end is not None or not segment.is_newest
     with open_segment(segment) as fd:
         yield from read_lines(fd, end=end, tail_is_a_line=tail_is_a_line)
 
 
 def exclusion_reason(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
-    """Return why a line is not a new event; None if it is: then it is added to `known`.
+    """Return why a line is not a new event; if it is one, add it to `known` and return None.
 
-    It is `redacted`, `duplicate`, `conflict` (an earlier line of the stream has its id), or its fault.
+    The reason is `redacted`, `duplicate`, `conflict` (an earlier line of the stream has the same id but
+    different content), or the line's fault.
     """
     if is_redacted(entry, redacted):
         return "redacted"
@@ -440,7 +449,7 @@ def _last_of_writer(segments: list[Segment], count: int, redacted: Container[Key
 
 
 def _last_at_of(segment: Segment) -> str:
-    # Imported here: few commands ask.
+    # Imported here: few commands need it.
     from memlog.eventlog.log.order import last_at_in
 
     with open_segment(segment) as fd:
@@ -448,7 +457,7 @@ def _last_at_of(segment: Segment) -> str:
 
 
 def _last_of_segment(segment: Segment, count: int, redacted: Container[Key]) -> list[LogEntry]:
-    """Return the last entries, decoding only the last lines: a segment may be long."""
+    """Return the last `count` entries that are not redacted, decoding only the last lines of the segment."""
     most = count
     while True:
         lines = (line for line in lines_of(segment) if line.data is None or not is_blank(line.data))
@@ -461,14 +470,17 @@ def _last_of_segment(segment: Segment, count: int, redacted: Container[Key]) -> 
 
 
 FileState = tuple[str, int, int, int, int, int]
-"""Path, mode, inode, size in bytes, mtime and ctime in nanoseconds (a program can set the mtime)."""
+"""Path, mode, inode, size in bytes, and mtime and ctime in nanoseconds (ctime, because programs can set the
+mtime).
+"""
 
 
 def state_of(log: Path) -> list[FileState]:
-    """Return the state of each file and folder that a reader of `log` may open; [] without a log.
+    """Return the state of each file and folder that a reader of `log` may open; [] if there is no log.
 
-    Equal states mean no change; unequal ones may differ only in order. DirEntry.stat keeps the GIL, so a
-    thread with hundreds of segments does not wait hundreds of times for it. Raises OSError.
+    Equal lists mean that nothing changed; unequal lists may differ only in order. DirEntry.stat does not
+    release the GIL, so a thread that looks at hundreds of segments does not wait for the GIL hundreds of
+    times. Raises OSError.
     """
     states: list[FileState] = []
     conversations = str(log / CONVERSATIONS)
@@ -482,7 +494,7 @@ def state_of(log: Path) -> list[FileState]:
 def changed_streams(log: Path, before: Iterable[FileState], now: Iterable[FileState]) -> set[str] | None:
     """Return the streams whose folder or files differ between two states of `log`.
 
-    None if anything else differs: seals, the format, or a file in the place of a stream's folder.
+    Returns None if anything else differs: seals, the format, or a file in place of a stream's folder.
     """
     streams = set()
     for path, mode, *_ in set(before) ^ set(now):
@@ -497,7 +509,9 @@ def changed_streams(log: Path, before: Iterable[FileState], now: Iterable[FileSt
 
 
 def _add_entries(folder: str, states: list[FileState]) -> list[str]:
-    """Add the states of a folder's entries; return its folders that may be streams."""
+    """Add the states of a folder's entries to `states`; return the paths of its subfolders that may be
+    streams.
+    """
     below = []
     try:
         with disk.entries(folder) as entries:
@@ -510,9 +524,9 @@ def _add_entries(folder: str, states: list[FileState]) -> list[str]:
                 times = status.st_mtime_ns, status.st_ctime_ns
                 states.append((entry.path, status.st_mode, status.st_ino, status.st_size, *times))
     except (FileNotFoundError, NotADirectoryError):
-        return []  # removed since the listing; the next state differs
+        return []  # removed since the listing; the next state will differ
     except PermissionError:
         if not states:
             raise
-        return []  # its own state differs once it can be read
+        return []  # the folder's own state will differ once it can be read
     return below

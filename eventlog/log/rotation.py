@@ -1,4 +1,4 @@
-"""Chooses the segment to append to; starts the next one when it is full, sealed or of an earlier day.
+"""Chooses the segment to append to; starts a new one when that is full, sealed, or of an earlier day.
 
 docs/storage/jsonl-format.md, "How memlog appends", has the steps and their reasons.
 """
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 class SealWatch:
     """Tells whether a writer has sealed one of its segments.
 
-    Every append asks, so this only compares the status of the seals file, and reads the file after a change.
+    Every append asks, so it only compares the status of the seals file, and reads the file if that has
+    changed.
     """
 
     def __init__(self, log: Path) -> None:
@@ -45,7 +46,9 @@ class SealWatch:
         self._files: SealFiles | None = None
 
     def files(self, writer: str) -> "SealFiles":
-        """Return the seals files with that of `writer`; indexed once for thousands of segments."""
+        """Return the seals files, with `writer` as the one that seals; they are indexed once for all
+        segments.
+        """
         # Imported here: most appends neither seal nor find a seal.
         from memlog.eventlog.integrity.seal_file import SealFiles
 
@@ -96,17 +99,19 @@ class SealWatch:
 # the one listing happens under the lock. Sizes are recorded once a second, since each record is a write.
 
 SEGMENT_BYTES = 64 * 1024 * 1024
-"""The size from which a segment gets no more lines."""
+"""The size at which a segment is full: it gets no more lines."""
 
-_SHORT_TIMEOUT = 0.1  # seconds to wait for a lock that an append can do without
+_SHORT_TIMEOUT = 0.1  # seconds to wait for a lock that an append can proceed without
 _SECONDS_BETWEEN_RECORDS = 1.0
-"""A restore can hide from the next process what was appended this long after the last recorded size."""
+"""The least time between two records of a segment's size. If a backup is restored, the next process cannot
+notice the loss of what was appended since the last record."""
 
 
 class LockedSegment(msgspec.Struct, frozen=True):
     """An open, locked segment.
 
-    status: taken under the lock. folder: descriptor of the stream's folder. names: all segments in it.
+    status: the file's status, taken under the lock. folder: the descriptor of the stream's folder.
+    names: all segments in that folder.
     """
 
     fd: int
@@ -122,7 +127,8 @@ class Rotation:
 
     Safe for concurrent use by threads and processes.
 
-    clock: knows how long segments were. syncs: whether names of segments must be durable before their bytes.
+    clock: knows how long segments were before. syncs: whether a segment's name must be durable before its
+      bytes.
     """
 
     def __init__(
@@ -142,7 +148,10 @@ class Rotation:
 
     @contextmanager
     def current(self, stream: str) -> Iterator[LockedSegment]:
-        """Yield the writer's current segment of a stream, locked, with room. Raises Busy and OSError."""
+        """Yield the writer's current segment of a stream, locked and with room for more.
+
+        Raises Busy and OSError.
+        """
         writer = self.writer.name()
         deadline = time.monotonic() + self._lock_timeout
         with entered(self.log, stream, make=True) as folders:
@@ -168,7 +177,10 @@ class Rotation:
 
     @contextmanager
     def last(self, stream: str, writer: str, folders: list[int], deadline: float) -> Iterator[LockedSegment]:
-        """Yield the last segment of a stream and writer, locked; created if missing. Raises Busy, OSError."""
+        """Yield a writer's last segment of a stream, locked, and created if missing.
+
+        Raises Busy and OSError.
+        """
         while True:
             name, flags = self._current.pop((stream, writer), None), disk.APPEND
             if name is None:
@@ -197,7 +209,7 @@ class Rotation:
                 raise Busy(f"{stream}: its current segment keeps changing", hint="try again")
 
     def seal(self, segment: LockedSegment, deadline: float, *, also_grown: bool = False) -> "list[Seal]":
-        """Seal a locked segment and the older ones of its writer; see `SealFiles.seal`."""
+        """Seal a locked segment and the older segments of its writer; see `SealFiles.seal`."""
         own = [name for name in segment.names if name.writer == segment.name.writer]
         return self._seals.files(self.writer.name()).seal(
             segment.stream,
@@ -213,7 +225,7 @@ class Rotation:
             self._unrecorded[name] = size
             _unclosed.add(self)
             return
-        # The append has succeeded: without the record, only a later loss may go unnoticed.
+        # The append has succeeded; without the record, the only risk is that a later loss goes unnoticed.
         try:
             self.writer.remember(*name, segment.fd, size, lock_timeout=_SHORT_TIMEOUT)
             self._unrecorded.pop(name, None)
@@ -230,7 +242,7 @@ class Rotation:
                 self._unrecorded.pop(name, None)
 
     def _check_own(self, segment: LockedSegment) -> None:
-        """Raise _NameTakenError if the writer did not make this file, or it has become shorter."""
+        """Raise _NameTakenError if the writer did not create this file, or if the file has become shorter."""
         is_empty = segment.status.st_size == 0
         is_own = not self._clock.has_shrunk(segment.status)
         # An empty file may reuse the inode of a deleted one.
@@ -243,28 +255,28 @@ class Rotation:
 
     def _has_room(self, segment: LockedSegment) -> bool:
         now, name = timestamps.now(), segment.name
-        # A clock that steps back at midnight, by at most CAP, starts no segment.
+        # A clock that steps back over midnight, by at most CAP, does not start a new segment.
         is_of_today = now[:10] == name.day or now[:10] < name.day <= timestamps.shifted(now, CAP)[:10]
         has_room = is_of_today and segment.status.st_size < SEGMENT_BYTES
         return has_room and not self._seals.is_sealed(segment.stream, name.filename, name.writer)
 
     def _check_unused(self, stream: str, name: SegmentName, folder: int) -> None:
-        """Raise _NameTakenError if a deleted segment had the name of a segment to be created."""
-        # In this order: another process may be creating it.
+        """Raise _NameTakenError if a segment is to be created with the name of one that was deleted."""
+        # Check in this order, because another process may be creating it.
         if self.writer.has_made(stream, name.filename) and name not in segment_names(folder):
             raise _NameTakenError(errno.ENOENT, "a deleted segment had its name", name.filename)
 
     def _sync_names(self, folders: list[int], status: os.stat_result) -> None:
         """Make a segment's name durable before this process's first bytes in it, whoever created it."""
         segment = identity(status)
-        # An empty file is new, even if its inode is known.
+        # An empty file is new, even if its inode is already known.
         is_known = segment in self._synced and status.st_size > 0
         if not self._syncs or is_known:
             return
         for folder in reversed(folders):
             disk.sync(folder)
         sync_folder(self._store)
-        # The store's own name, too. If its parent cannot be read, memlog did not create the store.
+        # Sync the store's own name, too. If its parent cannot be read, memlog did not create the store.
         with suppress(PermissionError):
             sync_folder(self._store.parent)
         self._synced.add(segment)
@@ -280,7 +292,7 @@ def _record_unclosed() -> None:
 
 
 class _NameTakenError(OSError):
-    """The name of a writer's segment belongs to another file, or did."""
+    """Another file has, or had, the name of a writer's segment."""
 
 
 def _file_key(segment: LockedSegment) -> tuple[str, str, int]:
@@ -288,7 +300,7 @@ def _file_key(segment: LockedSegment) -> tuple[str, str, int]:
 
 
 def _open_own(name: SegmentName, flags: int, folder: int) -> int:
-    """Return a descriptor of a writer's segment. Raises OSError, _NameTakenError for an irregular file."""
+    """Open a writer's segment. Raises OSError; _NameTakenError if it is not a regular file."""
     try:
         return open_regular(name.filename, flags, folder=folder)
     except FileExistsError as error:

@@ -1,4 +1,4 @@
-"""Names of the log's folders and files, and the stream of each event.
+"""The names of the log's folders and files, and the stream to which each event belongs.
 
 No input can escape from `log/`: a conversation's folder name consists of a–z, 0–9, `-`, `.`, `%` and `~`
 around one `_`, so it is neither `.` nor `..`.
@@ -35,14 +35,15 @@ _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-.")
 
 
 def encoded_name(name: str) -> str:
-    """Return `name` with every byte of its UTF-8 except a–z, 0–9, `-`, `.` as `%xx`."""
+    """Return `name` in UTF-8 with every byte except a–z, 0–9, `-` and `.` written as `%xx`."""
     return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in name.encode())
 
 
 def project_folder(name: str) -> str:
-    """Return the folder name of a project's store, which cannot escape from the folder of all projects.
+    """Return the folder name of a project's store, which cannot escape from the folder that holds all
+    projects.
 
-    Raises BadInput if `name` has only dots, is too long, or is not UTF-8.
+    Raises BadInput if `name` consists only of dots, is too long, or cannot be encoded as UTF-8.
     """
     try:
         folder = encoded_name(name)
@@ -58,7 +59,7 @@ def conversation_stream(channel: str, chat_id: str) -> str:
     """Return the stream of a conversation."""
     folder = f"{encoded_name(channel)}_{encoded_name(chat_id)}"
     if len(folder) > _FOLDER_LIMIT:
-        # Imported here, as in chat_of_stream below: most appends need neither.
+        # Imported here, like the import in chat_of_stream below: most appends need neither.
         from memlog.eventlog.codec.hashing import short_sha256
 
         folder = f"{folder[:_FOLDER_HEAD]}~{short_sha256(folder.encode()).hexdigest()[:16]}"
@@ -68,8 +69,8 @@ def conversation_stream(channel: str, chat_id: str) -> str:
 def chat_of_stream(stream: str) -> tuple[str, str] | None:
     """Return the channel and chat_id of a conversation's stream; None for other streams and shortened names.
 
-    It splits the folder at its first `_` and decodes both halves, so a hand-made folder (`telegram_a_b`) and
-    memlog's own (`telegram_a%5fb`) name the same chat.
+    The folder name is split at its first `_`, and both halves are decoded, so a hand-made folder
+    (`telegram_a_b`) and memlog's own (`telegram_a%5fb`) name the same chat.
     """
     from urllib.parse import unquote_to_bytes
 
@@ -95,7 +96,7 @@ _STREAM_OF_TYPE = {TYPES[tag]: stream for stream, tags in _STREAMS.items() for t
 
 
 def stream_of(event: Event) -> str:
-    """Return the stream of an event. Raises BadLine for a `redacted` that names none."""
+    """Return the stream of an event. Raises BadLine for a `redacted` event that names no valid stream."""
     if isinstance(event, ConversationEvent):
         return conversation_stream(event.channel, event.chat_id)
     if isinstance(event, Redacted):
@@ -120,7 +121,7 @@ def belongs_in(event: Event, stream: str) -> bool:
 
 
 def writer_of(filename: str) -> str | None:
-    """Return the writer in a segment's name; "" for a plain name, None for other files."""
+    """Return the writer in a segment's name; "" for a plain name; None if the file is not a segment."""
     name = SegmentName.parse(filename)
     return None if name is None else name.writer
 
@@ -128,7 +129,7 @@ def writer_of(filename: str) -> str | None:
 class SegmentName(msgspec.Struct, frozen=True, order=True):
     """The name of a segment. Sorts as segments of a stream are listed.
 
-    number: counts a writer's segments in a stream across days, plain ones within a day.
+    number: counts a writer's segments in a stream across days; plain segments are counted within a day.
     writer: six characters; "" for a plain name, which memlog reads and never appends to.
     """
 
@@ -138,7 +139,7 @@ class SegmentName(msgspec.Struct, frozen=True, order=True):
 
     @classmethod
     def parse(cls, filename: str) -> "SegmentName | None":
-        """Return the segment name of a file; None for other files."""
+        """Parse a file name; return None if it is not the name of a segment."""
         match = _SEGMENT.fullmatch(filename)
         if match is None or match[3] == "0000":
             return None
@@ -157,16 +158,16 @@ class SegmentName(msgspec.Struct, frozen=True, order=True):
 
     @property
     def age(self) -> tuple[int, str]:
-        """Sort key of one writer's segments by age: a clock may go back, the number does not."""
+        """The sort key of one writer's segments by age; it uses the number, since a clock may go back."""
         return (self.number, self.day) if self.writer else (0, f"{self.day} {self.number:018d}")
 
     def successor(self, today: str) -> "SegmentName":
-        """Return the name of its writer's next segment."""
+        """Return the name of the next segment of the same writer."""
         return SegmentName(today, self.number + 1, self.writer)
 
 
 def current_segments(names: Iterable[SegmentName]) -> dict[str, SegmentName]:
-    """Return the last segment of each writer, the only one it appends to."""
+    """Return the last segment of each writer, which is the only one that the writer appends to."""
     last: dict[str, SegmentName] = {}
     for name in names:
         known = last.get(name.writer)
@@ -178,8 +179,9 @@ def current_segments(names: Iterable[SegmentName]) -> dict[str, SegmentName]:
 class Segment(msgspec.Struct, frozen=True):
     """One JSONL file of a stream.
 
-    is_newest: it may still grow, so its tail may be incomplete. True for a writer's segments and the last
-        plain one until they are sealed; it depends only on the files, never on the machine that reads.
+    is_newest: whether it may still grow, so that its tail may be incomplete. This holds for a writer's
+      segments and the last plain one until they are sealed; it depends only on the files, never on the
+      machine that reads them.
     """
 
     log: Path
@@ -189,25 +191,26 @@ class Segment(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Stream and file name."""
+        """The stream and the file name."""
         return self.stream, self.name.filename
 
     @property
     def path(self) -> Path:
-        """Path of its file."""
+        """The path of the segment's file."""
         return self.log / self.stream / self.name.filename
 
     def status(self) -> os.stat_result:
-        """Return the status of its file. Raises FileNotFoundError, OSError."""
+        """Return the status of the segment's file. Raises OSError; FileNotFoundError if it is missing."""
         try:
-            # Called for thousands of segments: joining paths takes as long as the system call.
+            # A string, because this is called for thousands of segments, and joining paths takes as long as
+            # the system call.
             return disk.look(f"{self.log}/{self.stream}/{self.name.filename}")
         except OSError as error:
             raise missing_or(error) from None
 
 
 def by_writer(segments: Iterable[Segment]) -> dict[tuple[str, str], list[Segment]]:
-    """Return the segments by (stream, writer), oldest first."""
+    """Group segments by (stream, writer), each group with its oldest segment first."""
     written: defaultdict[tuple[str, str], list[Segment]] = defaultdict(list)
     for segment in segments:
         written[segment.stream, segment.name.writer].append(segment)
@@ -215,7 +218,7 @@ def by_writer(segments: Iterable[Segment]) -> dict[tuple[str, str], list[Segment
 
 
 def segment_names(folder: Path | int) -> list[SegmentName]:
-    """Return the segments in a stream's folder, sorted."""
+    """Return the names of the segments in a stream's folder, sorted."""
     return _segment_names(folder)[0]
 
 
@@ -228,11 +231,12 @@ def segments_of(
 ) -> tuple[list[Segment], list[Path]]:
     """Return all segments below `log`, sorted, and the paths that do not belong to the log.
 
-    The latter are links, devices and files with other names, except hidden ones; they are never read.
+    The latter are links, devices and files with other names, except hidden files; they are never read.
 
     only: the streams to list; None for all.
-    unread: receives the error of each stream, or of `conversations`, without read permission; None raises it.
-    sealed: the sealed segments, if the caller knows them.
+    unread: receives the error for each stream folder, or `conversations`, that may not be read; None to raise
+      it.
+    sealed: the sealed segments, if the caller already knows them.
     """
     segments: list[Segment] = []
     if only is None:
@@ -262,17 +266,19 @@ def segments_of(
 
 
 def segment_at(log: Path, stream: str, filename: str) -> Segment:
-    """Return the segment in a file; a foreign name, which another program sealed, counts as plain."""
+    """Return the segment in a file; a file with any other name, which some program has sealed, counts as
+    plain.
+    """
     return Segment(log, stream, SegmentName.parse(filename) or SegmentName("0001-01-01"), is_newest=True)
 
 
 def may_be_stream(folder: str) -> bool:
-    """Whether a folder may hold a stream or streams: `.git` does not, a chat of channel `.x` does."""
+    """Whether a folder may hold one or more streams: `.git` may not, but a chat of channel `.x` may."""
     return not folder.startswith(".") or "_" in folder
 
 
 def shown(name: Path | str) -> str:
-    """Return `name`, or a text that contains one, with bytes outside UTF-8 escaped."""
+    """Return a name, or a text that contains one, with bytes that are not UTF-8 escaped."""
     return str(name).encode(errors="backslashreplace").decode()
 
 
@@ -310,7 +316,7 @@ def _stream_folders(
 
 
 def existing_streams(log: Path, streams: Iterable[str]) -> list[tuple[str, Path]]:
-    """Return the existing folders of `streams`, except those behind a link."""
+    """Return those `streams` whose folders exist, with these folders, except any reached through a link."""
     folders = ((stream, log / stream) for stream in sorted(streams))
     return [
         (stream, folder)

@@ -1,4 +1,4 @@
-"""Follows the log: yields the events that any process appends."""
+"""Follows the log: yields events as any process appends them."""
 
 import re
 import time
@@ -17,20 +17,20 @@ from memlog.eventlog.log.reader import LogEntry, entry_of, open_segment, read_li
 from memlog.eventlog.log.streams import Segment, SegmentName, shown
 
 SWEEP_SECONDS = 2.0
-"""The longest delay until an unreported change is noticed."""
+"""The longest delay until a change that the system did not report is noticed."""
 
-_AFTERWARDS = 0.15  # seconds to a second look: a new folder may change before it is watched
+_AFTERWARDS = 0.15  # seconds until a second look, since a new folder may change before it is watched
 _WITHOUT_FOLDER = 0.25
 _SHORTEST_PAUSE = 0.1
 _SHARE = 20
-"""Without notifications, polling takes at most 1/20 of the time."""
+"""If there are no notifications, polling takes at most 1/20 of the time."""
 
 
 class Follower:
     """Yields the entries appended after its creation.
 
-    segments: lists the segments to follow; called at each look, to find new ones.
-    notify: receives messages, for example that a segment was truncated.
+    segments: returns the segments to follow; called at each look, so that new ones are found.
+    notify: called with messages, for example that a segment was truncated.
     """
 
     def __init__(self, segments: Callable[[], list[Segment]], notify: Callable[[str], None]) -> None:
@@ -44,9 +44,9 @@ class Follower:
         return entry.line.offset >= self._reached.get(entry.segment.path, 0)
 
     def new(self) -> Iterator[LogEntry]:
-        """Yield the entries appended since the last look; a line counts once it has its newline."""
+        """Yield the entries appended since the last look; a line counts only once its newline is there."""
         for segment in self._segments():
-            # Removed after the listing; the next listing lacks it.
+            # The segment may have been removed after the listing; the next listing will lack it.
             with suppress(FileNotFoundError):
                 yield from self._new_in(segment)
 
@@ -73,9 +73,10 @@ class Follower:
 
 
 def watch_changes(folder: Path, stop: Event | None = None) -> Iterator[None]:
-    """Yield when it is time to look: after a change below `folder`, soon after that again, and after a pause.
+    """Yield whenever it is time to look: after a change below `folder`, again soon after that, and after a
+    pause.
 
-    The folder may be removed and created again. stop: another thread sets it to end the iteration.
+    The folder may be removed and created again. stop: an event that another thread sets to end the iteration.
     """
     stop = stop or Event()
     with closing(ChangeHints(is_deep=True, stop=stop)) as hints:
@@ -98,7 +99,7 @@ def _choose_pause(hints: ChangeHints, folder: Path, took: float) -> float:
 
 
 def _next_line_start(segment: Segment) -> int:
-    """Return where a segment's next line begins: bytes after the last newline may be unfinished."""
+    """Return the offset where a segment's next line begins; a line without its newline may be unfinished."""
     with open_segment(segment) as fd:
         size = disk.status(fd).st_size
         return size - len(next(lines_from_end(fd, 0, size))) if segment.is_newest else size
@@ -111,7 +112,8 @@ _MOVE_OUT = "move it out of log/"
 
 
 def is_conflict_copy(filename: str) -> bool:
-    """Whether a file sync gives this name to a conflicting version of a file of the log.
+    """Whether a file has the kind of name that a file sync gives to a conflicting version of a file of the
+    log.
 
     Syncthing writes `2026-11-23.k7f3qz.sync-conflict-20261123-101500-ABCDEFG.jsonl`, Dropbox and Nextcloud
     `2026-11-23.k7f3qz (conflicted copy 2026-11-23).jsonl`.
@@ -120,13 +122,13 @@ def is_conflict_copy(filename: str) -> bool:
 
 
 def why_not_read(log: Path, path: Path) -> str:
-    """Return a sentence on why a file below the log is not read."""
+    """Return a sentence that says why a file below the log is not read."""
     what = "a conflict copy of a file sync" if is_conflict_copy(path.name) else "not a segment"
     return f"{shown(path.relative_to(log.parent))} is {what}: not read"
 
 
 def remedy(log: Path, path: Path) -> str:
-    """Return what to do with an unread file."""
+    """Return advice on what to do with a file that is not read."""
     conflict = _CONFLICT_COPY.fullmatch(path.name)
     if conflict is not None and conflict["day"] and path.parent not in (log, log / CONVERSATIONS):
         return _conflict_copy_remedy(log, path, conflict["day"])
@@ -136,10 +138,10 @@ def remedy(log: Path, path: Path) -> str:
 
 
 def _conflict_copy_remedy(log: Path, path: Path, day: str) -> str:
-    """Return the advice to rename a conflict copy to a segment of a new writer.
+    """Return advice to rename a conflict copy, so that it becomes a segment of a new writer.
 
-    The name is derived from the bytes, so the same copy gets one name on all machines, and no merge replaces
-    one copy by another.
+    The new name is derived from the bytes, so a copy gets the same name on all machines, and a merge never
+    replaces one copy with another.
     """
     stream = path.parent.relative_to(log).as_posix()
     try:
@@ -153,7 +155,7 @@ def _conflict_copy_remedy(log: Path, path: Path, day: str) -> str:
 
     segment = path.with_name(SegmentName(day, 0, name_from(bytes.fromhex(held.sha256))).filename)
     copy, target = (quote(shown(file.relative_to(log.parent))) for file in (path, segment))
-    # A scrub keeps the size.
+    # The size suffices, since a scrub does not change it.
     if (size_of(log, stream, segment.name) or -1) >= held.bytes:
         return f"{target} has its events: in the store's folder, rm {copy}"
     return f"rename it, and its events are read, each once: in the store's folder, mv {copy} {target}"

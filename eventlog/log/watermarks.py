@@ -1,6 +1,6 @@
-"""Detects the loss of bytes that this copy has read or written and no seal protects.
+"""Detects the loss of bytes that this copy has read or written, where no seal protects them.
 
-`<store>/watermarks.jsonl` lies beside the log and outlives the read model. To write it, hold the
+`<store>/watermarks.jsonl` lies beside the log and outlives the read model. Whoever writes it must hold the
 projector lock.
 """
 
@@ -32,22 +32,22 @@ from memlog.eventlog.log.streams import Segment, segment_at, segments_of
 # watermarks.
 
 Name = tuple[str, str]
-"""Stream and file name of a segment."""
+"""The stream and the file name of a segment."""
 
 _Place = tuple[int, int]
 """The offset and length of a line."""
 
 _SPARE = 12 * 1024
-"""Bytes of superseded text, some 50 lines, below which a rewrite does not pay off."""
+"""Bytes of superseded lines, some 50 of them, below which a rewrite does not pay off."""
 _UNLIKE = "unlike"
 
 
 class Watermark(SegmentRecord, frozen=True):
     """The first `bytes` bytes of a segment, as a projection read them.
 
-    chain, rest: of their `Fingerprint`, in hex. Both are blank during an erasure: then only the length
-        counts. After a loss before an erasure, `rest` is `unlike`, which no bytes match.
-    blank: the erased lines, which the hashes treat as blank, even if their text comes back.
+    chain, rest: the members of their `Fingerprint`, in hex. Both are blank during an erasure, when only the
+      length counts. If bytes had been lost before the erasure, `rest` is `unlike`, which no bytes match.
+    blank: the spans of erased lines, which the hashes treat as blank even if their text comes back.
     """
 
     bytes: int
@@ -56,12 +56,12 @@ class Watermark(SegmentRecord, frozen=True):
     blank: tuple[Span, ...] = ()
 
     def is_of(self, read: Fingerprint) -> bool:
-        """Whether a prefix of this length has this fingerprint."""
+        """Whether the hashes are those of the fingerprint `read`, taken at the same length."""
         return (self.chain, self.rest) == (read.chain.hex(), read.rest.hex())
 
     @property
     def is_being_erased(self) -> bool:
-        """Whether its hashes are blank: a scrub did not finish."""
+        """Whether the hashes are blank, because a scrub has not finished."""
         return not self.rest.strip()
 
     @property
@@ -79,7 +79,8 @@ class Watermark(SegmentRecord, frozen=True):
 class WatermarkFile:
     """The watermarks of a store, by stream and segment.
 
-    It reads the file again only after another process has changed it: a catch-up looks up thousands.
+    The file is read again only after another process has changed it, because a catch-up looks up thousands of
+    them.
     """
 
     def __init__(self, store: Path) -> None:
@@ -100,11 +101,11 @@ class WatermarkFile:
         return not self._data
 
     def get(self, stream: str, segment: str) -> Watermark | None:
-        """Return the watermark of a segment."""
+        """Return the watermark of a segment; None if it has none."""
         return self._last_intact(self._places_of(stream, segment))
 
     def all(self, stream: str | None = None) -> list[Watermark]:
-        """Return the watermarks of one stream or of all."""
+        """Return the watermarks of one stream, or of all streams."""
         streams = self._places.values() if stream is None else [self._places.get(_key(stream), {})]
         marks = (self._last_intact(places) for segments in streams for places in segments.values())
         return [mark for mark in marks if mark is not None]
@@ -112,7 +113,8 @@ class WatermarkFile:
     def add(
         self, marks: list[Watermark], still_needed: Callable[[Iterable[Watermark]], Iterable[Watermark]]
     ) -> None:
-        """Append `marks`; once half of the file is superseded, rewrite it with those `still_needed`.
+        """Append `marks`; once half of the file is superseded, rewrite it with only the watermarks that
+        `still_needed` returns.
 
         Raises OSError.
         """
@@ -132,7 +134,10 @@ class WatermarkFile:
         self._version = file_version(status_at(self._path))
 
     def blank(self, mark: Watermark, *, is_lost: bool) -> None:
-        """Overwrite every hash of a segment and all torn lines in place, and sync. Raises OSError."""
+        """Overwrite every hash of a segment, and all torn lines, in place; then sync the file.
+
+        Raises OSError.
+        """
         with closing(disk.open(self._path, disk.WRITE)) as fd:
             for offset, length in [*self._unnamed, *self._places_of(*mark.name)]:
                 blank = _blanked(bytes(self._data[offset : offset + length]), is_lost=is_lost)
@@ -145,7 +150,7 @@ class WatermarkFile:
         return self._places.get(_key(stream), {}).get(msgspec.json.encode(segment), [])
 
     def _last_intact(self, places: list[_Place]) -> Watermark | None:
-        """Return the last watermark that is not torn."""
+        """Return the last watermark at `places` that is not torn; None if there is none."""
         marks = (
             decoded(self._data[offset : offset + length], Watermark) for offset, length in reversed(places)
         )
@@ -161,7 +166,7 @@ class WatermarkFile:
         self._extend(lines)
 
     def _extend(self, data: bytes) -> None:
-        """Index `data`, which follows the indexed bytes, without decoding its lines."""
+        """Index `data`, which follows the bytes indexed so far, without decoding its lines."""
         offset = len(self._data)
         self._data += data
         for line in data.split(b"\n"):
@@ -178,12 +183,12 @@ class WatermarkFile:
 
 
 def _key(stream: str) -> bytes:
-    """Return the beginning of every line about a stream."""
+    """Return the bytes with which every line about a stream begins."""
     return msgspec.json.encode({"stream": stream})[:-1]
 
 
 def _blanked(line: bytes, *, is_lost: bool) -> bytes:
-    """Return a line of the same length with blank hashes; a torn one becomes blank."""
+    """Return `line` with its hashes blanked and its length unchanged; a torn line becomes entirely blank."""
     if decoded(line, Watermark) is None:
         return b" " * len(line)
     for name in (b"chain", b"rest"):
@@ -197,7 +202,7 @@ def _blanked(line: bytes, *, is_lost: bool) -> bytes:
 class OpenLoss(SegmentRecord, frozen=True):
     """An unsealed segment that has lost or changed bytes since a projection read them.
 
-    read, bytes: the size that was read, and the size now; `bytes` is None if the segment is missing.
+    read: the size that was read before. bytes: the size now; None if the segment is missing.
     """
 
     read: int
@@ -214,7 +219,7 @@ class OpenLoss(SegmentRecord, frozen=True):
 
 
 class WriteLoss(OpenLoss, frozen=True):
-    """An unsealed segment that is missing, or shorter than this copy has written it."""
+    """An unsealed segment that is missing, or shorter than it was when this copy last wrote to it."""
 
     @property
     def why(self) -> str:
@@ -224,7 +229,7 @@ class WriteLoss(OpenLoss, frozen=True):
 
 
 class ReturnedText(SegmentRecord, frozen=True):
-    """A segment whose erased text is back, from another copy or a backup."""
+    """A segment in which erased text has come back, from another copy or a backup."""
 
     @property
     def why(self) -> str:
@@ -233,7 +238,7 @@ class ReturnedText(SegmentRecord, frozen=True):
 
 
 class Read(NamedTuple):
-    """How far a projection has read a segment, and where this read began, if known."""
+    """How far a projection has read a segment (`now`), and where this read began (`before`), if known."""
 
     segment: Segment
     now: Fingerprint
@@ -241,7 +246,7 @@ class Read(NamedTuple):
 
 
 class Watermarks:
-    """The watermarks of a store. The caller of `remember` and `erasing` holds the projector lock."""
+    """The watermarks of a store. Callers of `remember` and `erasing` must hold the projector lock."""
 
     def __init__(self, store: Path) -> None:
         self._store = store
@@ -250,17 +255,20 @@ class Watermarks:
 
     @cached_property
     def _writer(self) -> Writer:
-        """The writer of this copy; read at first use, since most catch-ups find no loss."""
+        """The writer of this copy, read at first use because most catch-ups find no loss."""
         return Writer(self._store)
 
     @property
     def is_void(self) -> bool:
-        """Whether the store has no watermarks, as in a copied store."""
+        """Whether the store has no watermarks of its own, like a copied store."""
         self._file.refresh()
         return self._file.is_void
 
     def remember(self, reads: list[Read]) -> list[OpenLoss]:
-        """Raise the watermarks to `reads`; return the losses, whose watermarks stay. Raises OSError."""
+        """Raise the watermarks to `reads`; return losses found, whose watermarks stay as they are.
+
+        Raises OSError.
+        """
         self._file.refresh()
         if not all(read.segment.is_newest for read in reads):
             is_protected = self._seal_protection()
@@ -277,11 +285,14 @@ class Watermarks:
         return lost
 
     def losses(self, *, stream: str | None = None) -> list[OpenLoss]:
-        """Return the unaccepted losses of a stream, or of all, that no seal shows. Raises OSError."""
+        """Return the losses in one stream or all that were not accepted and that no seal shows.
+
+        Raises OSError.
+        """
         return [each for each in self.differences(stream=stream) if isinstance(each, OpenLoss)]
 
     def differences(self, *, stream: str | None = None) -> list[OpenLoss | ReturnedText]:
-        """Return `losses`, and the segments whose erased text has come back. Raises OSError."""
+        """Return the `losses`, and the segments in which erased text has come back. Raises OSError."""
         self._file.refresh()
         marks = self._file.all(stream)
         shown_by_seals = {loss.name for loss in losses(self._log, only=[mark.name for mark in marks])}
@@ -291,7 +302,7 @@ class Watermarks:
         return [*found.values(), *lost]
 
     def _write_losses(self, stream: str | None) -> Iterator[WriteLoss]:
-        """Yield the segments shorter than this copy has written them, unless a seal accepts the loss."""
+        """Yield the segments that are shorter than this copy wrote them, unless a seal accepts the loss."""
         for each in self._writer.written().values():
             if stream not in (None, each.stream):
                 continue
@@ -305,7 +316,7 @@ class Watermarks:
     def accept_losses(self, *, lock_timeout: float) -> list[OpenLoss]:
         """Set the watermarks of damaged segments to their current bytes; return the accepted losses.
 
-        Takes the projector lock. Raises Busy and OSError; then nothing was accepted.
+        Acquires the projector lock. Raises Busy and OSError; then nothing was accepted.
         """
         if not self.losses():
             return []
@@ -320,16 +331,17 @@ class Watermarks:
             self._file.replace(marks.values())
             sizes = {loss.name: loss.bytes or 0 for loss in lost}
             if sizes.keys() & self._writer.written().keys():
-                # Another copy may have the rest: later events go to other segments.
+                # Another copy may still have the lost bytes, so later events must go to other segments.
                 self._writer.retire(self._writer.name())
             self._writer.accept(sizes)
         return lost
 
     @contextmanager
     def erasing(self, segment: Segment, fd: int) -> Iterator[None]:
-        """Let the caller erase lines of the open segment; no hash of the erased text stays.
+        """Let the caller erase lines of the open segment within the context; no hash of the erased text
+        remains.
 
-        An earlier loss stays a loss. Raises OSError; then nothing was erased.
+        A loss from before the erasure still counts as one. Raises OSError; then nothing was erased.
         """
         self._file.refresh()
         old = self._file.get(*segment.key)
@@ -343,25 +355,27 @@ class Watermarks:
             self._file.add([_measure(old.name, fd, old.bytes)], self._still_needed)
 
     def _still_needed(self, marks: Iterable[Watermark]) -> list[Watermark]:
-        """Return the watermarks except those of sealed segments, unless damaged before they were sealed."""
+        """Return `marks` without those of sealed segments, unless the segment was damaged before it was
+        sealed.
+        """
         is_protected = self._seal_protection()
         return [
             mark for mark in marks if not is_protected(mark.name) or _compare(self._log, mark) is not None
         ]
 
     def _seal_protection(self) -> Callable[[Name], bool]:
-        """Return a predicate: whether a seal shows a segment's losses.
+        """Return a predicate that tells whether a seal would show a segment's losses.
 
-        Another writer's seal does not: a shorter segment may still be arriving.
+        A seal of another writer's segment would not, since a segment that is too short may still be arriving.
         """
         sealed, owner = sealed_bytes(self._log), Ownership(self._log)
         return lambda name: name in sealed and not owner.is_foreign(name[1])
 
 
 def _raise_watermark(file: WatermarkFile, read: Read, old: Watermark | None) -> Watermark | OpenLoss | None:
-    """Return the watermark that replaces `old`, or its loss; None if `old` stays.
+    """Return the watermark that replaces `old`, or the loss found; None if `old` stays.
 
-    No hash covers lines that another copy erased, nor erased text that came back.
+    The new hashes cover neither lines that another copy erased, nor erased text that came back.
     """
     segment, now = read.segment, read.now
     if old is not None and now.offset == old.bytes and old.is_of(now):
@@ -391,10 +405,10 @@ def _raise_watermark(file: WatermarkFile, read: Read, old: Watermark | None) -> 
 
 
 def _held_prefix(fd: int, old: Watermark, before: Fingerprint | None) -> Fingerprint | None:
-    """Return the fingerprint of the bytes of `old` if the open segment still has them, else None.
+    """Return the fingerprint of the bytes of `old` if the open segment still has them; otherwise None.
 
-    before: where the caller's read began. Its whole blocks are not hashed again: a later check of all bytes
-    finds a change in them.
+    before: where the caller's read began. The whole blocks up to there are not hashed again; a change in them
+      is found by a later check of all bytes.
     """
     if before is not None and before.offset == old.bytes and old.is_of(before):
         return before if before.matches_rest(fd) else None
@@ -422,8 +436,8 @@ def _compare(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | None:
 def _find_returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line] | None:
     """Return the lines erased in `old` whose text is back; None if the segment differs by more than erasures.
 
-    Erasures by another copy count if another line is blank now, the stream has redactions, and every other
-    line of memlog is intact. One redaction erases every line of its id.
+    Erasures by another copy are recognised if further lines are blank now, the stream has redactions, and no
+    other line is damaged. One redaction erases every line with its target's id.
     """
     if old.is_of_lost_bytes or disk.status(fd).st_size < old.bytes:
         return None
@@ -437,7 +451,9 @@ def _find_returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line
 
 
 def _measure(name: Name, fd: int, size: int, returned: Sequence[Line] = ()) -> Watermark:
-    """Return the watermark of an open segment, as if the lines `returned` were erased."""
+    """Return a watermark for the first `size` bytes of an open segment, as if the lines `returned` were
+    erased.
+    """
     erased = spans_of([*erased_lines(fd, 0, size), *returned])
     return _make_watermark(name, fingerprint(fd, size, returned), erased)
 

@@ -38,11 +38,11 @@ _COMMIT_BYTES = 8 * 1024 * 1024
 class Log:
     """Appends to the log of the store at `store`. Safe for concurrent use by threads and processes.
 
-    lock_timeout: seconds to wait for another writer of the same stream.
+    lock_timeout: seconds to wait while another process writes to the same stream.
     find_stream: finds the stream of a redaction that names none.
     redact: mask keys before events are written.
-    look_up: finds the callers' ids that are already in use; None reports no duplicates and conflicts.
-    on_stored: called with durable events before they are acknowledged.
+    look_up: finds which ids that callers gave are already in use; None to report no duplicates or conflicts.
+    on_stored: called with the positions of durable events before they are acknowledged.
     check: called with each event before any is written; raises BadInput to refuse it.
     """
 
@@ -74,11 +74,11 @@ class Log:
     def append(self, events: Iterable[Event | dict[str, Any] | bytes]) -> list[Position]:
         """Append `events` in order and return their positions, once all are durable.
 
-        Each event is stored or not on its own: after an error some may be stored.
+        Each event is stored independently: after an error, some may be stored and others not.
 
         Raises:
-            BadInput: an event is invalid; none was written.
-            NotFound: no stream has the target of a redaction without a stream; none was written.
+            BadInput: an event is invalid; no event was written.
+            NotFound: a redaction names no stream, and its target is in none; no event was written.
             Busy: another writer held the stream for too long.
             LogError: the log cannot be written. Retry with the same ids, unless a newer memlog wrote the log.
         """
@@ -104,7 +104,9 @@ class Log:
         return made
 
     def append_each(self, drafts: Sequence[Draft]) -> list[Position | LogError | Busy]:
-        """Append `drafts`; return for each its position, or why it may not be stored."""
+        """Append `drafts`; return for each either its position, or the error because of which it may not be
+        stored.
+        """
         of_stream: defaultdict[str, list[Draft]] = defaultdict(list)
         for item in drafts:
             of_stream[item.stream].append(item)
@@ -116,7 +118,7 @@ class Log:
 
     def _append_to(self, stream: str, drafts: list[Draft]) -> list[Position | LogError | Busy]:
         outcomes: list[Position | LogError | Busy] = []
-        # A long list must not outgrow a segment.
+        # In parts, so that a long list does not make a segment far too long.
         for part in in_batches(drafts, lambda item: len(item.head) + len(item.tail), _COMMIT_BYTES):
             try:
                 outcomes += self._mark_known_ids(stream, part, self._commit(stream, part))
@@ -127,7 +129,7 @@ class Log:
         return outcomes
 
     def _commit(self, stream: str, drafts: list[Draft]) -> list[Position]:
-        # Once per process, to keep appends fast.
+        # Checked only once per process, to keep appends fast.
         if not self._has_format:
             log_format.claim(self.path, lock_timeout=self.lock_timeout)
             self._has_format = True
@@ -146,7 +148,7 @@ class Log:
         # kernel may have dropped the pages and would report success.
         if self.durability == "fsync":
             disk.sync_data(fd)
-        # Only after the sync: a power cut may take what is not durable.
+        # Recorded only after the sync: a power cut may remove bytes that are not durable.
         self._rotation.remember(segment, end)
         name = segment.name.filename
         return [
@@ -155,7 +157,7 @@ class Log:
         ]
 
     def _stamp(self, drafts: list[Draft], segment: LockedSegment, at: str) -> tuple[list[bytes], str]:
-        """Return the lines of `drafts`, and the stream's new highest precedence ("" without changes)."""
+        """Return the lines of `drafts`, and the stream's new highest precedence ("" if none is a change)."""
         if not any(item.change_ts for item in drafts):
             return [item.line(at) for item in drafts], ""
         lines, highest = [], self._clock.highest(segment.folder, segment.names)
@@ -170,7 +172,7 @@ class Log:
         return lines, highest
 
     def _mark_known_ids(self, stream: str, drafts: list[Draft], positions: list[Position]) -> list[Position]:
-        """Return `positions`, marked as duplicate or conflict where a caller's id was in use."""
+        """Return `positions`, marked as duplicate or conflict where an id given by the caller was in use."""
         given = [item.id for item in drafts if item.content]
         known = self._look_up(stream, given) if given and self._look_up is not None else {}
         if not known:
@@ -192,7 +194,9 @@ class Log:
 def in_batches(
     items: Iterable[T], length: Callable[[T], int], least: int, most: float = math.inf
 ) -> Iterator[list[T]]:
-    """Yield `items` in batches; the item that reaches `least` bytes or `most` items ends its batch."""
+    """Yield `items` in batches; a batch ends with the item that makes it reach `least` in length or `most`
+    items.
+    """
     batch: list[T] = []
     size = 0
     for item in items:
@@ -215,11 +219,11 @@ def _storage_error(error: OSError, item: Draft) -> LogError:
 
 
 NumberedLine = tuple[int, bytes | None]
-"""A line's number, from 1, and its bytes; None if it was too long to keep."""
+"""A line's number, from 1, and its bytes, or None if the line was too long to keep."""
 
 
 def append_lines(log: Log, lines: Sequence[NumberedLine]) -> Iterator[tuple[int, Position | RefusedLine]]:
-    """Append `lines` except blank ones; yield each outcome in order, once all are durable."""
+    """Append all non-blank `lines`; once all are durable, yield each line's number and outcome, in order."""
     bare = ((number, None if line is None else without_bom(line)) for number, line in lines)
     checked = [(number, _draft_line(log, line)) for number, line in bare if line is None or line.strip()]
     stored = iter(log.append_each([item for _, item in checked if isinstance(item, Draft)]))

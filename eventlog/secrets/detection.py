@@ -17,7 +17,7 @@ _NAMES = frozenset(
     "id channel chat_id memory_id memory_ids ids stream source_id file target_id target_ids topic_key section"
     " key from_message_id to_message_id through_message_id source_message_id".split()
 )
-"""Members that are names: masking could merge two things into one."""
+"""Members that are names, which are not masked, since that could merge two things into one."""
 _SHORTEST_NAME = min(map(len, NAMES))
 _LONGEST_NAME = 64
 """Characters of a member name to inspect; `HTTP_PROXY_AUTHORIZATION` has 24."""
@@ -55,7 +55,8 @@ def kinds_in_line(line: bytes) -> list[str]:
 
 
 def masked_event(source: bytes) -> bytes:
-    """Return a line of JSON with keys masked at any depth, without `at` and `crc`; `source` without keys.
+    """Return a line of JSON without `at` and `crc`, and with all keys masked; if it holds no keys, `source`
+    itself.
 
     Raises BadInput if a member that is a name holds a key.
     """
@@ -81,7 +82,7 @@ def masked_error(error: MemlogError) -> MemlogError:
 
 
 def texts_within(values: Iterable[Any]) -> Iterator[str]:
-    """Yield each text in JSON values at any depth, member names included, in order. Iterative."""
+    """Yield all texts in JSON values, at any depth and in order, including member names. Does not recurse."""
     waiting = list(values)[::-1]
     while waiting:
         value = waiting.pop()
@@ -97,7 +98,7 @@ _TELLING = frozenset(
     "password passwd pwd passphrase passcode passwort kennwort salasana пароль contraseña 密码 密碼 口令"
     " secret token pin pass pw credential apikey".split()
 )
-"""Words that mark the value of a name as secret, anywhere in the name: `password_router`."""
+"""Words that, anywhere in a name such as `password_router`, mark its value as secret."""
 
 
 def is_secret_name(name: str) -> bool:
@@ -111,12 +112,12 @@ def is_secret_name(name: str) -> bool:
 
 
 def ends_like_secret(name: str) -> bool:
-    """Whether a name ends like that of a secret: `wifi_password`."""
+    """Whether a name, such as `wifi_password`, ends like the name of a secret."""
     return bool(_secret_prefix(name))
 
 
 def rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401 - any JSON
-    """Return `value` with each text rewritten at any depth. Iterative."""
+    """Return `value` with each text in it rewritten, at any depth. Does not recurse."""
     clean: list[Any] = [None]
     # The container and place of a value, the value, and the prefix that marks its texts as secret.
     waiting: list[tuple[Any, Any, Any, str]] = [(clean, 0, value, "")]
@@ -147,13 +148,13 @@ def rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401
 
 
 def _joined_block(items: list[Any], rewrite: Callable[[str], str]) -> list[Any]:
-    """Return `items`, rewritten as one text if they are the lines of a PEM block."""
+    """Return `items`; if they are the lines of a PEM block, rewritten together as one text."""
     is_block = all(isinstance(item, str) for item in items) and any("-----BEGIN" in item for item in items)
     return rewrite("\n".join(items)).split("\n") if is_block else items
 
 
 def _secret_prefix(name: object) -> str:
-    """Return the prefix that marks the value of a secret's name; "" for other names."""
+    """Return the prefix that marks a value as secret, if `name` is the name of a secret; otherwise ""."""
     return _find_prefix(name) if isinstance(name, str) and len(name) >= _SHORTEST_NAME else ""
 
 
@@ -164,7 +165,7 @@ def _find_prefix(name: str) -> str:
 
 
 def _make_unique(members: Container[str], name: str) -> str:
-    """Return `name`, numbered if `members` has it, so that two masked names stay distinct."""
+    """Return `name`, numbered if `members` already contains it, so that two masked names stay distinct."""
     numbered = (f"{name} {number}" for number in count(2))
     return name if name not in members else next(other for other in numbered if other not in members)
 
@@ -173,7 +174,7 @@ def _make_unique(members: Container[str], name: str) -> str:
 # text may look like them. The search is linear: each pattern reads a bounded part of the text after a name.
 
 _STEMS = "pass pw kennw salasana парол contraseña 密 口令 api secret token".split()
-"""A text without any of these names no secret."""
+"""A text that contains none of these does not name a secret."""
 
 _NAME = (
     r"(?:(?P<password>passw(?:or[dt]|d)s?|passwörter|pass(?:phrase|code)s?|kennw(?:ort|örter)|salasana"
@@ -207,15 +208,15 @@ _FLAG = rf"--[\w-]{{0,32}}?{_NAME}[ =][\"']?{_DIGIT}([^\s\"'`<>,;()\[\]]{{4,128}
 _WORDS = r"passphrase[\s\"'`*]{0,3}(?:[:=：]|\sis\s)\s{0,3}(?!\[REDACTED:)([^\s][^\n]{3,128})"
 _VERBS = frozenset("is as was ist als".split())
 _BEFORE = 160
-"""Characters before a name that may hold its value: `… is the password`."""
+"""How many characters before a name may hold its value, as in `… is the password`."""
 _REACH = 200
-"""Characters after a name that must hold a digit of its value."""
+"""How many characters after a name to search for a digit of its value."""
 
 _TAIL = 300
-"""Characters at the end of a text that may hold the start of a key."""
+"""How many characters at the end of a text may hold the start of a key."""
 
 _SHORTEST_START = 4
-"""Characters of a fixed text that identifies a truncated key; `sk-` does, too."""
+"""The fewest characters of a fixed text that identify a truncated key; `sk-` is an exception."""
 
 
 def named_values(text: str) -> Iterator[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Warns about valid events that probably differ from what the caller meant."""
+"""Warns about events that are valid, but probably not what the caller meant."""
 
 from collections.abc import Iterator, Mapping
 
@@ -26,7 +26,7 @@ _ALIASES = {
 """Member names of other programs that are spelled too differently to count as typos."""
 
 _LONGEST_TYPO = 40
-"""Characters: comparing spellings is quadratic, and memlog's longest member has 18."""
+"""The most characters in a name to compare: comparing is quadratic, and memlog's longest member has 18."""
 
 _MOST_WARNINGS = 8
 _MOST_SHOWN = 60
@@ -43,7 +43,7 @@ def input_warnings(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[Ap
 
 
 def key_warnings(event_id: str, members: Mapping[str, msgspec.Raw]) -> Iterator[AppendWarning]:
-    """Yield a warning for each member that seems to hold a key, or that providers do not get as one."""
+    """Yield a warning for each member that seems to hold a key, or that is masked as one for providers."""
     # Imported here: only an append needs the shapes of keys.
     from memlog.eventlog.secrets.detection import (
         PAIR_NAMES,
@@ -99,7 +99,7 @@ def _unknown_members(event: Event, unknown: list[str]) -> Iterator[AppendWarning
 
 
 def _find_meant(event: Event, name: str) -> str | None:
-    """Return the member that `name` probably misspells."""
+    """Return the member that `name` is probably meant to be; None if there is none."""
     # Imported here: few events have unknown members.
     from difflib import get_close_matches
 
@@ -111,7 +111,7 @@ def _find_meant(event: Event, name: str) -> str | None:
 
 
 def _check_chat_form(event: Event, members: Mapping[str, msgspec.Raw]) -> tuple[AppendWarning, ...]:
-    """Return a warning if `chat_id` has the form of the other kind of event, with or without its channel."""
+    """Return a warning if `chat_id` lacks its channel where the event needs it, or repeats it where not."""
     channel, chat_id = getattr(event, "channel", None), getattr(event, "chat_id", None)
     if chat_id is None:
         return ()

@@ -23,7 +23,7 @@ from memlog.eventlog.escapes import is_escaped, map_spans_to_escaped, unescaped
 APART = "(?<![A-Za-z0-9])"
 ANYWHERE = ""
 _END = "(?![_-]{0,8}[A-Za-z0-9])"
-"""The end of a key: Markdown emphasis, `_`, may follow."""
+"""The end of a key, which Markdown emphasis (`_`) may follow."""
 
 
 class KeyShape(msgspec.Struct, frozen=True, gc=False):
@@ -61,7 +61,7 @@ _PEM_LINES = (
     rf"(?:{_PEM_GAP}{_PEM_HEADER}){{0,4}}(?:{_PEM_GAP}[A-Za-z0-9+/]{{20,}}+={{0,2}})++"
     rf"(?:[^-]{{0,200}}+-----END{_PEM}|{_PEM_GAP}[A-Za-z0-9+/=]{{1,63}}+\Z)?"
 )
-"""The lines of a key. A text that only mentions the first line keeps the rest."""
+"""The lines of a key, so that in a text that only mentions the first line, the rest is not masked."""
 
 _SIGNS = "[^A-Za-z0-9]{1,40}"
 _NO_VALUE = r"(?:[Vv]alue|None|[Dd]efault|[Ss]tring|[A-Z0-9]{4}(?=\])|[bru])"
@@ -77,7 +77,7 @@ _VARIABLE = (
     r"""(?!(?:\$?\{{1,2}[^}@]{0,128}\}{1,2}|\$\([^)@]{0,128}\)|\$(?:[A-Za-z_]{1,64}|[A-Z0-9_]{1,64})"""
     r"""|%\(\w{1,64}\)s|%s|%\w{1,64}%|\*{1,64}|<[^>@]{1,64}>|\[[^\]@]{1,64}\])@)"""
 )
-"""${NAME}, $NAME, {name}, %s, ***, <password>, [password] are placeholders."""
+"""Excludes placeholders: ${NAME}, $NAME, {name}, %s, ***, <password>, [password]."""
 _WORD = r"""[^\s/?#"'`<>\\\[\]]{1,256}"""
 _RAW_WORD = (
     r"""(?=[^\s@]{1,256}+@)(?![0-9]{1,5}(?:[^\w!$&*+.^~-]|\Z))"""
@@ -314,12 +314,12 @@ NAMES = {
     "apikey": "API_KEY",
     "clientsecret": "SECRET",
 }
-"""The spelling in the shapes of each secret's name, by its lower-case letters."""
+"""The names of secrets in lower-case letters, each with the spelling that the shapes expect."""
 
 _LEVELS = 5
 """Levels of escapes to remove: `%252525` can have as many levels as characters."""
 _SHORTEST = len("a://:b@c")
-"""Characters of the shortest key with its mark."""
+"""Characters in the shortest text that contains a key."""
 _LONGEST = 1 << 16
 """Characters of the longest key (RSA with 16,384 bits: 13,000)."""
 _WINDOW = 1 << 18
@@ -339,7 +339,7 @@ class Key(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The name in its mask."""
+        """The kind of key, as its mask names it."""
         return SHAPES[self.shape].kind
 
 
@@ -389,7 +389,7 @@ _MARKS = ("_", "-", ":", "/", "=", "")
 
 
 def _group_shapes() -> dict[str, dict[str, list[int]]]:
-    """Return the shapes of each fixed text, by a character in it: most texts lack several of them."""
+    """Group the shapes by fixed text, and these by a character in them that many texts lack."""
     groups: dict[str, dict[str, list[int]]] = {mark: {} for mark in _MARKS}
     for index, shape in enumerate(SHAPES):
         for fixed in shape.fixed.split():

@@ -30,22 +30,22 @@ from memlog.eventlog.secrets.detection import (
 from memlog.eventlog.secrets.keys import keys_in
 
 SPAN = 3
-"""Messages on each side over which a key may be split: people and agents answer in between."""
+"""How many messages on each side may hold parts of a split key, since others may speak in between."""
 
 _NAMED = "named-secret"
 _PIECE = "unfinished-key"
 _MASK = "[REDACTED:"
 
 _LONGEST_NAME = 64
-"""Characters up to which a text counts as the name of the next one."""
+"""The most characters in a text that can count as the name of the next text."""
 
 _SHORTEST_VALUE = 4
 
 _LEAD = 8
-"""Characters that may precede a value: quotes, emphasis."""
+"""The most characters, such as quotes or emphasis, that may precede a value."""
 
 _SHORTEST_REST = 8
-"""Characters that must begin a text to count as the rest of a key in the previous one."""
+"""The fewest characters at the start of a text that count as the rest of a key in the previous text."""
 
 
 class Outgoing(msgspec.Struct, frozen=True):
@@ -100,7 +100,7 @@ def has_key(text: str, names: Sequence[str] = ()) -> bool:
 
 
 def kinds_of_keys(text: str, names: Sequence[str] = ()) -> list[str]:
-    """Return the kinds of the keys in a text; its names may reveal one."""
+    """Return the kinds of the keys in a text, some of which only its `names` may reveal."""
     return sorted({span.kind for span in _find_keys([SentText(text, names)])[0]})
 
 
@@ -115,7 +115,7 @@ def _mask(text: str, spans: Iterable[_KeySpan]) -> str:
 
 
 def _find_keys(parts: Sequence[SentText]) -> list[set[_KeySpan]]:
-    """Return the keys of each part, and its pieces of keys that are split over several parts."""
+    """Return, for each part, its keys, and its pieces of keys that are split over several parts."""
     found = [{*_find_own(part.text)} for part in parts]
     everyone = range(len(parts))
     speakers = {part.by for part in parts}
@@ -207,7 +207,7 @@ _HASH_BYTES = 16
 
 
 def key_of(store: Path) -> bytes:
-    """Return the key of the store, created if missing. Raises Busy, and LogError if it is inaccessible."""
+    """Return the store's key, creating it if missing. Raises Busy; LogError if the key is inaccessible."""
     try:
         return _read_key(store / STORE_KEY) or _create_key(store)
     except OSError as error:
@@ -221,7 +221,7 @@ def keyed_hash(key: bytes, text: str) -> str:
 
 
 def _read_key(path: Path) -> bytes | None:
-    """Return the key in a file; None without a file or a complete key: its writer was killed."""
+    """Return the key in a file; None if the file is missing, or incomplete because its writer was killed."""
     try:
         with closing(open_regular(path, disk.READ)) as fd:
             line = disk.read(fd, 2 * _BYTES + 2, 0)

@@ -1,4 +1,6 @@
-"""The vector cache: (model id, sha256 of the text) → vector. Disposable; survives every rebuild."""
+"""The vector cache, from (model id, sha256 of the text) to vector. It is disposable, but survives
+rebuilds.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -80,25 +82,25 @@ class VectorCache:
             )
 
     def days_aside(self, texts: Iterable[str]) -> dict[str, str]:
-        """Return the day on which each of `texts` was set aside, if it was."""
+        """Return the day on which each text was set aside, for those `texts` that were."""
         sql = "SELECT day FROM set_aside WHERE model_no = ? AND text_sha256 = ?"
         with wrapped(self._path):
             found = ((text, self._db.execute(sql, (self._model_no, _key(text))).fetchone()) for text in texts)
             return {text: row[0] for text, row in found if row}
 
     def has_set_aside(self, before: str = "9999") -> bool:
-        """Whether texts were set aside before a day."""
+        """Whether any text was set aside before a given day."""
         sql = "SELECT 1 FROM set_aside WHERE model_no = ? AND day < ? LIMIT 1"
         with wrapped(self._path):
             return self._db.execute(sql, (self._model_no, before)).fetchone() is not None
 
     def forget_set_aside(self, before: str) -> None:
-        """Forget what was set aside before a day."""
+        """Forget which texts were set aside before a given day."""
         with wrapped(self._path), transaction(self._db):
             self._db.execute("DELETE FROM set_aside WHERE model_no = ? AND day < ?", (self._model_no, before))
 
     def dimension(self) -> int | None:
-        """Return the dimension of the model's vectors; None without vectors."""
+        """Return the dimension of the model's vectors; None if the cache has none."""
         sql = "SELECT length(vector) / 4 FROM vectors WHERE model_no = ? LIMIT 1"
         with wrapped(self._path):
             row = self._db.execute(sql, (self._model_no,)).fetchone()
@@ -110,9 +112,10 @@ class VectorCache:
 
 
 def keep_only(store: Path, texts: Iterable[str], *, vacuum: bool = False) -> int:
-    """Remove the vectors of all other texts, of every model; return how many.
+    """Remove the vectors of all texts except `texts`, for every model; return how many were removed.
 
-    It overwrites their bytes, in SQLite's side files, too. vacuum: rewrite the file without free pages.
+    Their bytes are overwritten, including those in SQLite's side files. vacuum: rewrite the file without free
+    pages.
 
     Raises DatabaseError if another process uses the file for too long.
     """
@@ -152,7 +155,7 @@ def check_cache(store: Path, *, read_only: bool = False) -> tuple[int, list[str]
 
 
 def count_unused(store: Path, texts: Iterable[str], *, read_only: bool = False) -> int:
-    """Return how many other texts have a vector in the cache. Read-only. Raises DatabaseError."""
+    """Return how many texts besides `texts` have a vector in the cache. Read-only. Raises DatabaseError."""
     path = store / EMBEDDINGS
     kept = {_key(text) for text in texts}
     if status_at(path) is None:
@@ -163,7 +166,7 @@ def count_unused(store: Path, texts: Iterable[str], *, read_only: bool = False) 
 
 
 def _find_problems(db: Connection) -> list[str]:
-    """Return the problems of vectors: different lengths, or numbers that are not finite."""
+    """Return problems with the vectors: differing lengths, or numbers that are not finite."""
     # Imported here: nothing without a model needs it.
     try:
         import numpy
@@ -183,9 +186,9 @@ def _find_problems(db: Connection) -> list[str]:
 
 
 def _open_or_replace(path: Path) -> Connection:
-    """Return the cache; a damaged one is replaced, since all of it can be recomputed.
+    """Open the cache; replace it if it is damaged, since all of it can be recomputed.
 
-    Raises Busy if the parent process has it open, so that its vectors are not lost.
+    Raises Busy if the parent process has it open, rather than lose its vectors.
     """
     try:
         return _open(path)
@@ -200,7 +203,7 @@ def _open_or_replace(path: Path) -> Connection:
 
 def _open(path: Path) -> Connection:
     make_path(path.parent)
-    # SQLite would create it with the permissions of the umask.
+    # SQLite would create the file with the permissions that the umask leaves.
     disk.close(file_io.open_file(path, disk.WRITE | disk.CREATE))
     db = connect(path, "write")
     with wrapped(path):

@@ -22,7 +22,7 @@ from memlog.projector.passages.vectors import Pending, VectorSet
 from memlog.projector.sqlite import Connection, connect, transaction, why_no_vectors, wrapped
 
 _MARK, _EVER = "9999-12-31", "99999"
-"""The day of a marker row in every used cache, and a later day."""
+"""The day of a marker row that every cache in use has, and a later day."""
 
 
 def names_set_aside(db: Connection, store: Path) -> list[str]:
@@ -39,10 +39,10 @@ def names_set_aside(db: Connection, store: Path) -> list[str]:
 
 
 def requeue_set_aside(db: Connection, store: Path, model: Model, turn: Turn) -> None:
-    """Queue the passages set aside before today again."""
+    """Queue again the passages that were set aside before today."""
     today, of = timestamps.today(), vectors.set_for(model)
     with closing(VectorCache(store, model.id)) as cache:
-        is_lost = not cache.has_set_aside(_EVER)  # with the cache: what was set aside is unknown
+        is_lost = not cache.has_set_aside(_EVER)  # with the cache, so it is unknown what was set aside
         if not is_lost and not cache.has_set_aside(today):
             return
         if is_lost:
@@ -66,15 +66,15 @@ def _set_aside(
 
 
 class Embedded(msgspec.Struct):
-    """The numbers of computed vectors, of passages with cached ones, and of passages without: they are not
-    sent to a provider, or it could not embed them today."""
+    """The numbers of computed vectors, of passages with cached vectors, and of passages that get none now:
+    they are not sent to a provider, or it could not embed them today."""
 
     computed: int = 0
     cached: int = 0
     withheld: int = 0
 
     def __add__(self, other: "Embedded") -> "Embedded":
-        """Return the sums of both."""
+        """Return the sums of the counts."""
         return Embedded(
             self.computed + other.computed, self.cached + other.cached, self.withheld + other.withheld
         )
@@ -96,8 +96,9 @@ def fill(
     Vectors of a new model first accumulate in the cache, so that a search has either all of the old ones or
     all of the new ones.
 
-    counts: updated. limit: the most texts to compute, including those in `counts`. batch: passages per
-    `turn`.
+    counts: updated as vectors are stored. limit: the most vectors to compute, including those already in
+      `counts`.
+    batch: passages per `turn`.
     """
     filling = _VectorFill(db, store, embedder, counts, turn, limit, batch, progress or (lambda *_: None))
     of = vectors.set_for(embedder)
@@ -130,11 +131,11 @@ class _VectorFill(NamedTuple):
 
     @property
     def of(self) -> VectorSet:
-        """The tables of the model."""
+        """The vector tables of the model."""
         return vectors.set_for(self.embedder)
 
     def store_waiting(self) -> None:
-        """Store vectors of the waiting passages."""
+        """Store the vectors of the passages that wait for one."""
         db, of = self.db, self.of
         total, done = index.count_pending(db, of), 0
         if not total:
@@ -163,7 +164,7 @@ class _VectorFill(NamedTuple):
             self.progress("vectors", done, total)
 
     def gather(self) -> bool:
-        """Cache the vectors of all passages; return whether the cache has all."""
+        """Cache the vectors of all passages; return whether the cache now has all of them."""
         upto = vectors.gathered(self.db, self.embedder)
         total, done = index.count(self.db), 0
         for shelf in index.shelves(self.of):
@@ -188,7 +189,7 @@ class _VectorFill(NamedTuple):
         return True
 
     def swap(self) -> bool:
-        """Replace the vectors of another model by the gathered ones, in one transaction."""
+        """Replace the vectors of another model with the gathered ones, in one transaction."""
         with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
             if not vectors.use_model(self.db, self.embedder):
                 return True
@@ -236,7 +237,9 @@ class _VectorFill(NamedTuple):
 
 
 class _TextVectors(NamedTuple):
-    """Vectors by text, the computed ones among them, the texts set aside for today, and the error."""
+    """Vectors by text, those among them that were computed, the texts set aside today, and the error, if
+    any.
+    """
 
     known: dict[str, bytes]
     computed: dict[str, bytes]
@@ -253,12 +256,12 @@ def _split_refused(refused: frozenset[str], passages: list[Pending]) -> tuple[li
 
 
 def _cache_existing(cache: VectorCache, computed: dict[str, bytes], texts: set[str]) -> None:
-    """Cache the vectors of texts that still exist."""
+    """Cache the computed vectors of `texts`, which still exist."""
     cache.add((text, computed[text]) for text in computed.keys() & texts)
 
 
 class _Former(NamedTuple):
-    """The model of the existing vectors."""
+    """The model that the existing vectors are from."""
 
     id: str
     dimension: int
@@ -270,7 +273,7 @@ def take_cached_vectors(
     """Create the vector tables of a new generation, fill them from the cache, and return the number of
     vectors.
 
-    live: the generation to replace. Its model stays until the cache has all vectors of another one.
+    live: the generation to replace. Its model is kept until the cache has all vectors of another model.
     """
     if why_no_vectors() is not None:
         return 0
@@ -290,7 +293,7 @@ def _take_cached(db: Connection, store: Path, of: VectorSet, model: Model | None
     if not (store / EMBEDDINGS).exists():
         return 0
     taken = 0
-    # Busy: a forked child does without the cache that its parent has open.
+    # On Busy, a forked child does without the cache, which its parent has open.
     with suppress(Busy), closing(VectorCache(store, model.id)) as cache, transaction(db):
         for shelf, passages in index.waiting(db, EMBED_BATCH, of):
             cached = cache.find([passage.text for passage in passages])

@@ -1,4 +1,4 @@
-"""Embedding models: text → vectors. Never uses the network."""
+"""Embedding models, which turn texts into vectors. Never uses the network."""
 
 import os
 from collections import defaultdict
@@ -96,30 +96,30 @@ NO_MODELS = Models()
 
 
 def bundled_model() -> Model | None:
-    """Return the bundled model without loading it (0.2 s); None if it is not installed."""
+    """Return the bundled model without loading it, which takes 0.2 s; None if it is not installed."""
     return _Known(_id(_NAME, _MODEL_SHA256), _DIMENSION) if find_spec(_PACKAGE) is not None else None
 
 
 def can_read(model: Model, text: str) -> bool:
-    """Whether a model supports the language of `text`; assumed of all but the bundled one.
+    """Whether a model supports the language of `text`; every model but the bundled one is assumed to.
 
-    That reads English, and gives nearly the same vector to all texts in scripts other than Latin.
+    The bundled one reads English, and gives nearly the same vector to all texts in scripts other than Latin.
     """
     return not is_bundled(model) or is_mostly_latin(text)
 
 
 def is_bundled(model: Model) -> bool:
-    """Whether it is the bundled model, which reads English."""
+    """Whether a model is the bundled one, which reads English."""
     return model.id == _id(_NAME, _MODEL_SHA256)
 
 
 def is_multilingual(model_id: str) -> bool:
-    """Whether a model is that of the extra `multilingual`."""
+    """Whether a model is the one from the extra `multilingual`."""
     return model_id.startswith(MULTILINGUAL)
 
 
 def is_of_provider(model_id: str) -> bool:
-    """Whether a model is a provider's: ollama/all-minilm:l6-v2/384."""
+    """Whether a model belongs to a provider, such as `ollama/all-minilm:l6-v2/384`."""
     return model_id.startswith(("ollama/", "api/"))
 
 
@@ -221,7 +221,7 @@ def _onnxruntime() -> ModuleType:
 
 
 def load_embedder(folder: Path | None = None) -> OnnxEmbedder:
-    """Return the bundled model, or that of a folder with `model.onnx` and `tokenizer.json`.
+    """Load the bundled model, or the one in a folder with `model.onnx` and `tokenizer.json`.
 
     Raises EmbeddingError if it is missing, cannot be loaded, or is not the tested version.
     """
@@ -279,7 +279,7 @@ def _batch_by_length(windows: list[list[int]]) -> Iterator[tuple[int, ...]]:
 
 
 def normalised(rows: "ArrayLike") -> "NDArray[np.float32]":
-    """Return the vectors normalised to length 1. Raises EmbeddingError for a zero or non-finite one."""
+    """Normalise vectors to length 1. Raises EmbeddingError if one is zero or not finite."""
     import numpy as np
 
     vectors = np.asarray(rows, dtype=np.float32)

@@ -21,16 +21,18 @@ from memlog.projector.passages.markdown import Block, Frame, Span
 from memlog.projector.text.tokens import Ruler, is_surely_within
 
 VERSION = 4
-"""Changes with how this module and the formats split a text; part of the projection id."""
+"""To be raised whenever this module or a format splits texts differently; part of the projection id."""
 
 ELEMENT_TOKENS = CHUNK_TOKENS.most
 """The model's 512 positions without the start and end markers."""
 
 _PLAIN_BYTES_PER_TOKEN = 3
-"""Of UTF-8: a token of English has 4.3 on average, of code 3, of Chinese 3."""
+"""Bytes of UTF-8 per token: 4.3 on average in English, 3 in code, 3 in Chinese."""
 
 _LONGEST_REPEATED = 2_000
-"""Characters repeated in each part: words of any length may be one token, and spaces are none."""
+"""The most characters repeated in each part, since a word of any length may be one token, and spaces are
+none.
+"""
 
 # Only at the start of a run of marks: otherwise a long run without a space after it costs quadratic time.
 _SENTENCE_END = r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]]*+\s++|[。！？]++[”’」』）]*+\s*+|\n)"
@@ -72,7 +74,7 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Repeated(NamedTuple):
-    """A repeated text, and its number of tokens."""
+    """A text that is repeated, and its number of tokens."""
 
     text: str = ""
     tokens: int = 0
@@ -84,7 +86,8 @@ _NOTHING = _Repeated()
 class _Unit(NamedTuple):
     """An unsplit unit: an element, a heading, a sentence, or a part of one that was too long.
 
-    before, after: what a chunk that begins or ends with it repeats around it.
+    before, after: the text that a chunk repeats before the unit if it begins with it, or after it if it ends
+      with it.
     is_part: whether it is part of a split element.
     """
 
@@ -97,7 +100,9 @@ class _Unit(NamedTuple):
 
     @property
     def is_sentence(self) -> bool:
-        """Whether it is a sentence or a part of one, the only units that windows repeat."""
+        """Whether the unit is a sentence or a part of one; only such units are repeated in the next
+        window.
+        """
         return self.block.kind == "paragraph"
 
 
@@ -119,7 +124,7 @@ def single_chunk(text: str, form: Form = MARKDOWN) -> list[Chunk]:
 
 
 def plain_chunks(text: str, sizes: ChunkSizes) -> Iterator[Chunk]:
-    """Split a text into windows at spaces, ignoring its format and tokens."""
+    """Split a text into windows at spaces, regardless of its format and tokens."""
     size = sizes.window * _PLAIN_BYTES_PER_TOKEN
     start = 0
     while start < len(text):
@@ -179,7 +184,9 @@ class _Splitter:
         return held[: last + 1] if fits else held
 
     def _next_opening(self, kept: list[_Unit], headings: list[_Unit], unit: _Unit) -> _Opening:
-        """Return the start of the chunk of `unit`: its headings, or the overlap of a paragraph."""
+        """Return the start of the chunk with `unit`: its headings, an overlap with the previous chunk, or the
+        unit.
+        """
         block, ruler, sizes = unit.block, self._ruler, self._sizes
         if headings:
             return _Opening(block.section, headings[0].start, _NOTHING)
@@ -239,7 +246,9 @@ class _Splitter:
         return limit if limit == end or line_end <= start else line_end
 
     def _frame_texts(self, block: Block, frame: Frame) -> tuple[_Repeated, _Repeated]:
-        """Return the text to repeat before and after each part; none if it leaves too little room."""
+        """Return the texts to repeat before and after each part; empty ones if they would leave too little
+        room.
+        """
         marks = self._repeat(frame.marks)
         written = self._ruler.count(frame.body_end, block.end)
         closing = marks._replace(tokens=max(marks.tokens, written)) if marks.text else _NOTHING
@@ -249,7 +258,7 @@ class _Splitter:
         return (_NOTHING, _NOTHING) if fitting is None else (fitting, closing)
 
     def _repeat(self, span: Span) -> _Repeated:
-        """Return whole lines of the text to repeat; nothing if they would fill half a window."""
+        """Return the lines at `span` as a text to repeat; an empty one if they would fill half a window."""
         tokens = self._ruler.count(*span)
         length = span.end - span.start
         if not 0 < length <= _LONGEST_REPEATED or tokens > self._sizes.window // 2:
@@ -257,6 +266,6 @@ class _Splitter:
         return _Repeated(self._text[slice(*span)].rstrip("\r\n") + self._newline, tokens)
 
     def _closing_at(self, end: int, closing: _Repeated) -> _Repeated:
-        """Return the line that closes a part ending at `end`."""
+        """Return the text that closes a part ending at `end`, on a line of its own."""
         begun = closing.text and not self._text.endswith("\n", 0, end)
         return closing._replace(text=self._newline + closing.text) if begun else closing

@@ -12,7 +12,7 @@ class Form(NamedTuple):
 
     blocks: yields the blocks of a text, at least one unless it is blank.
     title: returns the title at the start of a text, if any.
-    line_end: the end of a line by which an editor counts; of a PDF that of a page.
+    line_end: the character that ends a line as an editor counts them; for a PDF, the one that ends a page.
     """
 
     blocks: Callable[[str], Iterator[Block]]
@@ -27,7 +27,7 @@ CODE_TYPES = (
     "c cpp csharp css dart elixir erlang go haskell java javascript julia kotlin lua ocaml perl php python r"
     " ruby rust scala shell sql swift toml typescript vue yaml zig"
 ).split()
-"""The types to split as source code."""
+"""The file types to split as source code."""
 
 
 def form_of(filetype: str | None) -> Form:

@@ -24,7 +24,7 @@ Text = tuple[int, str | None, str]
 
 
 def add(db: Connection, table: str, texts: Iterable[Text]) -> None:
-    """Index texts."""
+    """Add texts to a full-text table."""
     db.executemany(f"INSERT INTO {table} (rowid, content) VALUES (?, ?)", _entries(texts))
 
 
@@ -69,7 +69,7 @@ def message_holds_key(db: Connection, where: str, values: Sequence[Any]) -> bool
 
 
 def fact_holds_key(db: Connection, fact_id: str) -> bool:
-    """Whether the value of a fact is or holds a key, given its topic."""
+    """Whether the value of a fact holds a key, judging also by its topic."""
     row = db.execute("SELECT value, topic_key FROM facts WHERE fact_id = ?", (fact_id,)).fetchone()
     return row is not None and has_key(row[0], row[1:])
 
@@ -88,7 +88,7 @@ def names_of(title: str, content: str, topic: str | None, tags: Sequence[str]) -
 
 
 def newest(db: Connection, chat: Sequence[str]) -> list[SentText]:
-    """Return the newest messages of a chat, oldest first."""
+    """Return the last few messages of a chat, oldest first."""
     where = "channel = ? AND chat_id = ? AND type <> 'session_break'"
     rows = db.execute(
         f"SELECT role, name, content FROM messages WHERE {where} ORDER BY {_BACKWARDS} LIMIT {SPAN + 1}", chat

@@ -18,12 +18,12 @@ from memlog.projector.text.tokens import is_surely_within
 
 
 class PassageTables(msgspec.Struct, frozen=True):
-    """The tables of one kind of passages.
+    """The tables for one kind of passage.
 
     chunks: a row per passage. vectors: the vec0 table. queue: the passages that wait for a vector.
     has_fulltext: the condition for rows with their own entry in `fulltext`.
-    embeds_label: whether a passage is embedded with its label; not with a file name, so that a renamed file
-        keeps its vectors.
+    embeds_label: whether passages are embedded with their labels. File names are not, so that a renamed file
+      keeps its vectors.
     """
 
     chunks: str
@@ -66,12 +66,12 @@ _MULTILINGUAL = tuple(
 
 
 def shelves(of: VectorSet) -> tuple[PassageTables, ...]:
-    """Return the passage tables with the vectors of a set."""
+    """Return the passage tables that belong to a set of vectors."""
     return _MULTILINGUAL if of is vectors.MULTILINGUAL else SHELVES
 
 
 def sets_in_use(db: Connection) -> list[VectorSet]:
-    """Return the sets of vectors in use: always the first."""
+    """Return the sets of vectors that are in use; the first always is."""
     return [vectors.FIRST, *(of for of in vectors.SETS[1:] if vectors.model_of(db, of) is not None)]
 
 
@@ -79,9 +79,9 @@ _PASSAGE = "stream, label, created_at, updated_at, chunk_index, section, content
 
 
 class SourceText(msgspec.Struct, frozen=True, gc=False):
-    """The source of passages.
+    """A text to split into passages.
 
-    id: of its owner, in the owner's table. is_plain: whether to split it plainly, however short it is.
+    id: the owner's id in the owner's table. is_plain: whether to split the text plainly, however short it is.
     """
 
     stream: str
@@ -113,7 +113,9 @@ def add(
 def add_document(
     db: Connection, document: SourceText, file: str, version: str, filetype: str | None, sizes: ChunkSizes
 ) -> None:
-    """Split a document into passages of `doc_chunks`, each with its lines (of a PDF its pages), from 1 on."""
+    """Split a document into passages of `doc_chunks`, each with its line numbers (for a PDF, page numbers),
+    from 1.
+    """
     rows = []
     content = document.content
     form = form_of(filetype)
@@ -161,10 +163,10 @@ def _add(db: Connection, shelf: PassageTables, columns: str, rows: list[tuple[An
 
 
 def _take_numbers(db: Connection, shelf: PassageTables, count: int) -> int:
-    """Return the first of `count` new numbers that no passage ever had.
+    """Reserve `count` numbers that no passage has ever had, and return the first.
 
-    A vector computed while rows change must not be stored with another passage. (AUTOINCREMENT would take a
-    third of an insert's time.)
+    Otherwise a vector computed while rows change might be stored with another passage. (AUTOINCREMENT would
+    take a third of an insert's time.)
     """
     name = f"last_of_{shelf.chunks}"
     row = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
@@ -210,12 +212,12 @@ def waiting(
 
 
 def passages_after(db: Connection, shelf: PassageTables, number: int, size: int) -> list[Pending]:
-    """Return up to `size` passages after that of a number, with or without a vector."""
+    """Return up to `size` passages with numbers after `number`, whether or not they have a vector."""
     return _select_pending(db, shelf, f"{shelf.chunks} c", "chunk_no > ? ORDER BY chunk_no", number, size)
 
 
 def without_vector(db: Connection, shelf: PassageTables) -> list[Pending]:
-    """Return the passages that neither have a vector nor wait for one."""
+    """Return the passages that have no vector and are not queued for one."""
     is_left = (
         f"chunk_no NOT IN (SELECT rowid FROM {shelf.vectors}) AND chunk_no NOT IN (SELECT chunk_no FROM"
         f" {shelf.queue}) AND chunk_no > ? ORDER BY chunk_no"
@@ -259,7 +261,8 @@ _OWNERS = {
 def with_keys(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[int]:
     """Return the numbers of the passages that hold a key or a piece of one.
 
-    It checks the whole source texts, since a key may be longer than a passage or need its context.
+    The whole source texts are checked, since a key may be longer than a passage, or recognisable only in
+    context.
     """
     owners = _OWNERS[shelf.chunks]
     columns = ", ".join(("stream", *owners))
@@ -288,7 +291,7 @@ def _holds_key(db: Connection, shelf: PassageTables, owners: Sequence[str], row:
 
 
 def _join_source(db: Connection, shelf: PassageTables, owner: str, value: str, stream: str) -> str:
-    """Return the source text of an owner's overlapping passages."""
+    """Reassemble the source text from an owner's overlapping passages."""
     sql = f"SELECT content, start_char, end_char FROM {shelf.chunks} WHERE {owner} = ? AND stream = ?"
     whole, end = [], 0
     for content, start, last in db.execute(f"{sql} ORDER BY chunk_index", (value, stream)):
@@ -303,7 +306,7 @@ def dequeue(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -
 
 
 def texts_still_present(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[str]:
-    """Return the texts of the `passages` that still exist."""
+    """Return the texts of those `passages` that still exist."""
     sql = f"SELECT 1 FROM {shelf.chunks} WHERE chunk_no = ?"
     return {each.text for each in passages if db.execute(sql, (each.chunk_no,)).fetchone()}
 

@@ -55,8 +55,9 @@ class Span(NamedTuple):
 class Frame(NamedTuple):
     """What each part of a long block needs around it to be self-contained.
 
-    heads: candidates to repeat in front, the best first: a fence's line, or less of it; a table's first rows.
-    marks: what closes a fence; empty for a table.
+    heads: candidates for the text to repeat in front, best first: a fence's opening line, or a part of it; a
+      table's first two rows.
+    marks: the marks that close a fence; empty for a table.
     body_end: the start of the line that closes a fence; the end of an unclosed block.
     """
 
@@ -69,8 +70,9 @@ class Block(NamedTuple):
     """A block, up to the start of the line after it.
 
     section: the headings above it, joined by ` > ` and truncated.
-    heading: the line of the last of them; None above the first, and for a heading itself.
-    frame: of fences, and of tables with a delimiter row.
+    heading: the line of the last of these headings; None if there is none, or if the block is itself a
+      heading.
+    frame: set for fences, and for tables with a delimiter row.
     """
 
     kind: Kind
@@ -82,18 +84,19 @@ class Block(NamedTuple):
 
 
 class TextLine(NamedTuple):
-    """A line without its line end, and its start."""
+    """A line without its line end, and the position where it starts."""
 
     start: int
     text: str
 
 
 class Part(NamedTuple):
-    """A block in terms of its format.
+    """A block as its format describes it.
 
     behind: the index of the line after it.
-    level: of a heading, which ends headings of the same or a deeper level; of source code its indent.
-    title: of a heading.
+    level: the level of a heading, which ends headings of the same or a deeper level; for source code, the
+      indent.
+    title: the title of a heading.
     """
 
     kind: Kind
@@ -106,7 +109,8 @@ class Part(NamedTuple):
 def nest_blocks(text: str, part_at: Callable[[Sequence[TextLine], int], Part]) -> Iterator[Block]:
     """Yield the blocks of `text`, in order, each with the headings above it.
 
-    part_at: returns the block at a non-blank line. After the last line comes an empty one.
+    part_at: returns the block that starts at a non-blank line; it can rely on an empty line after the last
+      one.
     """
     above: list[tuple[int, str, Span]] = []
     section: str | None = None
@@ -159,7 +163,7 @@ def _lines_of(text: str) -> list[TextLine]:
 
 
 def _title(line: str, heading: re.Match[str]) -> str:
-    """Return the title of a heading: its line without the marks on both sides."""
+    """Return the title of a heading, which is its line without the marks on either side."""
     return truncate_title(line[heading.end() :].rstrip(" \t").rstrip("#").rstrip(" \t"))
 
 
@@ -184,7 +188,7 @@ def _begins_block(line: str) -> bool:
 
 
 def _behind_fence(lines: Sequence[TextLine], index: int, fence: re.Match[str]) -> int:
-    """Return the index of the line after a fence, which its list may end, too."""
+    """Return the index of the line after a fence, which the end of a surrounding list item also ends."""
     is_in_list = fence.start("indent") > 0 or len(fence["indent"].expandtabs(_CODE_INDENT)) >= _CODE_INDENT
     marks = fence["marks"]
     for at in range(index + 1, len(lines)):
@@ -197,7 +201,7 @@ def _behind_fence(lines: Sequence[TextLine], index: int, fence: re.Match[str]) -
 
 
 def _closes(line: str, marks: str) -> bool:
-    """Whether a line closes the fence that `marks` opened: at least as many marks, and nothing else."""
+    """Whether a line closes the fence opened by `marks`: it has at least as many marks, and nothing else."""
     shut = line.strip()
     return len(shut) >= len(marks) and shut == marks[0] * len(shut)
 

@@ -16,11 +16,11 @@ _TABLE = re.compile(r"[ \t]*(?:\+[-=]+\+|=+[ \t]+=[= \t]*$)")
 _CODE = re.compile(r"[ \t]*\.\. (?:code|code-block|sourcecode|parsed-literal|prompt)::")
 
 _Style = tuple[str, bool]
-"""The mark of a title, and whether it is also above the title."""
+"""The mark of a title, and whether there is also a line of it above the title."""
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Yield the blocks of `text`, in order; blank lines belong only to literal ones."""
+    """Yield the blocks of `text`, in order; blank lines belong only to literal blocks."""
     return nest_blocks(text, partial(_part_at, []))
 
 
@@ -31,7 +31,7 @@ def first_title(text: str) -> str | None:
 
 
 def _part_at(styles: list[_Style], lines: Sequence[TextLine], index: int) -> Part:
-    """Return the block at a line. styles: of the titles so far, by level; a new one is added."""
+    """Return the block at a line. styles: the styles of titles so far, by level; a new style is appended."""
     title = _title_at(lines, index)
     if title is None:
         return Part(*_kind_and_end(lines, index))
@@ -56,7 +56,7 @@ def _title_at(lines: Sequence[TextLine], index: int) -> tuple[str, _Style, int] 
 
 
 def _is_literal(lines: Sequence[TextLine], index: int) -> bool:
-    """Whether a line is indented after one that announces a literal block."""
+    """Whether a line is indented and follows one that announces a literal block."""
     before = next((lines[at].text for at in range(index - 1, -1, -1) if lines[at].text.strip()), "")
     announces = before.rstrip().endswith("::") or _CODE.match(before) is not None
     return announces and lines[index].text[0].isspace()
@@ -75,7 +75,7 @@ def _kind_and_end(lines: Sequence[TextLine], index: int) -> tuple[Kind, int]:
 
 
 def _end_of_literal(lines: Sequence[TextLine], index: int) -> int:
-    """Return the index of the line after the last indented one."""
+    """Return the index of the line after the last indented line of a literal block."""
     behind = index + 1
     for at in range(index + 1, len(lines)):
         line = lines[at].text

@@ -32,7 +32,9 @@ _TAB = 4
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """Yield the blocks of `text`, in order: definition lines, and other lines up to one or a blank line."""
+    """Yield the blocks of `text`: each definition line, and each run of other lines up to one or to a blank
+    line.
+    """
     return nest_blocks(text, _part_at)
 
 

@@ -11,14 +11,18 @@ from memlog.projector.embedding.models import Model, is_multilingual
 from memlog.projector.sqlite import Connection, count_rows, why_no_vectors
 
 VERSION = 2
-"""Changes with the sets of tables: an unknown one would keep the vectors of forgotten texts."""
+"""To be raised whenever the sets of tables change: an unknown set would keep the vectors of forgotten
+texts.
+"""
 
 
 class VectorSet(NamedTuple):
     """The tables of the vectors of one model.
 
-    model, following: the names of the `meta` rows about it and the next model. tables: of vectors.
-    queues: of passages that wait for one, created with the set; the schema has those of the first set.
+    model, following: the names of the `meta` rows about this model and the next one. tables: the tables of
+      vectors.
+    queues: the tables of passages that wait for a vector, created with the set; the schema has those of the
+      first set.
     """
 
     model: str
@@ -37,12 +41,14 @@ MULTILINGUAL = VectorSet(
 SETS = (FIRST, MULTILINGUAL)
 
 _CHUNK = 64
-"""Vectors for which vec0 allocates space at once. With its default of 1,024, a table with one vector of 384
-dimensions takes 1.5 MB. https://alexgarcia.xyz/sqlite-vec/features/vec0.html"""
+"""The number of vectors for which vec0 allocates space at a time. With its default of 1,024, a table with one
+vector of 384 dimensions takes 1.5 MB. https://alexgarcia.xyz/sqlite-vec/features/vec0.html"""
 
 
 class Pending(NamedTuple):
-    """A passage that waits for a vector, its text to embed, and the category of its memory."""
+    """A passage that needs a vector: its number, the text to embed, and the category of its memory, if
+    any.
+    """
 
     chunk_no: int
     text: str
@@ -71,9 +77,10 @@ def count(db: Connection, of: VectorSet = FIRST) -> int:
 
 
 def use_model(db: Connection, model: Model) -> bool:
-    """Create the vector tables for `model` in place of another's; return False if they exist.
+    """Create the vector tables for `model`, replacing those of another model; return False if they already
+    exist.
 
-    If True, all passages wait for vectors again.
+    If it returns True, the caller must queue all passages for vectors again.
     """
     of = set_for(model)
     if model_of(db, of) == model.id:
@@ -93,7 +100,7 @@ def use_model(db: Connection, model: Model) -> bool:
 
 
 def gathered(db: Connection, model: Model) -> dict[str, int]:
-    """Return, by table, up to which passage the cache has the vectors of the next model."""
+    """Return, by table, the number of the passage up to which the cache has all vectors of the next model."""
     of = set_for(model)
     row = db.execute("SELECT value FROM meta WHERE name = ?", (of.following,)).fetchone()
     numbers, _, name = row[0].partition(" ") if row else ("", "", "")
@@ -103,7 +110,7 @@ def gathered(db: Connection, model: Model) -> dict[str, int]:
 
 
 def note_gathered(db: Connection, model: Model, upto: Mapping[str, int]) -> None:
-    """Store the value of `gathered`."""
+    """Store the numbers that `gathered` returns."""
     of = set_for(model)
     numbers = ",".join(str(upto[table]) for table in of.tables)
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (of.following, f"{numbers} {model.id}"))
@@ -120,10 +127,11 @@ def why_incomparable(db: Connection, model: Model) -> str | None:
 def store(
     db: Connection, table: str, queue: str, passages: Iterable[Pending], known: Mapping[str, bytes]
 ) -> list[Pending]:
-    """Store the float32 vectors `known` by text; return the passages that got theirs.
+    """Store the vectors of `passages`; return the passages whose vectors were stored. known: float32 vectors
+    by text.
 
-    It skips passages that are no longer in `queue`: they were replaced or forgotten, or another process was
-    faster.
+    Passages that are no longer in `queue` are skipped: they were replaced or forgotten, or another process
+    was faster.
     """
     stored = []
     for passage in passages:
@@ -135,10 +143,11 @@ def store(
 
 
 def remove(db: Connection, of: VectorSet, table: str, chunk_numbers: str, values: tuple[Any, ...]) -> bool:
-    """Remove the vectors of the chunks that the query `chunk_numbers` selects; return whether others stay.
+    """Remove the vectors of the chunks that the query `chunk_numbers` selects; return whether the others are
+    kept.
 
-    Without sqlite-vec it gives up all vectors, so that none stays without a chunk: all passages wait again. A
-    SQLite that can load it rebuilds the tables from the cache.
+    Without sqlite-vec, all vectors are given up, since none may stay without its chunk; a process that can
+    load sqlite-vec later rebuilds the tables from the cache.
     """
     if model_of(db, of) is None:
         return True

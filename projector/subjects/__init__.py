@@ -19,7 +19,7 @@ from memlog.projector.subjects import contexts, conversations, documents, extrac
 from memlog.projector.subjects.accepted import PositionedEvent
 
 VERSION = 18
-"""Changes with the rows that handlers write; part of the projection id."""
+"""To be raised whenever handlers write different rows; part of the projection id."""
 
 Handler = Callable[[Connection, Sequence[PositionedEvent], ChunkSizes], None]
 
@@ -92,7 +92,7 @@ _PASSAGES_OF = {
     "documents": ((index.MEMORY, "stream = ?"), (index.DOCS, "stream = ?")),
 }
 _CLEARED_BEFORE = {shelf.chunks for shelf in index.SHELVES}
-"""Tables of passages, cleared together with their full text and vectors."""
+"""Tables of passages, which were already cleared together with their full text and vectors."""
 
 _ONLY_STREAM_OF = {
     "memory_events": "memory",

@@ -68,7 +68,7 @@ def add_summaries(db: Connection, events: Sequence[PositionedEvent], sizes: Chun
 
 
 def add_extractions(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:  # noqa: ARG001
-    """Add how far messages of a conversation were distilled."""
+    """Record the message up to which each conversation was distilled."""
     rows = []
     for placed in events:
         event = cast(ExtractionCompleted, placed.event)
@@ -85,7 +85,7 @@ def _source_text(
 
 
 def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -> None:
-    """Add daily events with their passages, and compressions."""
+    """Add daily events with their passages, and record which were compressed."""
     rows, wholes, compressions, distillates = [], [], [], []
     for placed in events:
         event, stream, ts = placed.event, placed.stream, placed.ts

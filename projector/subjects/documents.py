@@ -1,4 +1,4 @@
-"""Sources and documents: the newest event about one decides.
+"""Sources and documents, each decided by the event with the greatest precedence about it.
 
 Removing a source removes the documents indexed before.
 """
@@ -24,7 +24,7 @@ _LONGEST = 16 * 1024
 """Characters within which front matter must end, to bound the search."""
 
 _NAMES = ("date", "updated", "lastmod", "modified", "created")
-"""The names of the date, the best first."""
+"""The names under which a date may be given, best first."""
 
 _MEMBER = re.compile(
     r"(?ami)^(\w+)[ \t]*[:=][ \t]*[\"']?"
@@ -34,7 +34,9 @@ _MEMBER = re.compile(
 
 
 def document_date(event: DocumentIndexed, ts: str) -> str:
-    """Return the date of a document in the log's form, by default `ts`; a day is its first moment in UTC."""
+    """Return the date of a document in the log's form, or `ts` if it has none; a day means its first moment
+    in UTC.
+    """
     return _date_in_front_matter(event.content) or _date_of_file(event.mtime) or ts
 
 
@@ -81,7 +83,7 @@ def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -
 
 
 def document_id(source_id: str, file: str) -> str:
-    """Return the key of a document, unambiguous since a source_id has no `/`."""
+    """Return the key of a document, which is unambiguous because a source_id contains no `/`."""
     return f"{source_id}/{file}"
 
 

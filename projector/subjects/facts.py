@@ -1,4 +1,4 @@
-"""Facts: the event with the greatest precedence decides about each (chat_id, topic_key, kind, rank)."""
+"""Facts: for each (chat_id, topic_key, kind, rank), the event with the greatest precedence decides."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -44,7 +44,9 @@ def _store(db: Connection, placed: PositionedEvent, event: FactStored, sizes: Ch
 
 
 def _replace(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool) -> None:
-    """Replace an older fact with the same key, and its passages; leave a newer one."""
+    """Store a fact with its passages, replacing an older one with the same key; if that is newer, do
+    nothing.
+    """
     of_key = f"FROM facts WHERE {' AND '.join(f'{name} = :{name}' for name in _KEY)}"
     before = db.execute(f"SELECT precedence, fact_id {of_key}", row).fetchone()
     if before is not None:

@@ -62,7 +62,7 @@ def fade(db: Connection, memory_ids: Collection[str] | None) -> None:
 
 
 def _record(db: Connection, placed: PositionedEvent) -> Iterable[str]:
-    """Record what an event changes in memories; return their ids."""
+    """Record what an event changes in memories; return the ids of these memories."""
     event = placed.event
     match event:
         case ev.MemorySaved():
@@ -121,7 +121,7 @@ def _find_undone(db: Connection, events: Sequence[PositionedEvent]) -> list[str]
 
 
 def _given_fields(event: ev.MemorySaved | ev.MemoryUpdated) -> dict[str, Any]:
-    """Return the fields of an event; None for those that it does not set."""
+    """Return the memory fields of an event, with None for each field that it does not set."""
     fields = {name: getattr(event, name) for name in _FIELDS}
     return fields | {"category": event.category and read_as(event.category)}
 
@@ -145,7 +145,7 @@ class _Version(NamedTuple):
 
 
 class _Decays:
-    """All decays, in order."""
+    """All decays of salience, in order."""
 
     def __init__(self, db: Connection) -> None:
         self._db = db
@@ -192,7 +192,7 @@ def _refresh(db: Connection, memory_id: str, decays: _Decays, sizes: ChunkSizes)
 
 
 def _passage_columns(db: Connection, memory_id: str) -> tuple[Any, ...] | None:
-    """Return the columns that determine the passages of a memory; None without the memory."""
+    """Return the columns that determine a memory's passages; None if the memory does not exist."""
     row: tuple[Any, ...] | None = db.execute(
         "SELECT content, title, source, chat_id, created_at, updated_at, archived_at IS NULL FROM memories"
         " WHERE memory_id = ?",

@@ -42,9 +42,9 @@ from memlog.projector.text.tokens import (
 )
 
 VERSION = 4
-"""Changes with the output of this module and the language files; part of the projection id."""
+"""To be raised whenever the output of this module or the language files change; part of the projection id."""
 
-# FTS5 takes a private-use character for a letter, and no indexed text has one.
+# FTS5 treats a private-use character as a letter, and no indexed text contains one.
 _STEM = "\ue000"
 _APART = " \ue001 "
 
@@ -62,7 +62,7 @@ _SHAPES = bytes.maketrans(
 _DIGIT = ord("0")
 _NAME_SHAPES = (b"a0", b"0a", b"A0", b"0A")
 _CASE_SHAPES = (b"aA", b"AAa")
-"""Of getName and HTTPServer."""
+"""The changes of case within names such as getName and HTTPServer."""
 
 _PREFIX_LENGTH = 3
 
@@ -82,7 +82,7 @@ def _without_stems() -> re.Pattern[str]:
 def _marks() -> str:
     """Return the combining vowels of Indic and other scripts, as ranges of a regular expression.
 
-    The tokenizer of schema.sql takes them for letters, `re` does not, and both must split alike.
+    The tokenizer of schema.sql treats them as letters, `re` does not, and both must split texts alike.
     """
     blocks = (range(0x0300, 0x2100), range(0x302A, 0x309B), range(0xA66F, 0xABEE), range(0xFE00, 0xFE30))
     codes = (code for block in blocks for code in block if unicodedata.category(chr(code)) in ("Mn", "Mc"))
@@ -165,7 +165,7 @@ def analysed(text: str) -> str:
 
 
 def _analyse(text: str, *, is_plain: bool = False) -> tuple[str, list[str]]:
-    """Return the indexed words of `text`, and those added after them; none if `is_plain`."""
+    """Return the indexed words of `text`, and the words added after them (none if `is_plain`)."""
     if text.isascii():
         # NUL would end the text inside SQLite's tokenizer.
         text = text.replace("\0", " ")
@@ -181,7 +181,7 @@ def _analyse(text: str, *, is_plain: bool = False) -> tuple[str, list[str]]:
 
 
 def _hyphenated(text: str) -> list[str]:
-    """Return the joined words that are hyphenated at line ends; the text keeps their halves."""
+    """Return the words hyphenated at line ends, joined; the text itself keeps their halves."""
     if "-\n" not in text:
         return []
     divided = _divided(text.isascii()).finditer(text)
@@ -230,17 +230,19 @@ def question_names(text: str) -> list[list[str]]:
 
 
 def passage(label: str | None, content: str) -> str:
-    """Return the indexed and embedded text of a passage: with its speaker, or its memory's title."""
+    """Return the text of a passage as indexed and embedded, which includes its speaker or its memory's
+    title.
+    """
     return f"{label}: {content}" if label else content
 
 
 def memory_label(title: str, content: str) -> str | None:
-    """Return the title unless it is the default, the start of the content."""
+    """Return a memory's title; None if it is the default one, which is the start of the content."""
     return None if content.startswith(title) else title
 
 
 def _stems(text: str) -> list[str]:
-    """Return the marked stems of a text for the index; of other scripts, those that are not prefixes."""
+    """Return the marked stems of a text for the index; in other scripts, only stems that are not prefixes."""
     is_english = stemming.is_plain_english(text)
     if is_english and text.isascii():
         return []
@@ -274,14 +276,14 @@ def _to_word(
 
 
 def _least_stem(word: str, spoken: Sequence[str]) -> float:
-    """Return the minimal length of a stem with which few other words begin."""
+    """Return the length that a stem must have so that few unrelated words begin with it."""
     if not stemming.is_latin(word):
         return _PREFIX_LENGTH
     return _PREFIX_LENGTH + 1 if len(spoken) == 1 and ENGLISH not in spoken else math.inf
 
 
 def _names(text: str) -> list[list[str]]:
-    """Return the parts of each name: getUserName has get user name, v1.2.3 has 1 2 3."""
+    """Return the parts of each name in a text: get, user, name for getUserName; 1, 2, 3 for v1.2.3."""
     if not _may_have_names(text):
         return []
     found = [parts for word in _words(text) if (parts := _inner_parts(word))]

@@ -45,10 +45,10 @@ class GateWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Folded: lower case, `'` for each apostrophe, е for ё. `word*` matches the start of a word, `*word` its
     end.
 
-    greetings, acknowledgements: need no answer from the memory, alone or in a row.
+    greetings, acknowledgements: phrases that need no answer from the memory, alone or several in a row.
     openings: the same, together with the words after them: `thanks for the help`. fillers: add nothing.
-    memory: refer to earlier talk, or ask to keep something, as do "my" and "favourite" in `facts`.
-    asks: begin a question. asks_anywhere: make a question of a sentence.
+    memory: phrases that refer to earlier talk or ask to keep something, like "my" and "favourite" in `facts`.
+    asks: phrases that begin a question. asks_anywhere: phrases that make a sentence a question.
     """
 
     greetings: str = ""
@@ -112,7 +112,7 @@ class ListWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ordinal: a regular expression for what precedes a value; `%(ordinal)s` are words.
     doubts: phrases beside the list that make it uncertain whether, or of whom, it is meant.
     open: phrases that leave a value open. In both, `*phrase` matches the end of a word.
-    joints: join a value to the next one. no_topic: words that no topic's name has.
+    joints: join a value to the next one. no_topic: words that occur in no topic's name.
     name: of the topic, to make its key of; `%(topic)s` are the words in the text.
     """
 
@@ -136,7 +136,7 @@ class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     own: words for "my", which a topic's key leaves out. own_suffix: the same, as an ending.
     other_suffixes: endings for "your", "his" and the like.
     gradation: letters in stems, and those that replace them.
-    plural_ending: of a topic whose whole list is requested.
+    plural_ending: the ending of a topic whose whole list is requested.
     topics: by key, the words for topics that have one key in all languages; `_` joins words.
     """
 
@@ -155,7 +155,7 @@ class FactWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Words by which near duplicates of a memory are told from other memories, in lower case.
+    """Words that tell near duplicates of a memory from memories that differ, in lower case.
 
     turning: change the meaning of a sentence: numbers, days, limits. `word*` matches the beginning of a word.
         A word too many prevents a merge, one too few may lose a memory.
@@ -165,8 +165,8 @@ class MemoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         without fillers is not understood. joints: join two parts that may change places.
     light: function words in a sentence that a merge may join; without them, it joins none of a language.
         reaching: words in no such sentence, as they reach beyond their part; as `turning`.
-    certain, foreign: regular expressions for what texts of the language have, and those of languages like it
-        have not, and the reverse.
+    certain, foreign: regular expressions for text that occurs in the language but not in similar ones, and
+      the reverse.
     """
 
     negating: str = ""
@@ -198,8 +198,8 @@ class ChangeWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Phrases by which a memory says that an earlier one no longer holds; folded as
     `GateWords`.
 
-    cues: say so by themselves. present: only that it holds now. several: verbs of what may be so of several
-        things at a time.
+    cues: phrases that suffice alone. present: phrases that only say that it holds now. several: verbs for
+      things of which several may hold at a time.
     """
 
     cues: str = ""
@@ -222,7 +222,7 @@ class EnglishWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Language(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One file."""
+    """The contents of one language file."""
 
     text: TextWords = TextWords()
     gate: GateWords = GateWords()
@@ -254,7 +254,7 @@ def pairs(table: str) -> dict[str, str]:
 def languages(table: Table) -> Mapping[str, Language]:
     """Return the languages whose files have a table, by name in alphabetical order.
 
-    Raises ValueError as `parsed`, and OSError if the installation lacks the files.
+    Raises ValueError like `parsed`, and OSError if the files are missing from the installation.
     """
     return {name: parsed(name, source) for name, source in _sources().items() if f"[{table}]" in source}
 
@@ -299,7 +299,7 @@ def _parse_tables(source: str) -> dict[str, Any]:
 
 
 def _parse_value(value: str, following: Iterator[str]) -> object:
-    """Return a value that begins with `value` and may continue in the following lines."""
+    """Parse a value that begins with `value` and may continue on the following lines."""
     if value.startswith("'''"):
         while not value.endswith("'''", 3):
             if (line := next(following, None)) is None:

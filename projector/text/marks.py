@@ -9,7 +9,7 @@ from memlog.projector.text.stemming import latin
 from memlog.projector.text.tokens import folded, is_spaceless, plain
 
 _SHORTEST_STEM = 3
-"""Letters of a stem; too many words begin with a shorter one: "te" of tea."""
+"""The fewest letters of a stem: too many words begin with a shorter one, such as "te" from tea."""
 
 
 class Marks(NamedTuple):
@@ -28,7 +28,7 @@ def marks_of(words: Sequence[str]) -> Marks:
 
 
 def first_place(text: str, marks: Marks) -> int:
-    """Return the position in `text` of the first word that matches `marks`; 0 without one."""
+    """Return the position in `text` of the first word that matches `marks`; 0 if none does."""
     pairs = [text.find(pair) for pair in marks.pairs]
     word, _ = next(_marked_words(text, marks), (-1, -1))
     return min((place for place in (*pairs, word) if place >= 0), default=0)

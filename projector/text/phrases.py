@@ -38,7 +38,7 @@ class Phrases:
         self._ends = re.compile("|".join(ends) or "(?!)").search
 
     def length_at(self, words: Sequence[str], place: int) -> int:
-        """Return the number of words of the longest phrase at `place`; 0 without one."""
+        """Return the number of words in the longest phrase at `place`; 0 if there is none."""
         return max(
             (len(parts) for parts in self._candidates(words[place]) if _matches_at(parts, words, place)),
             default=0,
@@ -92,10 +92,10 @@ def _matches_word(part: str, word: str) -> bool:
 # result with each memory, since checking 5,000 memories takes as long as a search.
 
 _PREFERENCES = frozenset(["preference", "preferences"])
-"""Categories that mean the same as the kind."""
+"""Categories that mean the same as the kind `preference`."""
 
 _READ = 4000
-"""Characters of a memory to inspect: a longer one does not fit a line of a context."""
+"""How many characters of a memory to inspect: longer memories do not fit on a line of a context."""
 
 
 class Holds(IntFlag):
@@ -107,7 +107,7 @@ class Holds(IntFlag):
 
 
 def holds(title: str | None, content: str, kind: str, category: str) -> Holds:
-    """Return the kinds in which a memory always holds; none if its category is private."""
+    """Return the kinds of always-holding memory that a memory is; none if its category is private."""
     if category.casefold() in PRIVATE_CATEGORIES:
         return Holds(0)
     found = by_words(content if title is None or content.startswith(title) else f"{title}\n{content}")
@@ -116,9 +116,9 @@ def holds(title: str | None, content: str, kind: str, category: str) -> Holds:
 
 
 def by_words(text: str) -> Holds:
-    """Return the kinds in which a text always holds, by its words."""
+    """Return the kinds of always-holding memory that a text is, judging by its words."""
     words = WORD.findall(spaced(folded(text[:_READ])))
-    # Most texts have none; finding that out takes a third of the time.
+    # Most texts contain none of the phrases; finding that out takes a third of the time.
     likely = _phrases("allergies", "health", "prohibitions").places(words)
     found = Holds(0)
     if any(_phrases("allergies").length_at(words, place) for place in likely):

@@ -1,8 +1,8 @@
-"""Detects the language of a text, as far as search needs it, and stems its words.
+"""Detects the language of a text, as precisely as search needs it, and stems its words.
 
 Languages with their own script (Russian, Greek, Arabic, Hindi, Tamil, Armenian) are detected by letters, word
-by word. For a text in Latin letters, the languages with most stop words and special letters in it win,
-several on a tie, or none without any. FTS5 stems English (porter).
+by word. For a text in Latin letters, the languages with most stop words and special letters in it win:
+several if they tie, none if there are no such words or letters. FTS5 stems English (porter).
 """
 
 import re
@@ -39,7 +39,7 @@ _FEW_WORDS = 3
 _WORD = re.compile(r"[^\W\d_]+")
 
 _LONGEST = 64
-"""Characters. Longer runs of letters are not words, and stemming is quadratic."""
+"""The most characters in a word: longer runs of letters are not words, and stemming is quadratic."""
 
 
 class _Stemmer(Protocol):
@@ -47,7 +47,7 @@ class _Stemmer(Protocol):
 
 
 def snowball_version() -> str:
-    """Return the version of the stemmers, which determines stems."""
+    """Return the version of the stemmers, on which the stems depend."""
     import Stemmer
 
     return str(Stemmer.version())
@@ -68,13 +68,13 @@ def latin() -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def stop_words_in(names: tuple[str, ...]) -> frozenset[str]:
-    """Return the stop words of these languages, and of all with their own script."""
+    """Return the stop words of the named languages, and of all languages with a script of their own."""
     with_own_script = {name for _, _, name, _ in _scripts()}
     return frozenset().union(*(stop_words()[name] for name in {*names, *with_own_script}))
 
 
 def is_plain_english(text: str) -> bool:
-    """Whether a quick test shows that a text is English, or has no sign of another language in Latin letters.
+    """Whether a quick test shows that a text is English, or no sign of another language in Latin letters.
 
     If False, the text may still be English.
     """
@@ -97,7 +97,7 @@ def is_plain_english(text: str) -> bool:
 
 
 def languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ...]:
-    """Return the likeliest languages of a text; none without a sign of one.
+    """Return the likeliest languages of a text; none if it shows no sign of any.
 
     words: in Latin letters and lower case. by_letters: whether letters count, or only stop words.
     """
@@ -174,8 +174,8 @@ def _is_like(word: str, language: str) -> bool:
 def stems(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]:
     """Return pairs of word and stem, unordered; Latin-script words are stemmed in each language of `latin`.
 
-    words: in lower case. It skips stop words of the language, words of one or two letters, and very long
-    ones.
+    words: in lower case. Stop words of the language, words of one or two letters, and very long words are
+      skipped.
     """
     by_language: dict[str, list[str]] = {}
     for word in words:
@@ -190,7 +190,7 @@ def stems(words: Iterable[str], latin: Collection[str]) -> list[tuple[str, str]]
 
 
 def english_stem(word: str) -> str:
-    """Return the stem that FTS5 uses, for code outside SQLite."""
+    """Return the stem of an English word that FTS5 uses, for code outside SQLite."""
     return _stemmer("porter").stemWords([word])[0] if len(word) <= _LONGEST else word
 
 
@@ -201,7 +201,7 @@ def is_latin(word: str) -> bool:
 
 
 def is_mostly_latin(text: str) -> bool:
-    """Whether at least half of the letters of `text` are Latin, or it has none."""
+    """Whether at least half of the letters in `text` are Latin, or it has no letters."""
     if text.isascii():
         return True
     letters = [letter for letter in text if letter.isalpha()]
@@ -225,7 +225,7 @@ def _languages_of(word: str, latin: Collection[str]) -> Collection[str]:
 
 
 def _by_script(word: str) -> tuple[str, ...]:
-    """Return the only language with the script of a word; none if there are several."""
+    """Return the language of a word's script, if it is the only one with that script; otherwise none."""
     first = ord(word[0])
     for start, end, name, foreign in _scripts():
         if start <= first <= end:

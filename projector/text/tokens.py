@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
-"""Of vocab.txt; part of the projection id."""
+"""The sha256 of vocab.txt; part of the projection id."""
 
 # Characters per call of the tokenizer, which holds the GIL: 5 ms for Chinese, the slowest text. 10 MB of
 # prose take 11 s of CPU time at once, and 3 s in such pieces.
@@ -87,7 +87,9 @@ class Ruler:
         return bisect_left(self._starts, end) - bisect_left(self._starts, start)
 
     def forward(self, start: int, tokens: int) -> int:
-        """Return the last word boundary at most `tokens` after `start`, and always after `start`."""
+        """Return the last word boundary at most `tokens` tokens after `start`, but always one after
+        `start`.
+        """
         first = bisect_left(self._starts, start)
         index = first + tokens
         if index >= len(self._starts):
@@ -100,7 +102,7 @@ class Ruler:
         return self._starts[index] if index < len(self._starts) else self._end
 
     def back(self, end: int, tokens: int) -> int:
-        """Return the first word boundary at most `tokens` before `end`."""
+        """Return the first word boundary at most `tokens` tokens before `end`."""
         last = bisect_right(self._starts, end - 1)
         index = max(0, last - tokens)
         while 0 < index < last and self._words[index] == self._words[index - 1]:
@@ -184,13 +186,13 @@ _INVISIBLE = dict.fromkeys((0x00AD, 0x034F, 0x061C, *range(0x200B, 0x2010), *ran
 """Soft hyphens, joiners and direction marks: they do not end a word."""
 
 _INDIC = (0x0900, 0x0980, 0x0A00, 0x0A80, 0x0B00, 0x0B80, 0x0C00, 0x0C80, 0x0D00)
-"""Blocks with the same layout: a letter has the same offset in each."""
+"""Unicode blocks with the same layout: a letter has the same offset in each of them."""
 
 _CHANDRABINDU, _ANUSVARA, _NUKTA, _VIRAMA = 0x01, 0x02, 0x3C, 0x4D
 _NASALS = (0x19, 0x1E, 0x23, 0x28, 0x2E)
 
 _EMOJI = (*range(0x2600, 0x27C0), *range(0x2B00, 0x2C00), *range(0x1F000, 0x1FB00))
-"""Blocks of symbols that are words, whatever Python's `unicodedata` knows of them."""
+"""Code points that are indexed as words, even if Python's `unicodedata` does not know them."""
 
 
 def compatible(text: str) -> str:
@@ -200,7 +202,7 @@ def compatible(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Return `text` with the letters of the index."""
+    """Return `text` in the letters that the index uses."""
     return plain(compatible(text).casefold())
 
 
