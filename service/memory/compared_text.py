@@ -217,12 +217,18 @@ def split_pieces(text: str) -> Iterator[tuple[str, bool, bool]]:
     for line in text.split("\n"):
         is_code = _CODE.search(line) is not None
         end, begins = 0, True
+        run, verdicts = (0, 0), dict[str, bool]()
         for match in _TOKEN.finditer(line):
             begins = begins or _ENDS.search(line, end, match.start()) is not None
             end = match.end()
             if not match[0][-1].isalnum():
                 begins = begins or _ENDS.match(match[0]) is not None
-                if is_code or _is_sign(match[0]) or not _is_sentence_punctuation(line, match.start()):
+                # Once a run: for each of its marks it would take the square of a row of dots.
+                if match.start() >= run[1]:
+                    run, verdicts = _run_of_marks(line, match.start()), {}
+                if match[0] not in verdicts:
+                    verdicts[match[0]] = _is_sentence_punctuation(line, match.start(), *run)
+                if is_code or _is_sign(match[0]) or not verdicts[match[0]]:
                     yield match[0], False, True
                 continue
             pieces = list(_pieces(match[0]))
@@ -252,13 +258,20 @@ def _is_sign(character: str) -> bool:
     return character in _SIGNS or unicodedata.category(character)[0] in "SM"
 
 
-def _is_sentence_punctuation(line: str, at: int) -> bool:
-    """Whether a punctuation mark only separates or quotes: after a word, before one, or between spaces."""
+def _run_of_marks(line: str, at: int) -> tuple[int, int]:
     start, end = at, at + 1
     while start and not (line[start - 1].isalnum() or line[start - 1].isspace()):
         start -= 1
     while end < len(line) and not (line[end].isalnum() or line[end].isspace()):
         end += 1
+    return start, end
+
+
+def _is_sentence_punctuation(line: str, at: int, start: int, end: int) -> bool:
+    """Whether a punctuation mark only separates or quotes: after a word, before one, or between spaces.
+
+    start, end: the run of marks that it is in.
+    """
     before, behind, run = line[:start][-1:].strip(), line[end : end + 1].strip(), line[start:end]
     if is_cjk(before or " ") or is_cjk(behind or " "):
         return True

@@ -1,107 +1,127 @@
-"""The time of every pattern and every function of memlog grows no faster than the text that it is given."""
+"""The time of every function of one text, and of the patterns that it uses, grows no faster than the text."""
 
-import sys
-from fnmatch import filter as filter_names
-
-import pytest
-
-from tests.growth.arguments import LEFT_OUT, RECIPES
-from tests.growth.functions import text_functions
-from tests.growth.gate import growing_functions, growing_patterns, uncovered
-from tests.growth.patterns import patterns
-from tests.growth.world import World
-from tests.support.places import ROOT
-
-_NOT_OURS = {"service/engine/sandbox_program.py": "a person's pattern, in a process that is ended"}
-
-
-@pytest.fixture
-def world(monkeypatch):
-    made = World()
-    monkeypatch.chdir(made.folder)
-    yield made
-    made.close()
-
-
-def _named(found):
-    return [f"{where}: {what}" for where, what in found]
-
-
-def test_no_pattern_grows_faster_than_its_text():
-    found, unseen = patterns("memlog", exercise="tests.growth.exercise")
-    others = [
-        str(site) for site in unseen if not str(site).startswith(tuple(f"{ROOT}/{it}" for it in _NOT_OURS))
-    ]
-    assert not others, "compiles a pattern when it is called, and the gate calls nothing that leads to it"
-    assert len(found) > 100
-    assert _named(growing_patterns(found, most=3, share=8)) == []
-
-
-def test_no_function_that_takes_text_grows_faster_than_it(world):
-    assert _named(growing_functions("memlog", world, share=8)) == []
-
-
-def test_every_function_that_takes_text_is_covered_or_left_out_with_a_reason(world):
-    assert list(uncovered("memlog", world)) == []
-    assert all(LEFT_OUT.values())
-
-
-def test_each_exclusion_and_each_recipe_names_a_function_that_there_is():
-    names = [function.name for function in text_functions("memlog")]
-    assert [entry for entry in (*LEFT_OUT, *RECIPES) if not filter_names(names, entry)] == []
-
-
-_PLANTED = """
+import importlib
+import inspect
+import pkgutil
 import re
-from functools import cache
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
 
-SPACES_AT_THE_END = re.compile(r"\\s+$")
+import memlog
+from memlog.eventlog.codec.decode import decode
+from memlog.eventlog.codec.upcast import Place
+from memlog.eventlog.log.streams import SegmentName
+from memlog.projector.passages.chunking import ChunkSizes, chunks
+from memlog.service.engine.sandbox_program import extracted
+from tests.growth.attacks import Attack, against, general
+from tests.growth.measuring import SHORTEST, SHORTEST_OF_MANY_STEPS, first_growth
 
+_PLACE = Place("conversations/cli_1", SegmentName("2026-02-24"), 0)
+_SHARE = 8
+"""One in so many of the attacks is tried on each function, another one on the next."""
 
-def ends(text: str) -> bool:
-    return SPACES_AT_THE_END.search(text) is not None
-
-
-@cache
-def _by_name() -> dict[str, tuple[re.Pattern[str], ...]]:
-    return {"lists": (re.compile(r"[ *]*[ *]*-"),)}
-
-
-def is_list(text: str) -> bool:
-    return any(pattern.match(text) for pattern in _by_name()["lists"])
-
-
-def seen_before(text: str) -> int:
-    return sum(other == letter for letter in text for other in text)
-
-
-def linear(text: str) -> list[str]:
-    return text.split()
-"""
-
-
-def test_the_gate_fails_at_each_of_three_planted_quadratic_things(tmp_path, monkeypatch, world):
-    package = tmp_path / "planted"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "module.py").write_text(_PLANTED)
-    monkeypatch.syspath_prepend(tmp_path)
-    found, unseen = patterns("planted", path=str(tmp_path))
-    assert not unseen
-    lines = [int(where.rpartition(":")[2]) for where, _ in growing_patterns(found, most=4)]
-    assert lines == [5, 14]
-    functions = [name for name, _ in growing_functions("planted", world)]
-    assert functions == ["module.ends:text", "module.is_list:text", "module.seen_before:text"]
+_NOT_FOREIGN = (
+    "memlog.cli",
+    "memlog.service.adapters",
+    "memlog.service.catalogue",
+    "memlog.service.documents.pdf_text",
+    "memlog.projector.text.language_files",
+)
+"""Modules whose functions take names of memlog's own."""
 
 
-def test_a_pattern_that_the_gate_cannot_see_fails(tmp_path):
-    (tmp_path / "hiding.py").write_text("import re\n\n\ndef found(text):\n    return re.search('a', text)\n")
-    _, unseen = patterns("hiding", path=str(tmp_path))
-    assert [site.line for site in unseen] == [5]
+def _modules() -> Iterator[object]:
+    for found in pkgutil.walk_packages(memlog.__path__, "memlog."):
+        if found.name != "memlog.__main__":
+            yield importlib.import_module(found.name)
 
 
-def test_a_function_that_the_gate_cannot_call_fails(tmp_path, monkeypatch, world):
-    (tmp_path / "odd.py").write_text("def read(text: str, other: complex) -> None: ...\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    assert list(uncovered("odd", world)) == [".read: nothing fills other: <class 'complex'>"]
-    sys.modules.pop("odd")
+def _functions() -> dict[str, Callable[[str], object]]:
+    """Return the public functions that need one text and nothing else, and three that read stored text."""
+    found: dict[str, Callable[[str], object]] = {
+        "decode": lambda text: decode(text.encode(), _PLACE),
+        "chunks": lambda text: chunks(text, ChunkSizes()),
+        "extracted": lambda text: extracted(text.encode(), "html"),
+    }
+    for module in _modules():
+        for name, function in vars(module).items():
+            is_own = inspect.isfunction(inspect.unwrap(function)) and function.__module__ == module.__name__
+            if not is_own or name.startswith("_") or module.__name__.startswith(_NOT_FOREIGN):
+                continue
+            needed = [
+                each
+                for each in inspect.signature(function).parameters.values()
+                if each.default is each.empty and each.kind is not each.VAR_KEYWORD
+            ]
+            if [each.annotation for each in needed] == [str]:
+                found[f"{module.__name__}.{name}"] = function
+            elif [each.annotation for each in needed] == [bytes]:
+                found[f"{module.__name__}.{name}"] = lambda text, function=function: function(text.encode())
+    return found
+
+
+def _whole(function: Callable[[str], object]) -> Callable[[str], object]:
+    """A function that may refuse its text, and whose iterator is read to its end."""
+    inner = inspect.unwrap(function)
+
+    def work(text: str) -> None:
+        with suppress(Exception):
+            result = inner(text)
+            if isinstance(result, Iterator):
+                list(result)
+
+    return work
+
+
+def _patterns_in(value: object) -> Iterator[re.Pattern]:
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(getattr(value, "__self__", None), re.Pattern):
+        yield value.__self__
+    elif isinstance(value, tuple | list):
+        for each in value:
+            yield from _patterns_in(each)
+    elif isinstance(value, dict):
+        yield from _patterns_in(list(value.values()))
+    elif (
+        "Pattern" in str(getattr(value, "__annotations__", {}).get("return"))
+        and not inspect.signature(value).parameters
+    ):
+        yield from _patterns_in(value())
+
+
+def _attacks() -> dict[str, list[Attack]]:
+    """What leads to each repeat of the patterns of a module, repeated: by the name of the module."""
+    return {
+        module.__name__: [
+            attack
+            for value in list(vars(module).values())
+            if str(getattr(value, "__module__", module.__name__)) == module.__name__
+            for pattern in _patterns_in(value)
+            for attack in against(pattern, 2)
+        ]
+        for module in _modules()
+    }
+
+
+def test_no_function_of_a_text_grows_faster_than_it(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    functions, own = _functions(), _attacks()
+    assert len(functions) > 100
+    with memlog.open(tmp_path / "store", durability="os", model=tmp_path / "none") as store:
+        chat = {"channel": "cli", "chat_id": "1"}
+        stored = {
+            "search": store.search,
+            "context": lambda text: store.context(text, chat="cli:1"),
+            "append": lambda text: store.append(memlog.Message(role="user", content=text, **chat)),
+            "memories.save": lambda text: store.memories.save(text),
+            "facts.extract": lambda text: store.facts.extract(text),
+        }
+        growing = {}
+        for number, (name, function) in enumerate([*stored.items(), *functions.items()]):
+            step, shortest = (_SHARE * 15, SHORTEST_OF_MANY_STEPS) if name in stored else (_SHARE, SHORTEST)
+            tried = [*general(), *own.get(name.rpartition(".")[0], ())][number % step :: step]
+            if growth := first_growth(_whole(function), tried, shortest=shortest):
+                growing[name] = str(growth)
+    assert growing == {}

@@ -33,7 +33,6 @@ STORMS = {
     "copied_stores": "copies of one store that go on, forget, scrub, are copied in part, and end as one",
     "isolation": "random projects and chats, each asked for what others have said",
     "watch": "a watch beside four writers, and beside 60,000 files that are touched at once",
-    "growth": "repeated atoms given to every pattern and every function that takes text",
     "async_searches": "500 searches at once through an AsyncStore, beside short reads and appends",
     "soak": "a watch under appends for all of the time: its memory stays flat",
 }
