@@ -184,7 +184,7 @@ class ExtractionCompleted(ConversationEvent, tag="extraction_completed"):
 
 class ModelFailed(Change, tag="model_failed"):
     """A language model failed on some events, but may succeed on others. Written by memlog, which postpones
-    them to another day: at once after a refusal or an unusable answer, otherwise after two requests.
+    them to another day: after one refusal or unusable answer, or after two other failed requests.
 
     task: the request. event_ids: of the messages, the daily events, or the contents of memories.
     chat_id: theirs. kind: `refused`, `unusable` (the answer), `failed` or `late`.
@@ -544,7 +544,7 @@ class RefusedLine(msgspec.Struct, frozen=True):
 
 
 class KnownId(msgspec.Struct, frozen=True):
-    """An id in use in a stream. holder: its event; None if forgotten. content: the event's content hash."""
+    """An id in use in a stream. holder: where its event is; None if forgotten. content: its content hash."""
 
     holder: IdHolder | None = None
     content: bytes = b""
@@ -563,8 +563,8 @@ OnStored = Callable[[Sequence[Position]], None]
 """Called with the positions of stored events once they are durable."""
 
 
-def compared(position: Position, content: bytes, known: KnownId | None) -> Position:
-    """Return `position`, marked if its id was already in use. content: the new event's content hash."""
+def mark_known_id(position: Position, content: bytes, known: KnownId | None) -> Position:
+    """Mark `position` if the id was already in use (`known`). content: the new event's content hash."""
     if known is None:
         return position
     if known.holder is None:

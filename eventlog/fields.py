@@ -225,12 +225,13 @@ class Chat(tuple[str, str]):
     __slots__ = ()
 
     def __new__(cls, channel: str, chat_id: str | int) -> Self:
-        """See the class."""
+        """Return the chat with this name. Raises BadInput; see the class."""
         named = decimal(chat_id)
         if isinstance(channel, str) and isinstance(named, str) and channel and named:
             return super().__new__(cls, (channel, named))
         raise BadInput(
-            f"chat is {shown_value((channel, chat_id))}", hint="Chat('telegram', '7'), or Chat('telegram', 7)"
+            f"channel is {shown_value(channel)}, chat_id is {shown_value(chat_id)}",
+            hint="pass a non-empty text for each, or an integer chat_id, as Chat('telegram', 7)",
         )
 
     def __getnewargs__(self) -> tuple[str, str]:
@@ -254,7 +255,7 @@ class Chat(tuple[str, str]):
 
     @classmethod
     def of(cls, name: ChatName) -> Self:
-        """Return the chat of an argument. Raises BadInput unless it is a pair or like `telegram:7`."""
+        """Return the chat that `name` names. Raises BadInput unless it is a pair or like `telegram:7`."""
         if isinstance(name, cls):
             return name
         match name.split(":", 1) if isinstance(name, str) else name:
@@ -263,5 +264,5 @@ class Chat(tuple[str, str]):
             ):
                 return cls(channel, chat_id)
         raise BadInput(
-            f"chat is {shown_value(name)}", hint="a text such as telegram:7, or (channel, chat_id)"
+            f"chat is {shown_value(name)}", hint="pass a text such as telegram:7, or (channel, chat_id)"
         )

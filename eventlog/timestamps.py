@@ -19,11 +19,11 @@ LAST = "9999-12-31T23:59:59.999Z"
 def now() -> str:
     """Return the current time."""
     seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
-    return f"{_whole_second(seconds)}.{nanoseconds // 1_000_000:03d}Z"
+    return f"{_format_second(seconds)}.{nanoseconds // 1_000_000:03d}Z"
 
 
 @lru_cache(maxsize=1)
-def _whole_second(seconds: int) -> str:
+def _format_second(seconds: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 
@@ -60,7 +60,7 @@ def normalised(text: str, *, naive_is_utc: bool) -> str:
         raise ValueError(f"timestamp outside the years 1 to 9999: {text!r}") from error
     if is_leap and (utc.hour, utc.minute) != (23, 59):
         raise ValueError(f"invalid timestamp: {text!r}; a leap second is 23:59:60 UTC")
-    return _written(utc)
+    return _format_moment(utc)
 
 
 def as_text(moment: datetime) -> str:
@@ -75,21 +75,21 @@ def of_day_or_time(text: str, zone: tzinfo | None = UTC, *, is_end: bool = False
     is_end: return the first moment after the day instead. Raises ValueError.
     """
     if len(text) == len("2026-02-24"):
-        first = datetime.combine(date.fromisoformat(day(text)), time_of_day.min)
+        first = datetime.combine(date.fromisoformat(check_day(text)), time_of_day.min)
         try:
-            return _written((first + timedelta(days=is_end)).replace(tzinfo=zone).astimezone(UTC))
+            return _format_moment((first + timedelta(days=is_end)).replace(tzinfo=zone).astimezone(UTC))
         except (OverflowError, ValueError, OSError):  # depending on the system's functions
             return LAST if is_end else "0001-01-01T00:00:00.000Z"
     if zone is UTC or _OFFSET.search(text):
         return normalised(text, naive_is_utc=True)
     moment = datetime.fromisoformat(normalised(text, naive_is_utc=True)[:-1]).replace(tzinfo=zone)
-    return _written(moment.astimezone(UTC))
+    return _format_moment(moment.astimezone(UTC))
 
 
 def of_seconds(seconds: float) -> str:
     """Convert seconds since 1970 to a time. Raises ValueError outside the years 1 to 9999."""
     try:
-        return _written(datetime(1970, 1, 1) + timedelta(seconds=seconds))
+        return _format_moment(datetime(1970, 1, 1) + timedelta(seconds=seconds))
     except OverflowError as error:
         raise ValueError(f"timestamp outside the years 1 to 9999: {seconds!r}") from error
 
@@ -108,7 +108,7 @@ def zone_name(moment: datetime) -> str:
     return f"UTC{moment.isoformat()[-6:]}" if name in ("UTC", "GMT") and moment.utcoffset() else name
 
 
-def day(text: str) -> str:
+def check_day(text: str) -> str:
     """Return `text` itself. Raises ValueError unless it is a date such as 2026-02-24."""
     if not re.fullmatch(r"(?a)\d{4}-\d\d-\d\d", text):
         raise ValueError(f"invalid date: {text!r}; write it as 2026-02-24")
@@ -127,8 +127,8 @@ def shifted(text: str, milliseconds: int) -> str:
         return LAST
     except ValueError:
         return text
-    return _written(moment)
+    return _format_moment(moment)
 
 
-def _written(moment: datetime) -> str:
+def _format_moment(moment: datetime) -> str:
     return f"{moment.isoformat(timespec='milliseconds')[: len('2026-02-24T10:15:00.000')]}Z"

@@ -12,10 +12,10 @@ import msgspec
 from memlog.eventlog.files import disk, file_io
 from memlog.eventlog.files.file_io import (
     closing,
-    drafted,
     file_version,
     open_regular,
     read_all,
+    replacing_file,
     status_at,
     write_all,
 )
@@ -27,7 +27,7 @@ from memlog.projector.sqlite import Connection
 
 def replace(path: Path, data: bytes) -> None:
     """Replace the file at `path` durably; only its owner may read it."""
-    with drafted(path, path.with_name(f"{path.name}.new")) as fd:
+    with replacing_file(path, path.with_name(f"{path.name}.new")) as fd:
         write_all(fd, data)
         disk.sync(fd)
     sync(path.parent)

@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import Literal
 
 from memlog.eventlog.codec.hashing import sha256
-from memlog.eventlog.codec.upcast import place_of
+from memlog.eventlog.codec.upcast import parse_line_id
 from memlog.eventlog.events import Event, Redacted, tag_of
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.quarantine import BadLine
@@ -194,7 +194,7 @@ def _first_projected(db: Connection, stream: str, ids: list[str]) -> str | None:
         (as_list(ids), stream),
     ).fetchone()
     if found is None:
-        places = [(*place, name) for name in ids if (place := place_of(name)) is not None]
+        places = [(*place, name) for name in ids if (place := parse_line_id(name)) is not None]
         found = db.execute(
             "SELECT place.value ->> 2 FROM json_each(?) AS place JOIN quarantine ON stream = ?"
             " AND segment = place.value ->> 0 AND offset = place.value ->> 1 LIMIT 1",

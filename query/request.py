@@ -169,7 +169,7 @@ def to_log_day(day: str | datetime) -> str:
         BadInput: it is not a calendar day.
     """
     try:
-        return timestamps.day(day if isinstance(day, str) else day.isoformat()[: len("2026-02-24")])
+        return timestamps.check_day(day if isinstance(day, str) else day.isoformat()[: len("2026-02-24")])
     except (AttributeError, ValueError) as error:
         raise BadInput(str(error), hint="give a day such as 2026-02-24") from error
 

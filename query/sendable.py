@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from memlog.eventlog.fields import Chat
-from memlog.eventlog.secrets.outgoing import SentText, has_key, is_private, masked_parts, with_keys
+from memlog.eventlog.secrets.outgoing import SentText, has_key, is_private, masked_parts, which_hold_keys
 from memlog.projector.passages.fulltext import (
     beside,
     fact_holds_key,
@@ -71,6 +71,6 @@ def question_has_key(db: Connection, text: str, chat: Chat) -> bool:
     """Whether a question contains a key, or the rest of one that began in its chat."""
     before = newest(db, chat)
     if before and before[-1].text == text:
-        return with_keys(before)[-1]
+        return which_hold_keys(before)[-1]
     asks = next((part.by for part in reversed(before) if part.by.startswith("user/")), "")
-    return with_keys([*before, SentText(text, by=asks)])[-1]
+    return which_hold_keys([*before, SentText(text, by=asks)])[-1]

@@ -29,7 +29,7 @@ from memlog.eventlog.log.layout import (
     WATCH_LOCK,
     seals_files,
 )
-from memlog.eventlog.log.reader import last_at
+from memlog.eventlog.log.reader import last_append_time
 from memlog.eventlog.log.streams import project_folder, segments_of, shown
 from memlog.eventlog.text import equivalents
 from memlog.query.request import path_of, read_argument
@@ -269,14 +269,16 @@ def _read_project(folder: Path, name: str, *, is_left: bool = False) -> Project 
             folder=shown(folder),
             conversations=len(conversations),
             log_bytes=sum(segment.status().st_size for segment in segments),
-            last_append=last_at(segments),
+            last_append=last_append_time(segments),
             is_being_removed=is_left,
         )
     return None
 
 
 def _survey(folder: Path, name: str) -> ProjectRemoval:
-    found = ProjectRemoval(name=name, folder=shown(folder), last_append=last_at(segments_of(folder / LOG)[0]))
+    found = ProjectRemoval(
+        name=name, folder=shown(folder), last_append=last_append_time(segments_of(folder / LOG)[0])
+    )
     for entry in _below(folder):
         path = Path(entry.path)
         if path.parent == folder and entry.name not in TOP:

@@ -32,7 +32,7 @@ class Place(msgspec.Struct, frozen=True, gc=False):
         return f"{self.segment.filename}:{self.offset}"
 
 
-def place_of(line_id: str) -> tuple[str, int] | None:
+def parse_line_id(line_id: str) -> tuple[str, int] | None:
     """Return the file name and offset that a `Place.id` consists of; None if `line_id` is not one."""
     filename, _, digits = line_id.rpartition(":")
     # More than 18 digits may exceed SQLite's integers, and no file is that long.

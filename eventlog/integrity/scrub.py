@@ -17,7 +17,7 @@ from memlog.eventlog.codec.decode import ERASING
 from memlog.eventlog.errors import LogError
 from memlog.eventlog.files import disk, locks
 from memlog.eventlog.files.file_io import closing, is_at, keeping_time, open_regular, overwrite_all
-from memlog.eventlog.files.folders import entered
+from memlog.eventlog.files.folders import opened_folders
 from memlog.eventlog.integrity.erasures import is_due
 from memlog.eventlog.integrity.seal_file import SealFiles, measure_open, read_seals
 from memlog.eventlog.integrity.seal_losses import differing_segments
@@ -85,7 +85,7 @@ def erase(
     return Erased(segment, len(due), sum(line.length for line in due), state)
 
 
-def unfinished(segments: Iterable[Segment]) -> list[Segment]:
+def unfinished_segments(segments: Iterable[Segment]) -> list[Segment]:
     """Return the erased segments whose seals are out of date. Raises OSError.
 
     An erasure was killed before resealing them, or another writer's seal arrived after the erasure.
@@ -128,13 +128,14 @@ def _locked(segment: Segment, timeout: float) -> Iterator[int]:
     """Lock a segment and yield a descriptor that can overwrite its bytes."""
     filename = segment.name.filename
     with (
-        entered(segment.log, segment.stream) as folders,
+        opened_folders(segment.log, segment.stream) as folders,
         closing(open_regular(filename, disk.WRITE, folder=folders[-1])) as fd,
     ):
         locks.acquire(fd, f"{segment.stream}/{filename}", timeout)
         if not is_at(filename, disk.status(fd), folder=folders[-1]):
             raise LogError(
-                f"{segment.stream}/{filename} was replaced meanwhile", hint="store.erasure.scrub()"
+                f"{segment.stream}/{filename} was replaced meanwhile",
+                hint="run store.erasure.scrub() again",
             )
         yield fd
 

@@ -29,7 +29,7 @@ def precedence(event: Event, segment: SegmentName) -> str:
     if isinstance(event, Change) and event.wins is not None:
         return event.wins
     is_dated = event.at is not None and timestamps.is_written_form(event.at)
-    return earlier_of(event.ts or "", event.at if is_dated and event.at else end_of(segment.day))
+    return cap_precedence(event.ts or "", event.at if is_dated and event.at else end_of_day(segment.day))
 
 
 def next_precedence(ts: str, now: str, highest: str, *, is_dated: bool) -> str:
@@ -39,16 +39,16 @@ def next_precedence(ts: str, now: str, highest: str, *, is_dated: bool) -> str:
     is_dated: whether the caller gave `ts`, which then decides; otherwise the change wins over all earlier
       ones.
     """
-    own = earlier_of(ts, now)
+    own = cap_precedence(ts, now)
     return own if is_dated or own > highest else timestamps.shifted(highest, 1)
 
 
-def earlier_of(ts: str, at: str) -> str:
-    """Return `ts`, but at most `CAP` after `at`."""
+def cap_precedence(ts: str, at: str) -> str:
+    """Return `ts`, but at most `CAP` milliseconds after `at`."""
     return ts if ts <= at else min(ts, timestamps.shifted(at, CAP))
 
 
-def end_of(day: str) -> str:
+def end_of_day(day: str) -> str:
     """Return the last moment of a UTC day."""
     return f"{day}T23:59:59.999Z"
 
@@ -82,16 +82,15 @@ class Clock:
 
     def next_at(self, fd: int, status: os.stat_result) -> str:
         """Return the current time, or the segment's last `at` if the clock has gone back."""
-        return max(timestamps.now(), self._read(self._at, fd, status, None).at)
+        return max(timestamps.now(), self._read_stamps(self._at, fd, status, None).at)
 
     def has_shrunk(self, status: os.stat_result) -> bool:
         """Whether a segment is shorter than when this process last saw it."""
         known = self._at.get(identity(status))
         return known is not None and status.st_size < known.end
 
-    def wrote(self, status: os.stat_result, end: int, at: str, highest: str) -> None:
-        """Record that lines with this `at` were appended to the segment with this status, which now ends at
-        `end`.
+    def record_write(self, status: os.stat_result, end: int, at: str, highest: str) -> None:
+        """Record that lines stamped `at` were appended to the segment with this status, up to `end`.
 
         highest: the stream's highest precedence, including these lines; "" if none of them is a change.
         """
@@ -111,33 +110,31 @@ class Clock:
         highest = max((self._highest_of_writer(folder, newest) for newest in written.values()), default="")
         for name in plain:
             # Lines of a plain segment have no `wins`, so this is an upper bound on their precedence.
-            if earlier_of(timestamps.LAST, end_of(name.day)) > highest:
-                highest = max(highest, self._tail(folder, name).highest)
+            if cap_precedence(timestamps.LAST, end_of_day(name.day)) > highest:
+                highest = max(highest, self._update_tail(folder, name).highest)
         return highest
 
     def _highest_of_writer(self, folder: int, newest_first: list[SegmentName]) -> str:
         highest = ""
         for name in newest_first:
-            tail = self._tail(folder, name)
+            tail = self._update_tail(folder, name)
             highest = max(highest, tail.highest)
             if tail.is_stamped:
                 break
         return highest
 
-    def _tail(self, folder: int, name: SegmentName) -> _Tail:
+    def _update_tail(self, folder: int, name: SegmentName) -> _Tail:
         status = disk.look(name.filename, folder=folder)
         known = self._changes.get(identity(status))
         if known is not None and known.end == status.st_size:
             return known
         with closing(disk.open(name.filename, disk.READ, folder=folder)) as fd:
-            return self._read(self._changes, fd, disk.status(fd), name.day)
+            return self._read_stamps(self._changes, fd, disk.status(fd), name.day)
 
-    def _read(
+    def _read_stamps(
         self, known: dict[tuple[int, int], _Tail], fd: int, status: os.stat_result, day: str | None
     ) -> _Tail:
-        """Return the updated tail. day: the segment's day, to look for changes; None to look for `at`
-        only.
-        """
+        """Update and return the tail. day: the segment's day, to read changes; None to read only `at`."""
         key = identity(status)
         before = known.get(key, _Tail())
         if status.st_size < before.end:  # an older copy was restored
@@ -187,4 +184,4 @@ def _precedence_of(stamps: _Stamps, day: str) -> str:
         ts = timestamps.normalised(stamps.ts or f"{day}T00:00:00.000Z", naive_is_utc=True)
     except ValueError:
         return ""
-    return earlier_of(ts, stamps.at or end_of(day))
+    return cap_precedence(ts, stamps.at or end_of_day(day))

@@ -20,9 +20,9 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.errors import Busy
 from memlog.eventlog.files import disk, locks
 from memlog.eventlog.files.file_io import file_version, identity, is_at, open_regular, status_at
-from memlog.eventlog.files.folders import entered, sync_folder
+from memlog.eventlog.files.folders import opened_folders, sync_folder
 from memlog.eventlog.integrity.copy_identity import Writer
-from memlog.eventlog.integrity.seal_reader import bytes_of
+from memlog.eventlog.integrity.seal_reader import read_seals_file
 from memlog.eventlog.log.layout import LOG, seals_file
 from memlog.eventlog.log.order import CAP, Clock
 from memlog.eventlog.log.streams import SegmentName, current_segments, segment_names
@@ -74,7 +74,7 @@ class SealWatch:
     def _has_seal(self, stream: str, segment: str, writer: str) -> bool:
         if self._files is None:
             names = msgspec.json.encode({"stream": stream, "segment": segment})[:-1]
-            if names not in bytes_of(self._log, seals_file(writer)):
+            if names not in read_seals_file(self._log, seals_file(writer)):
                 return False
         own = self.files(writer).own
         own.refresh()
@@ -154,7 +154,7 @@ class Rotation:
         """
         writer = self.writer.name()
         deadline = time.monotonic() + self._lock_timeout
-        with entered(self.log, stream, make=True) as folders:
+        with opened_folders(self.log, stream, make=True) as folders:
             while True:
                 try:
                     with self.last(stream, writer, folders, deadline) as segment:
@@ -286,7 +286,7 @@ _unclosed: "weakref.WeakSet[Rotation]" = weakref.WeakSet()
 
 
 @atexit.register
-def _record_unclosed() -> None:
+def _record_sizes_at_exit() -> None:
     for rotation in list(_unclosed):
         rotation.record_sizes(_SHORT_TIMEOUT)
 

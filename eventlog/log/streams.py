@@ -34,7 +34,7 @@ _SHORTENED = rf".{{{_FOLDER_HEAD}}}~[0-9a-f]{{16}}"
 _PLAIN = frozenset(b"abcdefghijklmnopqrstuvwxyz0123456789-.")
 
 
-def encoded_name(name: str) -> str:
+def encode_name(name: str) -> str:
     """Return `name` in UTF-8 with every byte except a–z, 0–9, `-` and `.` written as `%xx`."""
     return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02x}" for byte in name.encode())
 
@@ -46,7 +46,7 @@ def project_folder(name: str) -> str:
     Raises BadInput if `name` consists only of dots, is too long, or cannot be encoded as UTF-8.
     """
     try:
-        folder = encoded_name(name)
+        folder = encode_name(name)
     except UnicodeEncodeError as error:
         raise BadInput(f"{name!r} is not UTF-8", hint=_PROJECT_HINT) from error
     if folder.strip(".") == "" or len(folder) > _NAME_LIMIT:
@@ -57,7 +57,7 @@ def project_folder(name: str) -> str:
 @lru_cache(maxsize=4096)
 def conversation_stream(channel: str, chat_id: str) -> str:
     """Return the stream of a conversation."""
-    folder = f"{encoded_name(channel)}_{encoded_name(chat_id)}"
+    folder = f"{encode_name(channel)}_{encode_name(chat_id)}"
     if len(folder) > _FOLDER_LIMIT:
         # Imported here, like the import in chat_of_stream below: most appends need neither.
         from memlog.eventlog.codec.hashing import short_sha256

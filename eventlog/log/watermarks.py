@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from memlog.eventlog.escapes import decoded
+from memlog.eventlog.escapes import decode_json
 from memlog.eventlog.files import disk, folders
 from memlog.eventlog.files.file_io import closing, file_version, overwrite_all, status_at
-from memlog.eventlog.files.folders import lines_in
+from memlog.eventlog.files.folders import read_original
 from memlog.eventlog.files.locks import locked
 from memlog.eventlog.integrity.copy_identity import Writer
 from memlog.eventlog.integrity.erasures import Span, erased_lines, erasures_in, spans_of, split_by
@@ -92,7 +92,7 @@ class WatermarkFile:
         """Read the file again if another process has changed it. Raises OSError."""
         version = file_version(status_at(self._path))
         if version != self._version:
-            self._load(lines_in(self._path))
+            self._load(read_original(self._path))
             self._version = version
 
     @property
@@ -106,7 +106,7 @@ class WatermarkFile:
 
     def all(self, stream: str | None = None) -> list[Watermark]:
         """Return the watermarks of one stream, or of all streams."""
-        streams = self._places.values() if stream is None else [self._places.get(_key(stream), {})]
+        streams = self._places.values() if stream is None else [self._places.get(_line_start(stream), {})]
         marks = (self._last_intact(places) for segments in streams for places in segments.values())
         return [mark for mark in marks if mark is not None]
 
@@ -123,14 +123,14 @@ class WatermarkFile:
         if self.is_void:
             self.replace(marks)
             return
-        self._extend(folders.append(self._path, marks, is_torn=not self._data.endswith(b"\n")))
+        self._extend(folders.append_lines(self._path, marks, is_torn=not self._data.endswith(b"\n")))
         self._version = file_version(status_at(self._path))
         if len(self._data) > 2 * self._live_bytes + _SPARE:
             self.replace(still_needed(self.all()))
 
     def replace(self, marks: Iterable[Watermark]) -> None:
         """Replace the contents of the file by `marks`. Raises OSError."""
-        self._load(folders.replace(self._path, marks))
+        self._load(folders.replace_lines(self._path, marks))
         self._version = file_version(status_at(self._path))
 
     def blank(self, mark: Watermark, *, is_lost: bool) -> None:
@@ -140,19 +140,20 @@ class WatermarkFile:
         """
         with closing(disk.open(self._path, disk.WRITE)) as fd:
             for offset, length in [*self._unnamed, *self._places_of(*mark.name)]:
-                blank = _blanked(bytes(self._data[offset : offset + length]), is_lost=is_lost)
+                blank = _blank_line(bytes(self._data[offset : offset + length]), is_lost=is_lost)
                 overwrite_all(fd, blank, offset)
                 self._data[offset : offset + length] = blank
             disk.sync_data(fd)
             self._version = file_version(disk.status(fd))
 
     def _places_of(self, stream: str, segment: str) -> list[_Place]:
-        return self._places.get(_key(stream), {}).get(msgspec.json.encode(segment), [])
+        return self._places.get(_line_start(stream), {}).get(msgspec.json.encode(segment), [])
 
     def _last_intact(self, places: list[_Place]) -> Watermark | None:
         """Return the last watermark at `places` that is not torn; None if there is none."""
         marks = (
-            decoded(self._data[offset : offset + length], Watermark) for offset, length in reversed(places)
+            decode_json(self._data[offset : offset + length], Watermark)
+            for offset, length in reversed(places)
         )
         return next((mark for mark in marks if mark is not None), None)
 
@@ -182,14 +183,14 @@ class WatermarkFile:
             offset += len(line) + 1
 
 
-def _key(stream: str) -> bytes:
+def _line_start(stream: str) -> bytes:
     """Return the bytes with which every line about a stream begins."""
     return msgspec.json.encode({"stream": stream})[:-1]
 
 
-def _blanked(line: bytes, *, is_lost: bool) -> bytes:
+def _blank_line(line: bytes, *, is_lost: bool) -> bytes:
     """Return `line` with its hashes blanked and its length unchanged; a torn line becomes entirely blank."""
-    if decoded(line, Watermark) is None:
+    if decode_json(line, Watermark) is None:
         return b" " * len(line)
     for name in (b"chain", b"rest"):
         start = line.index(b'"' + name + b'":"') + len(name) + 4

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from memlog.eventlog.errors import BadInput, MemlogError
-from memlog.eventlog.escapes import decoded
+from memlog.eventlog.escapes import decode_json
 from memlog.eventlog.secrets.keys import APART, NAMES, OPAQUE_WORD, SHAPES, keys_in
 
 _NAMES = frozenset(
@@ -43,14 +43,14 @@ def kinds_in(text: str) -> list[str]:
 
 def kinds_in_line(line: bytes) -> list[str]:
     """Return the distinct kinds of keys in a line of the log, JSON or not."""
-    value = decoded(line, object) or line.decode(errors="replace")
+    value = decode_json(line, object) or line.decode(errors="replace")
     kinds: dict[str, None] = {}
 
     def record_kinds(text: str) -> str:
         kinds.update(dict.fromkeys(kinds_in(text)))
         return text
 
-    rewritten(value, record_kinds)
+    rewrite_texts(value, record_kinds)
     return list(kinds)
 
 
@@ -60,12 +60,12 @@ def masked_event(source: bytes) -> bytes:
 
     Raises BadInput if a member that is a name holds a key.
     """
-    members = decoded(source, dict)
+    members = decode_json(source, dict)
     if members is None:
         return source  # the reader reports the fault
     # Another log's `at` and `crc` belong to the unmasked text.
     given = {name: value for name, value in members.items() if name not in ("at", "crc")}
-    clean = rewritten(given, masked)
+    clean = rewrite_texts(given, masked)
     if clean == given:
         return source
     for name in _NAMES & clean.keys():
@@ -116,7 +116,7 @@ def ends_like_secret(name: str) -> bool:
     return bool(_secret_prefix(name))
 
 
-def rewritten(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401 - any JSON
+def rewrite_texts(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: ANN401 - any JSON
     """Return `value` with each text in it rewritten, at any depth. Does not recurse."""
     clean: list[Any] = [None]
     # The container and place of a value, the value, and the prefix that marks its texts as secret.
@@ -258,7 +258,7 @@ def _values_before(text: str, start: int) -> Iterator[tuple[int, int]]:
         return
     words = head.split()[-6:]
     for word, verb in pairwise(words):
-        if verb.casefold() in _VERBS and opaque_words(word):
+        if verb.casefold() in _VERBS and find_opaque_words(word):
             at = text.rindex(word, 0, start)
             yield at, at + len(word)
 
@@ -269,12 +269,12 @@ def may_name_secret(text: str) -> bool:
     return any(stem in folded for stem in _STEMS)
 
 
-def opaque_words(text: str) -> list[tuple[int, int]]:
+def find_opaque_words(text: str) -> list[tuple[int, int]]:
     """Return the spans of words with letters and digits, which may be keys."""
-    return [match.span(1) for match in _opaque().finditer(text)]
+    return [match.span(1) for match in _opaque_pattern().finditer(text)]
 
 
-def truncated_key(text: str) -> tuple[int, int] | None:
+def find_truncated_key(text: str) -> tuple[int, int] | None:
     """Return the span of a key that the end of a text truncates, recognised by its fixed start."""
     start = max(0, len(text) - _TAIL)
     match = _truncated_pattern().search(text, start)
@@ -291,7 +291,7 @@ def _truncated_pattern() -> re.Pattern[str]:
 
 
 @cache
-def _opaque() -> re.Pattern[str]:
+def _opaque_pattern() -> re.Pattern[str]:
     return re.compile(OPAQUE_WORD, re.ASCII)
 
 

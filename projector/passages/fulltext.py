@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from memlog.eventlog.secrets.outgoing import SPAN, SentText, has_key, with_keys
+from memlog.eventlog.secrets.outgoing import SPAN, SentText, has_key, which_hold_keys
 from memlog.projector.sqlite import Connection
 from memlog.projector.text.analyzer import analysed, memory_label, passage
 
@@ -65,7 +65,7 @@ def message_holds_key(db: Connection, where: str, values: Sequence[Any]) -> bool
     if row is None:
         return False
     before, behind = beside(db, where, values)
-    return with_keys([*before, sent_text(*row), *behind])[len(before)]
+    return which_hold_keys([*before, sent_text(*row), *behind])[len(before)]
 
 
 def fact_holds_key(db: Connection, fact_id: str) -> bool:

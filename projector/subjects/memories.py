@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memlog.eventlog import events as ev
-from memlog.eventlog.codec.content_ids import derived_memory_id
-from memlog.eventlog.limits import rate_of, rates_by_category, read_as
+from memlog.eventlog.codec.content_ids import derive_memory_id
+from memlog.eventlog.limits import rate_of, rates_by_category, resolve_alias
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
 from memlog.projector.passages.index import SourceText
@@ -66,7 +66,7 @@ def _record(db: Connection, placed: PositionedEvent) -> Iterable[str]:
     event = placed.event
     match event:
         case ev.MemorySaved():
-            memory_ids = [event.memory_id or derived_memory_id(event.chat_id, event.content)]
+            memory_ids = [event.memory_id or derive_memory_id(event.chat_id, event.content)]
             _set(db, memory_ids[0], placed, saved=_given_fields(event))
         case ev.MemoryUpdated():
             memory_ids = [event.memory_id]
@@ -123,7 +123,7 @@ def _find_undone(db: Connection, events: Sequence[PositionedEvent]) -> list[str]
 def _given_fields(event: ev.MemorySaved | ev.MemoryUpdated) -> dict[str, Any]:
     """Return the memory fields of an event, with None for each field that it does not set."""
     fields = {name: getattr(event, name) for name in _FIELDS}
-    return fields | {"category": event.category and read_as(event.category)}
+    return fields | {"category": event.category and resolve_alias(event.category)}
 
 
 def _set(db: Connection, memory_id: str, placed: PositionedEvent, **fields: Any) -> None:  # noqa: ANN401

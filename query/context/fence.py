@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from memlog.eventlog.escapes import is_unseen
+from memlog.eventlog.escapes import is_invisible
 from memlog.projector.text.marks import Marks, marked_places
 from memlog.query.context.token_counters import Counter, weight
 from memlog.query.search.request import FtsQuery
@@ -49,7 +49,7 @@ def shown(text: str, escape: Callable[[str], str], *, kept: str = "") -> str:
     """
     return _KEPT_OR_ODD.sub(
         lambda match: (
-            match[0] if match[1] or match[0] in kept or not is_unseen(match[0]) else escape(match[0])
+            match[0] if match[1] or match[0] in kept or not is_invisible(match[0]) else escape(match[0])
         ),
         text,
     )

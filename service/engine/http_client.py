@@ -23,7 +23,7 @@ from memlog.eventlog.errors import MemlogError, ProviderError
 from memlog.eventlog.files.folders import make_path
 from memlog.eventlog.log.layout import LOG, PROVIDERS
 from memlog.eventlog.secrets.detection import masked
-from memlog.eventlog.secrets.outgoing import Outgoing, key_of, keyed_hash
+from memlog.eventlog.secrets.outgoing import Outgoing, keyed_hash, load_store_key
 from memlog.projector import core_file
 from memlog.service.engine.settings import ApiKey, Provider
 
@@ -217,7 +217,7 @@ def hash_of_words(store: Path, words: str) -> str:
     """Return `: words 1f0c…`, a hash that equal errors share; "" if there are no words or no key."""
     # A provider may quote the request, and this message outlives events that are forgotten.
     with suppress(MemlogError):
-        return f": words {keyed_hash(key_of(store), words)[:_HASH_DIGITS]}" if words else ""
+        return f": words {keyed_hash(load_store_key(store), words)[:_HASH_DIGITS]}" if words else ""
     return ""
 
 

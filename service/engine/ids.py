@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from memlog.eventlog.codec.content_ids import content_hash_of_one
+from memlog.eventlog.codec.content_ids import content_hash_without_openssl
 from memlog.eventlog.codec.decode import decode
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.errors import MemlogError
@@ -87,7 +87,7 @@ class KnownIds(SplitByFork):
         The hash in the read model is not used: another version of memlog may have computed it.
         """
         event = event_with(self._log, event_id, holder, length)
-        return None if event is None else content_hash_of_one(event)
+        return None if event is None else content_hash_without_openssl(event)
 
 
 def event_with(log: Path, event_id: str, holder: IdHolder, length: int) -> Event | None:

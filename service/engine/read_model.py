@@ -17,7 +17,7 @@ from memlog.eventlog.files.folders import check_store, is_kept_read_only, make_p
 from memlog.eventlog.files.forks import ForkMutex, SplitByFork
 from memlog.eventlog.files.locks import as_store_owner
 from memlog.eventlog.log.layout import CACHE, LOG
-from memlog.eventlog.log.reader import FileState, changed_streams, state_of
+from memlog.eventlog.log.reader import FileState, changed_streams, log_state
 from memlog.eventlog.log.streams import shown
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Models
 from memlog.projector.lifecycle import Projection, Projector
@@ -400,7 +400,7 @@ class ReadModel(SplitByFork):
         live = self.projector.generations.current()
         if live is None:
             return None
-        return _State(live, self.projector.core_view.state(), state_of(self.projector.log))
+        return _State(live, self.projector.core_view.state(), log_state(self.projector.log))
 
     def noted(self, done: Projection) -> Projection:
         """Pass the notes of a projection to `notify`, and return the projection."""

@@ -7,7 +7,7 @@ from functools import cache, cached_property
 from itertools import groupby
 from typing import NamedTuple
 
-from memlog.eventlog.codec.content_ids import folded, with_quantities
+from memlog.eventlog.codec.content_ids import fold_content, mark_quantities
 from memlog.projector.text import stemming
 from memlog.projector.text.language_files import languages
 from memlog.projector.text.stemming import ENGLISH, is_latin
@@ -127,12 +127,12 @@ class Text:
     """A text of at most `LONGEST` characters, prepared for comparison."""
 
     def __init__(self, content: str) -> None:
-        self._content = with_quantities(content)
+        self._content = mark_quantities(content)
 
     @cached_property
     def normalised(self) -> str:
         """The text with white space, case and compatibility forms folded."""
-        return folded(self._content)
+        return fold_content(self._content)
 
     @cached_property
     def language(self) -> str | None:

@@ -11,11 +11,11 @@ import msgspec
 from msgspec.structs import replace
 
 from memlog.eventlog import timestamps
-from memlog.eventlog.codec.content_ids import derived_memory_id, folded, with_quantities
+from memlog.eventlog.codec.content_ids import derive_memory_id, fold_content, mark_quantities
 from memlog.eventlog.codec.encode import draft
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import Event, MemoryAccessed, MemorySaved, MemoryUpdated
-from memlog.eventlog.limits import read_as
+from memlog.eventlog.limits import resolve_alias
 from memlog.eventlog.secrets.detection import masked
 from memlog.projector.sqlite import Connection
 from memlog.projector.subjects.memories import TITLE_LENGTH
@@ -383,18 +383,18 @@ def save_once(
 
 def decided(db: Connection, log: Path, event: MemorySaved, any_chat: bool) -> Decision:
     """Decide how to store `event`, given the existing memories; see `save_once`."""
-    own_id = derived_memory_id(event.chat_id, event.content)
+    own_id = derive_memory_id(event.chat_id, event.content)
     before = _earlier_attempt(db, log, event)
     if before is not None:
         return _repeat_decision(before, event, own_id)
     own = memories.memory(db, own_id)
     if (
         own is not None
-        and folded(own.content) == folded(event.content)
+        and fold_content(own.content) == fold_content(event.content)
         and not _is_same(own.content, event.content)
     ):
         # One says 5² or mW, the other 52 or MW.
-        own_id = derived_memory_id(event.chat_id, with_quantities(event.content))
+        own_id = derive_memory_id(event.chat_id, mark_quantities(event.content))
         own = memories.memory(db, own_id)
     is_kept = own is not None and (own.archived_at is None or event.source not in DISTILLED)
     if own is not None and is_kept and _is_same(own.content, event.content):
@@ -451,7 +451,7 @@ def _may_become(memory: Memory, event: MemorySaved) -> bool:
     """Whether `event` may update a memory: same kind, category and topic, and no later change."""
     now = timestamps.now() if event.ts is None else timestamps.normalised(event.ts, naive_is_utc=False)
     return (
-        (memory.kind, read_as(memory.category)) == (event.kind, event.category)
+        (memory.kind, resolve_alias(memory.category)) == (event.kind, event.category)
         and (not memory.topic or not event.topic or memory.topic == event.topic)
         and memory.updated_at <= now
     )
@@ -459,8 +459,8 @@ def _may_become(memory: Memory, event: MemorySaved) -> bool:
 
 def _is_same(stored: str, content: str) -> bool:
     """Whether a stored text equals `content`, with or without masked keys."""
-    known = folded(with_quantities(stored))
-    return known in (folded(with_quantities(content)), folded(with_quantities(masked(content))))
+    known = fold_content(mark_quantities(stored))
+    return known in (fold_content(mark_quantities(content)), fold_content(mark_quantities(masked(content))))
 
 
 def _already_known(

@@ -11,7 +11,7 @@ from memlog.eventlog.errors import DatabaseError, EmbeddingError, MemlogError
 from memlog.eventlog.events import MemoryAccessed
 from memlog.eventlog.fields import Chat, ChatName
 from memlog.eventlog.log.writer import Log
-from memlog.eventlog.secrets.outgoing import has_key, key_of, keyed_hash
+from memlog.eventlog.secrets.outgoing import has_key, keyed_hash, load_store_key
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind, Models
 from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection, transaction
@@ -226,7 +226,7 @@ def context(reads: ReadPool, log: Log, request: BuildContext) -> Context:
 
 
 def _record(log: Log, memory_ids: list[str], record: GivenContext) -> None:
-    key = key_of(log.store)
+    key = load_store_key(log.store)
     given = record.event
     given.stable, given.turn = (block and keyed_hash(key, block) for block in (record.stable, record.turn))
     log.append([*([MemoryAccessed(memory_ids=memory_ids)] if memory_ids else []), given])

@@ -21,17 +21,23 @@ from memlog.eventlog.errors import (
     system_error,
 )
 from memlog.eventlog.files import disk
-from memlog.eventlog.files.file_io import ends_with_newline
+from memlog.eventlog.files.file_io import is_line_start
 from memlog.eventlog.files.folders import check_store
 from memlog.eventlog.files.locks import refusals, remove_unusable
 from memlog.eventlog.integrity.seal_file import read_seals
 from memlog.eventlog.integrity.seal_format import Seals
-from memlog.eventlog.integrity.seal_losses import LOSS_REMEDY, Loss, Ownership, arriving, grown, losses
+from memlog.eventlog.integrity.seal_losses import (
+    LOSS_REMEDY,
+    Loss,
+    Ownership,
+    arriving_segments,
+    grown_segments,
+    losses,
+)
 from memlog.eventlog.log import layout, log_format
 from memlog.eventlog.log.reader import open_segment
 from memlog.eventlog.log.streams import Segment, by_writer, segments_of, shown
-from memlog.eventlog.log.tail import remedy as remedy_of
-from memlog.eventlog.log.tail import why_not_read
+from memlog.eventlog.log.tail import advise_on_unread_file, why_not_read
 from memlog.eventlog.log.watermarks import OpenLoss, ReturnedText, Watermarks
 from memlog.projector import catchup
 from memlog.projector.embedding.cache import check_cache
@@ -186,7 +192,7 @@ def examine_log(log: Path) -> list[Finding]:
     seals = read_seals(log)
     sealed = numbered(len(seals.last), "segment is sealed", "segments are sealed")
     unread = (
-        Finding("unread files", "problem", why_not_read(log, path), remedy_of(log, path))
+        Finding("unread files", "problem", why_not_read(log, path), advise_on_unread_file(log, path))
         for path in strangers
     )
     return [
@@ -212,7 +218,7 @@ def _torn_tails(segments: list[Segment]) -> Iterator[Finding]:
         if not segment.is_newest:
             continue
         with open_segment(segment) as fd:
-            is_whole = ends_with_newline(fd, disk.status(fd).st_size)
+            is_whole = is_line_start(fd, disk.status(fd).st_size)
         if not is_whole:
             message = f"{_name(segment)} does not end with a newline: a writer is active, or was killed"
             yield Finding("tail", "warning", message, "nothing; the next append completes the line")
@@ -229,7 +235,7 @@ def _seals(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Finding
     lost: list[Loss | OpenLoss] = [*losses(log)]
     for loss in lost + [each for each in unlike_read if isinstance(each, OpenLoss)]:
         yield Finding("seals", "problem", f"{loss.stream}/{loss.why}", LOSS_REMEDY)
-    for longer in grown(log):
+    for longer in grown_segments(log):
         yield Finding("seals", "problem", f"{'/'.join(longer.seal.name)}: {longer.why}", longer.remedy)
     for text in unlike_read:
         if isinstance(text, ReturnedText):
@@ -249,7 +255,7 @@ def _unsealed(log: Path, segments: list[Segment], seals: Seals) -> Iterator[Find
     if own := len(unsealed) - foreign:
         message = numbered(own, "older segment has no seal", "older segments have no seal")
         yield Finding("seals", "warning", message, "store.maintenance.seal()")
-    if coming := foreign + len(arriving(log)):
+    if coming := foreign + len(arriving_segments(log)):
         one = "segment of another writer has not arrived whole"
         message = numbered(coming, one, "segments of other writers have not arrived whole")
         remedy = "copy the log of the other store again; store.maintenance.verify() lists them"

@@ -18,7 +18,7 @@ from memlog.eventlog.fields import Chat
 from memlog.eventlog.files.folders import check_store
 from memlog.eventlog.log.layout import CACHE, LOG, MODEL, WRITERS
 from memlog.eventlog.log.reader import entry_of, open_segment, read_lines, select_segments
-from memlog.eventlog.log.streams import encoded_name, shown
+from memlog.eventlog.log.streams import encode_name, shown
 from memlog.eventlog.log.writer import Log
 from memlog.eventlog.secrets.detection import kinds_in_line, masked
 from memlog.projector.sqlite import wrapped
@@ -108,11 +108,11 @@ def prove(store: Path, text: str) -> Proof:
     if not text:
         raise BadInput("the text is empty", hint="store.erasure.prove(TEXT)")
     forms, proof = _Forms.of(text), Proof([], 0, 0, [], _git_folders(store))
-    names = {each for form in _FORMS for each in (normalize(form, text), encoded_name(normalize(form, text)))}
+    names = {each for form in _FORMS for each in (normalize(form, text), encode_name(normalize(form, text)))}
     linked = {path for name in _FOLDERS if (path := store / name).is_symlink() and path.is_dir()}
     for path in (each for folder in (store, *sorted(linked)) for each in _below(folder)):
         name = shown(path.relative_to(store))
-        if any(form in name for form in {text, encoded_name(text), *names}):
+        if any(form in name for form in {text, encode_name(text), *names}):
             proof.found.append(Occurrence(name, None))
         try:
             _search_file(path, name, forms, proof, follows=path in linked)

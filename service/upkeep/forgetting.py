@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from memlog.eventlog.codec.decode import ENVELOPE, envelope_of, without_bom
+from memlog.eventlog.codec.decode import ENVELOPE, envelope_members, strip_bom
 from memlog.eventlog.errors import BadInput, Busy, LogError, NotFound
 from memlog.eventlog.events import ContextGiven, Redacted, tag_of
 from memlog.eventlog.fields import Chat, Id
@@ -26,7 +26,7 @@ from memlog.eventlog.integrity.seal_file import SealFiles
 from memlog.eventlog.log import log_format
 from memlog.eventlog.log.layout import SCRUB_LOCK
 from memlog.eventlog.log.quarantine import BadLine
-from memlog.eventlog.log.reader import Key, LogEntry, in_log_order, redacted_keys, select_segments
+from memlog.eventlog.log.reader import Key, LogEntry, entries_in_log_order, redacted_keys, select_segments
 from memlog.eventlog.log.streams import Segment, is_stream
 from memlog.eventlog.log.watermarks import Watermarks
 from memlog.eventlog.log.writer import Log
@@ -240,7 +240,7 @@ def _select_event(db: Connection, log: Path, event_id: str, stream: str | None) 
         lambda entry: entry.id == event_id or _may_have_id(entry, event_id),
         {(each, event_id) for each in streams},
     )
-    if not streams and not any(map(wanted.wants, in_log_order(wanted.segments, tails=True))):
+    if not streams and not any(map(wanted.wants, entries_in_log_order(wanted.segments, tails=True))):
         where = "" if stream is None else f" in {stream}"
         hint = "store.search() gives ids"
         raise NotFound(f"no event {event_id!r}{where}", hint=hint, code="event_not_found")
@@ -264,7 +264,7 @@ def _select_chat(db: Connection, log: Path, chat: tuple[str, str]) -> _Selection
     own = select_segments(log, chat=chat)
     others = _segments(log, ("memory", "facts"))
     name = ":".join(chat)
-    of_chat = {entry.key for entry in in_log_order(others) if _is_of_chat(entry.event, name)}
+    of_chat = {entry.key for entry in entries_in_log_order(others) if _is_of_chat(entry.event, name)}
     if not own and not of_chat:
         raise NotFound(
             f"no chat {name}", hint="store.conversations.sessions() lists the chats", code="session_not_found"
@@ -285,7 +285,7 @@ def _is_of_chat(event: object, chat: str) -> bool:
 
 def _profile_keys(log: Path, memories: Collection[str]) -> set[Key]:
     """Return the keys of the profile events that a language model derived from the memories."""
-    entries = in_log_order(_segments(log, ("core",)))
+    entries = entries_in_log_order(_segments(log, ("core",)))
     extractions = ((entry.key, getattr(entry.event, "extraction", None)) for entry in entries)
     return {key for key, each in extractions if each and not {*each.memory_ids}.isdisjoint(memories)}
 
@@ -343,7 +343,7 @@ def _message_lines(db: Connection, stream: str) -> dict[str, list[DoomedLine]]:
 
 
 def _forgettable(segment: Segment, leave_out: Container[int] = ()) -> Iterator[LogEntry]:
-    entries = in_log_order([segment], tails=True, leave_out=leave_out)
+    entries = entries_in_log_order([segment], tails=True, leave_out=leave_out)
     return (entry for entry in entries if not isinstance(entry.event, Redacted))
 
 
@@ -386,7 +386,7 @@ def texts_of(entry: LogEntry) -> Iterator[str]:
 
     For a line without an event, also the whole line; for one too long to load, nothing.
     """
-    envelope = ENVELOPE if isinstance(entry.event, BadLine) else envelope_of(entry.event)
+    envelope = ENVELOPE if isinstance(entry.event, BadLine) else envelope_members(entry.event)
     # A `context_given` has no texts: its ids and hashes would match by chance.
     of_context = ContextGiven.__struct_fields__ if isinstance(entry.event, ContextGiven) else ()
     names = (*_NAMES, *envelope, *of_context)
@@ -398,7 +398,7 @@ def texts_of(entry: LogEntry) -> Iterator[str]:
 def _members(entry: LogEntry) -> dict[str, Any]:
     """Return the members of a line, including unknown ones; {} if it is not an object."""
     try:
-        members = msgspec.json.decode(without_bom(entry.line.data or b""))
+        members = msgspec.json.decode(strip_bom(entry.line.data or b""))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return {}
     return members if isinstance(members, dict) else {}
@@ -472,7 +472,7 @@ def scrub_store(
     with locked(read_model.path / SCRUB_LOCK, "the scrub", lock_timeout):
         erased = list(map(erase, due))
         renewed = [each.segment for each in erased if each.seal == "renewed"]
-        renew_seals([*scrub.unfinished(segments), *renewed])
+        renew_seals([*scrub.unfinished_segments(segments), *renewed])
         found.vectors = _rebuild_all(read_model, progress)
         # A process that sealed a segment meanwhile may have sealed bytes that are gone.
         renew_seals(renewed)

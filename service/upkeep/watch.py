@@ -19,7 +19,7 @@ from memlog.eventlog.files.file_io import file_version
 from memlog.eventlog.files.folder_events import ChangeHints
 from memlog.eventlog.limits import LOCK_TIMEOUT
 from memlog.eventlog.log.layout import LOG
-from memlog.eventlog.log.reader import FileState, state_of
+from memlog.eventlog.log.reader import FileState, log_state
 from memlog.eventlog.log.tail import SWEEP_SECONDS, watch_changes
 from memlog.projector.catchup import Progress
 from memlog.projector.embedding.fill import Embedded
@@ -62,7 +62,7 @@ class Rows(Worker):
             return False
         projector = self._read_model.projector
         # Taken before reading, so that the next look sees what is appended meanwhile.
-        state = state_of(self._log), projector.generations.current()
+        state = log_state(self._log), projector.generations.current()
         if state == self._done or (state[1] is None and self._is_being_removed()):
             return False
         self._done = None

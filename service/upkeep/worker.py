@@ -47,7 +47,7 @@ class WatchLock:
         try:
             locks.acquire(self._fd, "the store", 0)
         except Busy as busy:
-            who = locks.holder(self._fd)
+            who = locks.describe_holder(self._fd)
             self.close()
             raise Busy(
                 f"{shown(self._store)} is watched already, by {who}", hint="one watch does for all"

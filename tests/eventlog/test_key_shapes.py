@@ -12,7 +12,7 @@ import pytest
 
 from memlog.eventlog.codec.encode import draft
 from memlog.eventlog.errors import BadInput, NotFound
-from memlog.eventlog.escapes import decoded
+from memlog.eventlog.escapes import decode_json
 from memlog.eventlog.secrets.detection import kinds_in, kinds_in_line, masked, masked_event, texts_within
 from memlog.eventlog.secrets.keys import KINDS
 from tests.eventlog.key_wrappings import LISTS, SPLITTING, WRAPPINGS
@@ -143,7 +143,7 @@ def test_the_fixtures_hold_no_key(month: MonthLog, older_stores: Path) -> None:
     folders = (FIXTURES, month.log, older_stores)
     files = [path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file()]
     lines = [line for file in files for line in file.split(b"\n")]
-    texts = list(texts_within(decoded(line, object) or line.decode(errors="replace") for line in lines))
+    texts = list(texts_within(decode_json(line, object) or line.decode(errors="replace") for line in lines))
     assert len(texts) > 3000
     assert [(kind, text) for text in texts for kind in kinds_in(text)] == []
 

@@ -12,7 +12,7 @@ from memlog.eventlog.codec.encode import draft
 from memlog.eventlog.events import CoreMemoryUpdated, Message, Redacted
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.order import Clock, next_precedence, precedence
-from memlog.eventlog.log.reader import accepted, todays_members
+from memlog.eventlog.log.reader import accepted_events, todays_members
 from memlog.eventlog.log.streams import SegmentName, segment_names, segments_of
 from memlog.eventlog.log.writer import Log
 
@@ -175,7 +175,7 @@ def test_what_another_log_says_is_in_the_same_order_here(
         monkeypatch.setattr(timestamps, "now", lambda now=now: now)
         Log(one, durability="os").append([a_change()])
     monkeypatch.undo()
-    entries = accepted(segments_of(one / "log")[0], lambda *_: None)
+    entries = accepted_events(segments_of(one / "log")[0], lambda *_: None)
     Log(other, durability="os").append([todays_members(entry) for entry in entries])
     assert stamped(other) == stamped(one) == ["2026-02-24T10:00:05.000Z", "2026-02-24T10:00:05.001Z"]
 

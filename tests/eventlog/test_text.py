@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memlog.eventlog.codec.content_ids import folded
+from memlog.eventlog.codec.content_ids import fold_content
 from memlog.eventlog.text import PIECE, nfkc, pieces
 
 LETTERS = st.sampled_from(
@@ -35,7 +35,7 @@ def test_pieces_are_the_text_and_none_is_longer(text: str, size: int) -> None:
 @given(RUNS.map(of_runs), st.integers(0, 3))
 def test_a_memory_of_any_length_has_the_id_of_its_whole_text(text: str, times: int) -> None:
     long = (text + " \n ") + "é  x\n" * (times * PIECE // 8) + text
-    assert folded(long) == " ".join(unicodedata.normalize("NFKC", long).casefold().split())
+    assert fold_content(long) == " ".join(unicodedata.normalize("NFKC", long).casefold().split())
 
 
 @pytest.mark.deep

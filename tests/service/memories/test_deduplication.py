@@ -5,7 +5,7 @@ import json
 import pytest
 
 import memlog
-from memlog.eventlog.codec.content_ids import derived_memory_id
+from memlog.eventlog.codec.content_ids import derive_memory_id
 from memlog.projector.passages import index
 from tests.support.refusals import refused
 
@@ -150,7 +150,7 @@ def test_what_is_new_is_saved(memories):
     saved = memories.save("The kettle is in the cellar")
     assert (saved.decision, saved.memory_id) == (
         "saved",
-        derived_memory_id(None, "The kettle is in the cellar"),
+        derive_memory_id(None, "The kettle is in the cellar"),
     )
     assert len(memories.list()) == 2
 
