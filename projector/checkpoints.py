@@ -90,7 +90,7 @@ def load_all(db: Connection, streams: Collection[str] | None = None) -> dict[tup
     where = "" if streams is None else "WHERE stream IN (SELECT value FROM json_each(?))"
     values = () if streams is None else (as_list(streams),)
     rows = db.execute(f"SELECT stream, segment, {_COLUMNS} FROM checkpoints {where}", values)
-    return {(stream, segment): _from_row(columns) for stream, segment, *columns in rows}
+    return {(stream, segment): _checkpoint_from_row(columns) for stream, segment, *columns in rows}
 
 
 def load(db: Connection, segment: Segment) -> Checkpoint:
@@ -99,7 +99,7 @@ def load(db: Connection, segment: Segment) -> Checkpoint:
         f"SELECT {_COLUMNS} FROM checkpoints WHERE stream = ? AND segment = ?",
         segment.key,
     ).fetchone()
-    return _from_row(row) if row else NOTHING_READ
+    return _checkpoint_from_row(row) if row else NOTHING_READ
 
 
 def save(db: Connection, segment: Segment, checkpoint: Checkpoint) -> None:
@@ -127,7 +127,7 @@ def preserving_checkpoint(db: Connection, segment: Segment, fd: int) -> Iterator
         save(db, segment, replace(before, fingerprint=fingerprint(fd, before.offset), hints=hints))
 
 
-def _from_row(row: Sequence[Any]) -> Checkpoint:
+def _checkpoint_from_row(row: Sequence[Any]) -> Checkpoint:
     lines, is_open, offset, tail, chain, rest, *hints = row
     return Checkpoint(Fingerprint(offset, tail, chain, rest), lines, bool(is_open), FileHints(*hints))
 

@@ -129,8 +129,7 @@ class CoreView:
         return None
 
     def read(self) -> Shown | None:
-        """Return the view, and its bytes before any manual change; None if there is no view. The change is
-        not noted again.
+        """Return the view and memlog's version of it, and note its manual change no more; None if missing.
 
         Raises Busy.
         """
@@ -142,8 +141,7 @@ class CoreView:
             return Shown(view, view if view == read(self._pending) else written)
 
     def take_over(self, view: bytes) -> None:
-        """Accept `view`, whose changes have been appended, as memlog's version, unless the file has changed
-        again.
+        """Accept `view`, whose changes were appended, as memlog's version, unless the file differs by now.
 
         Raises Busy.
         """

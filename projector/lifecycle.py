@@ -35,10 +35,10 @@ from memlog.projector.sqlite import (
     Connection,
     connect,
     connect_without_room,
+    converting_errors,
     remove_database,
     transaction,
     why_no_vectors,
-    wrapped,
 )
 
 
@@ -62,17 +62,16 @@ class Generations:
         return named
 
     def _read_current(self) -> Path | None:
-        """Return the file that CURRENT names, which may be missing; None if it names no generation or is a
-        link.
+        """Return the file, maybe missing, that CURRENT names; None if it names no generation or is a link.
 
         CURRENT is read again only after it has changed, because every step of a catch-up asks.
         """
         version, known = file_version(status_at(self._current)), self._known
         if known is None or known[0] != version:
-            self._known = known = version, self._read()
+            self._known = known = version, self._parse_current()
         return known[1]
 
-    def _read(self) -> Path | None:
+    def _parse_current(self) -> Path | None:
         try:
             name = (core_file.read(self._current) or b"").decode().strip()
         except (NotADirectoryError, FileExistsError, UnicodeDecodeError):
@@ -294,7 +293,7 @@ class Projector:
         if why_no_vectors() is not None:
             return counts
         while True:
-            with suppress(_GenerationChanged), wrapped("the read model"):
+            with suppress(_GenerationChanged), converting_errors("the read model"):
                 db = self.live()
                 turn = partial(self._turn, timeout, db)
                 fill(db, self.store, embedder, counts, turn=turn, limit=limit, batch=batch, progress=progress)
@@ -318,7 +317,7 @@ class Projector:
         for _ in range(_ATTEMPTS):
             db = self.live()
             try:
-                with wrapped("the read model"), self._turn(self._lock_timeout):
+                with converting_errors("the read model"), self._turn(self._lock_timeout):
                     return write(db)
             except _GenerationChanged:
                 continue
@@ -353,7 +352,7 @@ class Projector:
         """Return why the live generation cannot be caught up; None if it can."""
         try:
             db = self.live()
-            with wrapped("the read model"):
+            with converting_errors("the read model"):
                 stored = catchup.stored_projection_id(db)
         except DatabaseError as error:
             if self.generations.current() is None:
@@ -383,7 +382,7 @@ class Projector:
     ) -> Projection:
         # The caller has just checked the live generation; each turn checks that it is still live.
         db = self.live() if self._live is None else self._live[1]
-        with wrapped("the read model"):
+        with converting_errors("the read model"):
             read = catchup.catch_up(
                 db,
                 self.log,
@@ -399,7 +398,7 @@ class Projector:
     def _update_core_view(self, db: Connection, done: Projection, lock_timeout: float) -> Projection:
         """Update the core view from `db`; add a note on a manual change to `done`."""
         try:
-            with wrapped("the read model"):
+            with converting_errors("the read model"):
                 if self.core_view.is_current(db):
                     return done
                 with self._turn(lock_timeout, db):
@@ -442,7 +441,7 @@ class Projector:
     def _build(self, path: Path, progress: Progress | None) -> tuple[CatchUp, int]:
         db = connect(path, "bulk")
         try:
-            with wrapped(path):
+            with converting_errors(path):
                 report = catchup.build(db, self.log, self.sizes, progress=progress)
                 cached = take_cached_vectors(db, self.store, self._models, self.generations.current())
                 with self._locked(self._lock_timeout):

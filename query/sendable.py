@@ -6,12 +6,12 @@ from typing import Protocol
 from memlog.eventlog.fields import Chat
 from memlog.eventlog.secrets.outgoing import SentText, has_key, is_private, masked_parts, which_hold_keys
 from memlog.projector.passages.fulltext import (
-    beside,
     fact_holds_key,
+    memory_names,
     message_holds_key,
-    names_of,
-    names_of_memory,
-    newest,
+    neighbouring_messages,
+    newest_messages,
+    select_memory_names,
     sent_text,
 )
 from memlog.projector.sqlite import Connection
@@ -35,8 +35,8 @@ class _SourceMessage(Protocol):
 
 def masked_messages(db: Connection, chat: Chat, messages: Sequence[_SourceMessage]) -> list[str]:
     """Return the contents of consecutive messages with keys masked, even keys that span several messages."""
-    before, _ = beside(db, _BY_ID, [*chat, messages[0].id])
-    _, behind = beside(db, _BY_ID, [*chat, messages[-1].id])
+    before, _ = neighbouring_messages(db, _BY_ID, [*chat, messages[0].id])
+    _, behind = neighbouring_messages(db, _BY_ID, [*chat, messages[-1].id])
     own = [sent_text(each.role, each.name, each.content) for each in messages]
     return masked_parts([*before, *own, *behind])[len(before) : len(before) + len(own)]
 
@@ -48,7 +48,7 @@ def masked_memories(memories: Sequence[Memory]) -> list[str]:
 
 def part_of(memory: Memory) -> SentText:
     """Return a memory in the form that is searched for keys."""
-    return SentText(memory.content, names_of(memory.title, memory.content, memory.topic, memory.tags))
+    return SentText(memory.content, memory_names(memory.title, memory.content, memory.topic, memory.tags))
 
 
 def may_be_sent(db: Connection, hit: Hit) -> bool:
@@ -63,13 +63,13 @@ def may_be_sent(db: Connection, hit: Hit) -> bool:
     if hit.kind == "memory":
         if hit.category == FACTS:
             return not fact_holds_key(db, hit.id)
-        return not has_key(hit.content, names_of_memory(db, hit.id))
+        return not has_key(hit.content, select_memory_names(db, hit.id))
     return not has_key(document_text(db, hit.event_id))
 
 
 def question_has_key(db: Connection, text: str, chat: Chat) -> bool:
     """Whether a question contains a key, or the rest of one that began in its chat."""
-    before = newest(db, chat)
+    before = newest_messages(db, chat)
     if before and before[-1].text == text:
         return which_hold_keys(before)[-1]
     asks = next((part.by for part in reversed(before) if part.by.startswith("user/")), "")

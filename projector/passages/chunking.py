@@ -15,7 +15,7 @@ import msgspec
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.limits import CHUNK_OVERLAP, CHUNK_TOKENS
 from memlog.eventlog.text import break_before
-from memlog.projector.limits import is_structured
+from memlog.projector.limits import can_be_structured
 from memlog.projector.passages.formats import MARKDOWN, Form
 from memlog.projector.passages.markdown import Block, Frame, Span
 from memlog.projector.text.tokens import Ruler, is_surely_within
@@ -106,24 +106,24 @@ class _Unit(NamedTuple):
         return self.block.kind == "paragraph"
 
 
-def chunks(text: str, sizes: ChunkSizes, form: Form = MARKDOWN) -> list[Chunk]:
+def split_into_chunks(text: str, sizes: ChunkSizes, form: Form = MARKDOWN) -> list[Chunk]:
     """Return the chunks of `text`, in order; none if it is blank."""
     if not text.strip() or is_surely_within(text, sizes.window):
-        return single_chunk(text, form)
-    if not is_structured(text):
-        return list(plain_chunks(text, sizes))
+        return as_single_chunk(text, form)
+    if not can_be_structured(text):
+        return list(split_plainly(text, sizes))
     ruler = Ruler(text)
     if ruler.count(0, len(text)) <= sizes.window:
-        return single_chunk(text, form)
+        return as_single_chunk(text, form)
     return list(_Splitter(text, ruler, sizes).chunks(form))
 
 
-def single_chunk(text: str, form: Form = MARKDOWN) -> list[Chunk]:
+def as_single_chunk(text: str, form: Form = MARKDOWN) -> list[Chunk]:
     """Return `text` as one chunk; none if it is blank."""
     return [Chunk(form.title(text), 0, len(text), text)] if text.strip() else []
 
 
-def plain_chunks(text: str, sizes: ChunkSizes) -> Iterator[Chunk]:
+def split_plainly(text: str, sizes: ChunkSizes) -> Iterator[Chunk]:
     """Split a text into windows at spaces, regardless of its format and tokens."""
     size = sizes.window * _PLAIN_BYTES_PER_TOKEN
     start = 0
@@ -156,7 +156,7 @@ class _Splitter:
 
     def chunks(self, form: Form) -> Iterator[Chunk]:
         """Yield the chunks, each with as many units as fit its window."""
-        units = self._units(form)
+        units = self._split_into_units(form)
         held = [next(units)]
         opening = _Opening(held[0].block.section, held[0].start, held[0].before)
         for unit in units:
@@ -165,12 +165,12 @@ class _Splitter:
                 held.append(unit)
                 continue
             kept = self._drop_headings(held, unit)
-            yield self._chunk(opening, kept[-1])
+            yield self._make_chunk(opening, kept[-1])
             opening = self._next_opening(kept, held[len(kept) :], unit)
             held = [unit]
-        yield self._chunk(opening, held[-1])
+        yield self._make_chunk(opening, held[-1])
 
-    def _chunk(self, opening: _Opening, last: _Unit) -> Chunk:
+    def _make_chunk(self, opening: _Opening, last: _Unit) -> Chunk:
         content = opening.before.text + self._text[opening.start : last.end] + last.after.text
         return Chunk(opening.section, opening.start, last.end, content)
 
@@ -198,21 +198,21 @@ class _Splitter:
         sentences = (each.start for each in kept if each.is_sentence and each.start >= earliest)
         return _Opening(block.section, next(sentences, earliest), unit.before)
 
-    def _units(self, form: Form) -> Iterator[_Unit]:
+    def _split_into_units(self, form: Form) -> Iterator[_Unit]:
         for block in form.blocks(self._text):
-            heading = _NOTHING if block.heading is None else self._repeat(block.heading)
+            heading = _NOTHING if block.heading is None else self._text_to_repeat(block.heading)
             tokens = self._ruler.count(block.start, block.end)
             if block.kind == "paragraph":
-                yield from self._sentences(block, heading)
+                yield from self._split_sentences(block, heading)
             elif tokens <= ELEMENT_TOKENS:
                 fits = heading.tokens + tokens <= ELEMENT_TOKENS
                 yield _Unit(block, block.start, block.end, heading if fits else _NOTHING)
             elif block.frame is None:
-                yield from self._parts(block, heading, heading, _NOTHING)
+                yield from self._split_block(block, heading, heading, _NOTHING)
             else:
-                yield from self._parts(block, _NOTHING, *self._frame_texts(block, block.frame))
+                yield from self._split_block(block, _NOTHING, *self._frame_texts(block, block.frame))
 
-    def _sentences(self, paragraph: Block, heading: _Repeated) -> Iterator[_Unit]:
+    def _split_sentences(self, paragraph: Block, heading: _Repeated) -> Iterator[_Unit]:
         start, room = paragraph.start, self._sizes.window - heading.tokens
         ends = [match.end() for match in re.compile(_SENTENCE_END).finditer(self._text, start, paragraph.end)]
         for end in [*ends, paragraph.end]:
@@ -223,7 +223,9 @@ class _Splitter:
                 yield _Unit(paragraph, start, cut, heading)
                 start = cut
 
-    def _parts(self, block: Block, before: _Repeated, head: _Repeated, closing: _Repeated) -> Iterator[_Unit]:
+    def _split_block(
+        self, block: Block, before: _Repeated, head: _Repeated, closing: _Repeated
+    ) -> Iterator[_Unit]:
         """Yield the parts of a long element, split at line ends, or overlong lines at tokens.
 
         before: precedes the first part. head: precedes the others. closing: follows parts that the block
@@ -249,15 +251,15 @@ class _Splitter:
         """Return the texts to repeat before and after each part; empty ones if they would leave too little
         room.
         """
-        marks = self._repeat(frame.marks)
+        marks = self._text_to_repeat(frame.marks)
         written = self._ruler.count(frame.body_end, block.end)
         closing = marks._replace(tokens=max(marks.tokens, written)) if marks.text else _NOTHING
         room = self._sizes.window // 2 - closing.tokens
-        heads = (self._repeat(span) for span in frame.heads)
+        heads = (self._text_to_repeat(span) for span in frame.heads)
         fitting = next((head for head in heads if head.text and head.tokens <= room), None)
         return (_NOTHING, _NOTHING) if fitting is None else (fitting, closing)
 
-    def _repeat(self, span: Span) -> _Repeated:
+    def _text_to_repeat(self, span: Span) -> _Repeated:
         """Return the lines at `span` as a text to repeat; an empty one if they would fill half a window."""
         tokens = self._ruler.count(*span)
         length = span.end - span.start

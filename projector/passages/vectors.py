@@ -99,7 +99,7 @@ def use_model(db: Connection, model: Model) -> bool:
     return True
 
 
-def gathered(db: Connection, model: Model) -> dict[str, int]:
+def gathered_numbers(db: Connection, model: Model) -> dict[str, int]:
     """Return, by table, the number of the passage up to which the cache has all vectors of the next model."""
     of = set_for(model)
     row = db.execute("SELECT value FROM meta WHERE name = ?", (of.following,)).fetchone()
@@ -109,8 +109,8 @@ def gathered(db: Connection, model: Model) -> dict[str, int]:
     return dict(zip(of.tables, map(int, numbers.split(",")), strict=True))
 
 
-def note_gathered(db: Connection, model: Model, upto: Mapping[str, int]) -> None:
-    """Store the numbers that `gathered` returns."""
+def store_gathered_numbers(db: Connection, model: Model, upto: Mapping[str, int]) -> None:
+    """Store the numbers that `gathered_numbers` returns."""
     of = set_for(model)
     numbers = ",".join(str(upto[table]) for table in of.tables)
     db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (of.following, f"{numbers} {model.id}"))

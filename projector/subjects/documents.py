@@ -46,20 +46,23 @@ def _date_in_front_matter(content: str) -> str | None:
         return None
     found = {name.lower(): parts for name, *parts in reversed(_MEMBER.findall(front["lines"]))}
     dates = (found[name] for name in _NAMES if name in found)
-    times = (_parse(f"{day}T{time}{offset}" if time else day) or _parse(day) for day, time, offset in dates)
+    times = (
+        _parse_time(f"{day}T{time}{offset}" if time else day) or _parse_time(day)
+        for day, time, offset in dates
+    )
     return next(filter(None, times), None)
 
 
 def _date_of_file(mtime: str | float | None) -> str | None:
     if not isinstance(mtime, int | float):
-        return None if mtime is None else _parse(mtime)
+        return None if mtime is None else _parse_time(mtime)
     try:
         return timestamps.of_seconds(mtime)
     except ValueError:
         return None
 
 
-def _parse(time: str) -> str | None:
+def _parse_time(time: str) -> str | None:
     try:
         return timestamps.of_day_or_time(time)
     except ValueError:
@@ -71,11 +74,11 @@ def fold(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) -
     for placed in events:
         match placed.event:
             case SourceRegistered():
-                _register(db, placed, placed.event, sizes)
+                _register_source(db, placed, placed.event, sizes)
             case SourceRemoved():
                 _remove_source(db, placed, placed.event, sizes)
             case DocumentIndexed():
-                _index(db, placed, placed.event, sizes)
+                _index_document(db, placed, placed.event, sizes)
             case DocumentRemoved():
                 thing = document_id(placed.event.source_id, placed.event.file)
                 write_tombstone(db, thing, placed)
@@ -87,7 +90,9 @@ def document_id(source_id: str, file: str) -> str:
     return f"{source_id}/{file}"
 
 
-def _register(db: Connection, placed: PositionedEvent, event: SourceRegistered, sizes: ChunkSizes) -> None:
+def _register_source(
+    db: Connection, placed: PositionedEvent, event: SourceRegistered, sizes: ChunkSizes
+) -> None:
     if placed.precedence < tombstone_version(db, placed.stream, event.source_id):
         return
     patterns = {"include": as_json(event.include), "exclude": as_json(event.exclude)}
@@ -105,7 +110,9 @@ def _remove_source(db: Connection, placed: PositionedEvent, event: SourceRemoved
     _move_passages(db, event.source_id, sizes)
 
 
-def _index(db: Connection, placed: PositionedEvent, event: DocumentIndexed, sizes: ChunkSizes) -> None:
+def _index_document(
+    db: Connection, placed: PositionedEvent, event: DocumentIndexed, sizes: ChunkSizes
+) -> None:
     thing = document_id(event.source_id, event.file)
     before = db.execute("SELECT precedence FROM documents WHERE document_id = ?", (thing,)).fetchone()
     if placed.precedence < max(

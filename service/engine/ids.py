@@ -15,7 +15,7 @@ from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.reader import line_at
 from memlog.eventlog.log.streams import SegmentName
 from memlog.projector.lifecycle import Generations
-from memlog.projector.sqlite import Connection, connect, wrapped
+from memlog.projector.sqlite import Connection, connect, converting_errors
 from memlog.query.provenance import forgotten_ids, id_holders
 
 
@@ -37,7 +37,7 @@ class KnownIds(SplitByFork):
 
         The events are already durable here, so an error of the read model must not hide them.
         """
-        with self._in_use.lock, suppress(MemlogError, OSError), wrapped("the read model"):
+        with self._in_use.lock, suppress(MemlogError, OSError), converting_errors("the read model"):
             db = self._connection()
             if db is None:
                 return {}

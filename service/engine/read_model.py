@@ -23,7 +23,7 @@ from memlog.projector.embedding.models import NO_MODELS, Embedder, Models
 from memlog.projector.lifecycle import Projection, Projector
 from memlog.projector.passages import index
 from memlog.projector.passages.chunking import ChunkSizes
-from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, connect, wrapped
+from memlog.projector.sqlite import DAMAGED, DISPOSABLE, NO_ROOM, Connection, connect, converting_errors
 from memlog.query.context.background import StoreSample
 from memlog.query.context.scope import People, knows_messengers, narrowed_by_messengers
 from memlog.query.search.vector_cache import HeldVectors
@@ -140,7 +140,7 @@ def narrowed_scope(done: Projection, projector: Projector, people: People) -> li
     if done.replaced is None:
         return []
     # An unreadable read model is rebuilt and reported elsewhere.
-    with suppress(DatabaseError), wrapped("the read model"):
+    with suppress(DatabaseError), converting_errors("the read model"):
         with closing(connect(done.replaced, "immutable")) as before:
             is_known = knows_messengers(before)
         why = None if is_known else narrowed_by_messengers(projector.live(), people)
@@ -314,13 +314,13 @@ class ReadModel(SplitByFork):
         """
         with self.mutex:
             try:
-                with wrapped("the read model"), _decode_errors_wrapped():
+                with converting_errors("the read model"), _decode_errors_wrapped():
                     return as_store_owner(self.path, work, self.notify)
             except DatabaseError as error:
                 if error.code != DAMAGED or self.is_read_only:
                     raise
                 self.noted(self.projector.replace_damaged(error))
-            with wrapped("the read model"):
+            with converting_errors("the read model"):
                 return work()
 
     def latest(

@@ -21,7 +21,7 @@ from memlog.projector.sqlite import Connection
 from memlog.projector.subjects.memories import TITLE_LENGTH
 from memlog.projector.text import stemming
 from memlog.projector.text.stemming import ENGLISH, is_latin
-from memlog.projector.text.tokens import american
+from memlog.projector.text.tokens import to_american
 from memlog.query import memories, provenance
 from memlog.query.conflicts import DISTILLED, worded_by_somebody
 from memlog.query.memories import Memory
@@ -250,7 +250,7 @@ def _is_form(one: str, other: str) -> bool:
 
 def _normalise_spelling(word: str) -> str:
     """Return an English word in American spelling and singular."""
-    spelled = american(word).replace("is", "iz").replace("ys", "yz")
+    spelled = to_american(word).replace("is", "iz").replace("ys", "yz")
     # `https` is not a plural.
     return spelled.removesuffix("s") if re.search("[aeiou].+s$", word) else spelled
 
@@ -279,7 +279,7 @@ def _is_typo(one: str, other: str, language: str) -> bool:
 def _stem(word: str, language: str) -> str:
     if language == ENGLISH:
         return stemming.english_stem(word)
-    return next((stem for _, stem in stemming.stems([word], [language])), word)
+    return next((stem for _, stem in stemming.stem_words([word], [language])), word)
 
 
 def _is_slip(one: str, other: str) -> bool:

@@ -17,7 +17,7 @@ from memlog.eventlog.events import AppendWarning, Event, FactRemoved, FactStored
 from memlog.eventlog.fields import FactKind
 from memlog.eventlog.limits import MOST
 from memlog.eventlog.secrets.detection import masked_event
-from memlog.projector.text.language_files import ListWords, phrases
+from memlog.projector.text.language_files import ListWords, split_phrases
 from memlog.query.facts.answers import (
     Fact,
     FactAnswer,
@@ -237,7 +237,7 @@ def _words(table: str) -> list[str]:
 
 @cache
 def _any_of(table: str) -> re.Pattern[str]:
-    all_phrases = [phrase for lists in _lists().values() for phrase in phrases(getattr(lists, table))]
+    all_phrases = [phrase for lists in _lists().values() for phrase in split_phrases(getattr(lists, table))]
     endings = [re.escape(phrase[1:]) for phrase in all_phrases if phrase.startswith("*")]
     whole = [re.escape(phrase) for phrase in all_phrases if not phrase.startswith("*")]
     return re.compile(rf"(?:{'|'.join(endings)})\b|\b(?:{'|'.join(whole)})\b", re.IGNORECASE)

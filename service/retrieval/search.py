@@ -15,7 +15,7 @@ from memlog.eventlog.secrets.outgoing import has_key, keyed_hash, load_store_key
 from memlog.projector.embedding.models import NO_MODELS, Embedder, Kind, Models
 from memlog.projector.passages import vectors
 from memlog.projector.sqlite import Connection, transaction
-from memlog.projector.text.marks import Marks, marked_places
+from memlog.projector.text.marks import Marks, marked_spans
 from memlog.query.changes import swap_changed
 from memlog.query.context.compose import Context, GivenContext, compose, given_of
 from memlog.query.context.entries import ContextEntry
@@ -319,4 +319,4 @@ Highlighter = Callable[[str], list[tuple[int, int]]]
 def highlighter(request: Search) -> Highlighter:
     """Return the highlighter of a search; it marks nothing if only meaning is searched."""
     marks = Marks() if request.mode == "vector" else request.question.marks
-    return lambda text: marked_places(text, marks)
+    return lambda text: marked_spans(text, marks)

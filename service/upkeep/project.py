@@ -48,12 +48,12 @@ class ProjectReport(msgspec.Struct, kw_only=True):
 
 
 class EmbedReport(msgspec.Struct, kw_only=True):
-    """The outcome for passages without a vector: how many got a `computed` one or a `cached` one, get none
-    (`withheld`), and still have none (`pending`).
+    """The outcome for passages that had no vector.
 
-    withheld: passages that are not sent to a provider, or that a model cannot embed. set_aside: those that it
-    could not embed today: full-text search finds them, and they are retried another day. silent: why the
-    multilingual model embedded nothing.
+    computed, cached: how many got a new vector, or one from the cache. pending: how many still have none.
+    withheld: how many get none, since they are not sent to a provider, or a model cannot embed them.
+    set_aside: names of texts that could not be embedded today, which full-text search finds; they are retried
+    another day. silent: why the multilingual model embedded nothing.
     """
 
     computed: int

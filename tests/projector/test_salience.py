@@ -147,4 +147,4 @@ def _named(tree):
 
 
 def test_the_schema_asks_no_clock():
-    assert not [clock for clock in CLOCKS_OF_SQLITE if clock in schema.schema().lower()]
+    assert not [clock for clock in CLOCKS_OF_SQLITE if clock in schema.read_schema().lower()]

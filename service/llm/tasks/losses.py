@@ -123,7 +123,7 @@ def _language_of(text: str) -> _Joining:
 
 def _guess_language(text: str) -> str | None:
     """Guess the language of a text too short to detect; English only if the dictionary has all its words."""
-    found = stemming.language_of(text)
+    found = stemming.detect_language(text)
     if found not in understood() or not is_certain(text.lower(), found):
         return None
     is_listed = found != stemming.ENGLISH or all(map(is_known, re.findall(r"\b[a-z]+\b", text)))
