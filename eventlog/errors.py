@@ -145,7 +145,7 @@ class EmbeddingError(MemlogError):
 
 
 class ProviderError(MemlogError):
-    """A model provider does not answer properly. Whatever works without it continues.
+    """A model provider does not answer properly. Everything that works without the provider continues.
 
     status: the HTTP status; None if there was no answer. words: the provider's explanation of a refusal, to
     inspect only, never to show or store. retry_after: seconds until it accepts another request.

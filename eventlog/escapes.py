@@ -36,7 +36,7 @@ _LAST_CHARACTER = 0x10FFFF
 
 
 def is_escaped(text: str) -> bool:
-    """Whether `text` may contain an escape; a quick test, which may report one where there is none."""
+    """Whether `text` may contain an escape: a quick test with false positives."""
     if "\\" in text or "%" in text or "\x1b" in text or "&" in text or _SOFT.search(text):
         return True
     return not text.isascii() and _INVISIBLE.search(text) is not None

@@ -168,7 +168,7 @@ def _describe(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: AN
 
 
 def _unwrap(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
-    """Return a type without None or annotations, its annotations, outermost first, and if it allows None."""
+    """Return a type without None and annotations; its annotations, outermost first; and if it allows None."""
     marks: list[Any] = []
     is_optional = False
     while True:

@@ -159,8 +159,8 @@ def resolve_alias(name: str) -> str:
     return _READ_AS.get(name, name)
 
 
-def behaves_as(name: str) -> str:
-    """Return the known category that `name` behaves as: `other` if it is unknown."""
+def known_category_or_other(name: str) -> str:
+    """Return the known category that `name` stands for; `other` if there is none."""
     known = resolve_alias(name)
     return known if known in CATEGORIES else OTHER
 
@@ -184,5 +184,5 @@ def rates_by_category(rates: dict[str, float]) -> dict[str, float]:
 
 
 def rate_of(rates: dict[str, float], category: str) -> float:
-    """Return the decay factor of a category: its own rate; else that of `other` if it is unknown; else 1."""
+    """Return the decay factor of a category: its own rate; else the rate of `other` if unknown; else 1."""
     return rates.get(category, 1.0 if category in CATEGORIES else rates.get(OTHER, 1.0))

@@ -37,7 +37,7 @@ def is_written_form(text: str) -> bool:
     return _WRITTEN.fullmatch(text) is not None
 
 
-def normalised(text: str, *, naive_is_utc: bool) -> str:
+def normalise(text: str, *, naive_is_utc: bool) -> str:
     """Convert an RFC 3339 time of any offset and precision to memlog's form, truncated to milliseconds.
 
     A leap second (23:59:60 UTC) becomes 23:59:59.999.
@@ -63,12 +63,12 @@ def normalised(text: str, *, naive_is_utc: bool) -> str:
     return _format_moment(utc)
 
 
-def as_text(moment: datetime) -> str:
+def format_datetime(moment: datetime) -> str:
     """Return a datetime in RFC 3339; a naive one is taken as UTC."""
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
 
 
-def of_day_or_time(text: str, zone: tzinfo | None = UTC, *, is_end: bool = False) -> str:
+def parse_day_or_time(text: str, zone: tzinfo | None = UTC, *, is_end: bool = False) -> str:
     """Convert a day (to its first moment), or an RFC 3339 time with or without offset, to memlog's form.
 
     zone: the zone of days and of times without an offset; None for the system's.
@@ -81,12 +81,12 @@ def of_day_or_time(text: str, zone: tzinfo | None = UTC, *, is_end: bool = False
         except (OverflowError, ValueError, OSError):  # depending on the system's functions
             return LAST if is_end else "0001-01-01T00:00:00.000Z"
     if zone is UTC or _OFFSET.search(text):
-        return normalised(text, naive_is_utc=True)
-    moment = datetime.fromisoformat(normalised(text, naive_is_utc=True)[:-1]).replace(tzinfo=zone)
+        return normalise(text, naive_is_utc=True)
+    moment = datetime.fromisoformat(normalise(text, naive_is_utc=True)[:-1]).replace(tzinfo=zone)
     return _format_moment(moment.astimezone(UTC))
 
 
-def of_seconds(seconds: float) -> str:
+def from_seconds(seconds: float) -> str:
     """Convert seconds since 1970 to a time. Raises ValueError outside the years 1 to 9999."""
     try:
         return _format_moment(datetime(1970, 1, 1) + timedelta(seconds=seconds))
@@ -95,7 +95,7 @@ def of_seconds(seconds: float) -> str:
 
 
 def in_zone(text: str, zone: tzinfo | None) -> datetime:
-    """Convert a time in memlog's form to a zone (None: the system's). Raises ValueError and OverflowError."""
+    """Convert a log time to `zone` (None: the system's). Raises ValueError; OverflowError if out of range."""
     return datetime.fromisoformat(text).astimezone(zone)
 
 
@@ -109,7 +109,7 @@ def zone_name(moment: datetime) -> str:
 
 
 def check_day(text: str) -> str:
-    """Return `text` itself. Raises ValueError unless it is a date such as 2026-02-24."""
+    """Return `text`. Raises ValueError unless `text` is a date such as 2026-02-24."""
     if not re.fullmatch(r"(?a)\d{4}-\d\d-\d\d", text):
         raise ValueError(f"invalid date: {text!r}; write it as 2026-02-24")
     try:
@@ -119,7 +119,7 @@ def check_day(text: str) -> str:
     return text
 
 
-def shifted(text: str, milliseconds: int) -> str:
+def shift(text: str, milliseconds: int) -> str:
     """Return a time shifted by `milliseconds`, at most LAST; return an impossible date unchanged."""
     try:
         moment = datetime.fromisoformat(text.removesuffix("Z")) + timedelta(milliseconds=milliseconds)

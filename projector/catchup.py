@@ -153,7 +153,7 @@ def catch_up(
     reader = _Reader(db, log, sizes, turn, bounds, progress, total, watermarks, report, end)
     for stream in sorted(work, key=lambda name: (name == "documents", name)):
         try:
-            if not all(map(reader.read_on, work[stream])):
+            if not all(map(reader.read_range, work[stream])):
                 report.is_whole = False
                 return report
         except PermissionError as error:
@@ -239,9 +239,7 @@ def count_unread_lines(db: Connection, log: Path) -> int:
 
 
 def find_rewritten_streams(db: Connection, log: Path) -> list[str]:
-    """Return the streams that the next catch-up will replay: a segment is gone, or bytes already read have
-    changed.
-    """
+    """Return the streams to replay: a segment is gone, or bytes already read have changed."""
     known = checkpoints.load_all(db)
     found = set()
     for segment in segments_of(log)[0]:
@@ -270,7 +268,7 @@ class _Reader(msgspec.Struct):
     report: CatchUp
     end: float | None
 
-    def read_on(self, stretch: ReadRange) -> bool:
+    def read_range(self, stretch: ReadRange) -> bool:
         """Read a range; return whether there was time for all of it."""
         from memlog.projector.fold import fold_segment
 
@@ -332,12 +330,10 @@ def _range_up_to(segment: Segment, bounds: Bounds | None) -> ReadRange:
 def _find_unread(
     log: Path, segments: list[Segment], known: dict[tuple[str, str], Checkpoint], bounds: Bounds | None
 ) -> dict[str, list[ReadRange]]:
-    """Return the ranges to read, by stream: unread ranges, and those of missing segments that have
-    checkpoints.
-    """
+    """Return the ranges to read, by stream, and a range for each missing segment that has a checkpoint."""
     work: defaultdict[str, list[ReadRange]] = defaultdict(list)
     for segment in segments:
-        stretch = _new_range(segment, known.pop(segment.key, NOTHING_READ), bounds)
+        stretch = _unread_range(segment, known.pop(segment.key, NOTHING_READ), bounds)
         if stretch is not None:
             work[segment.stream].append(stretch)
     for stream, filename in known:
@@ -347,7 +343,7 @@ def _find_unread(
     return work
 
 
-def _new_range(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> ReadRange | None:
+def _unread_range(segment: Segment, checkpoint: Checkpoint, bounds: Bounds | None) -> ReadRange | None:
     """Return the unread range of a segment; None if the file's status shows that nothing is new."""
     if bounds is not None:
         stretch = _range_up_to(segment, bounds)
@@ -383,5 +379,8 @@ def build(
         schema.create_indexes(db)
     dangling = db.execute("PRAGMA foreign_key_check").fetchone()
     if dangling:
-        raise DatabaseError(f"a row of {dangling[0]} refers to a row of {dangling[2]} that does not exist")
+        raise DatabaseError(
+            f"a row of {dangling[0]} refers to a row of {dangling[2]} that does not exist",
+            hint="report this bug; the log is not affected",
+        )
     return report

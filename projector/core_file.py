@@ -74,7 +74,7 @@ def core_memory(db: Connection) -> Sections:
 
 
 class Shown(msgspec.Struct):
-    """The bytes of the view, and those of memlog's version before any manual change (`base`), if known."""
+    """The bytes of the view, and of memlog's version before any manual change (`base`), if known."""
 
     view: bytes
     base: bytes | None
@@ -101,7 +101,7 @@ class CoreView:
 
     def is_current(self, db: Connection) -> bool:
         """Whether the view and its copy match the core memory in `db`, checked without the lock."""
-        due, state = _render(core_memory(db)), self.state()
+        due, state = _render_core_memory(core_memory(db)), self.state()
         if self._equal == (state, due):
             return True
         is_equal = read(self.path) == read(self._written) == due
@@ -118,7 +118,7 @@ class CoreView:
         A manual change is left in place and a note about it returned, once per change; otherwise None is
         returned.
         """
-        due = _render(core_memory(db))
+        due = _render_core_memory(core_memory(db))
         view = read(self.path)
         if view not in (None, due, read(self._written), read(self._pending)):
             return self._note_change(view)
@@ -129,7 +129,7 @@ class CoreView:
         return None
 
     def read(self) -> Shown | None:
-        """Return the view and memlog's version of it, and note its manual change no more; None if missing.
+        """Return the view and memlog's last version, or None without a view; count a manual change as noted.
 
         Raises Busy.
         """
@@ -176,5 +176,5 @@ class CoreView:
         )
 
 
-def _render(sections: Sections) -> bytes:
+def _render_core_memory(sections: Sections) -> bytes:
     return msgspec.json.format(msgspec.json.encode(sections), indent=2) + b"\n"

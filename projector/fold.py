@@ -87,9 +87,7 @@ def fold_segment(
 
 
 def _why_changed(segment: Segment, checkpoint: Checkpoint, fd: int, hints: FileHints) -> str:
-    """Return why a segment differs from its checkpoint, which may only mean that a file sync has brought more
-    of it.
-    """
+    """Return why a segment differs from its checkpoint; a file sync may just have brought more of it."""
     if hints.size > checkpoint.offset and checkpoint.fingerprint.matches(fd):
         return f"more of {segment.name.filename} has arrived"
     return f"{segment.name.filename} was rewritten"
@@ -182,8 +180,7 @@ def _find_redacted(
 
 
 def _find_first_projected(db: Connection, stream: str, ids: list[str]) -> str | None:
-    """Return the first of `ids` that is still projected, as an event or as a quarantined line; None if none
-    is.
+    """Return the first of `ids` that is still projected, as an event or a quarantined line; None if no id is.
 
     Ids that were redacted before are skipped, since a redaction stays even if it is itself redacted.
     Conflicts need no look-up of their own, since a conflict has the id of an event.
@@ -223,8 +220,8 @@ def _find_projected(
 def _classify(
     db: Connection, segment: Segment, decoded: list[PositionedEvent]
 ) -> tuple[list[PositionedEvent], list[PositionedEvent], list[PositionedEvent]]:
-    """Split `decoded` into accepted events, duplicates and conflicts; of lines with the same id, the earliest
-    is accepted.
+    """Split `decoded` into accepted events, duplicates and conflicts; the earliest line of each id is
+    accepted.
     """
     accepted: list[PositionedEvent] = []
     duplicates: list[PositionedEvent] = []

@@ -126,8 +126,7 @@ class Generations:
         self.remove_others({path, predecessor})
 
     def remove_others(self, kept: set[Path | None]) -> None:
-        """Remove every generation except `kept`, and leftovers of killed builds; the caller holds the build
-        lock.
+        """Remove leftovers of killed builds, and all generations but `kept`, under the build lock.
 
         A process that has a removed generation open can read it until it closes it.
         """
@@ -198,8 +197,7 @@ class Projector:
         seconds: float | None = None,
         streams: Collection[str] | None = None,
     ) -> Projection:
-        """Read the log from the checkpoints on; if the live generation is missing or unusable, build a new
-        one.
+        """Read the log from the checkpoints on, or rebuild if the live generation is missing or unusable.
 
         seconds, streams: see `catchup.catch_up`.
 
@@ -234,7 +232,7 @@ class Projector:
         progress: Progress | None = None,
         is_due: Callable[[], bool] = lambda: True,
     ) -> Projection:
-        """Build a generation from the whole log and the cached vectors, and replace the live one with it.
+        """Build a generation from the whole log and the cached vectors, and make it the live generation.
 
         Readers continue to use the live generation meanwhile.
 
@@ -300,8 +298,7 @@ class Projector:
                 return counts
 
     def remove_other_generations(self) -> None:
-        """Remove every generation except the live one. Processes that have a removed one open can still read
-        it.
+        """Remove all generations but the live one; processes that have one open can still read it.
 
         Raises Busy if another process takes very long for a build.
         """
@@ -428,9 +425,7 @@ class Projector:
 
     @contextmanager
     def _locked(self, timeout: float) -> Iterator[None]:
-        """Hold the projector lock; `timeout` limits the wait for other processes, not for threads of this
-        one.
-        """
+        """Hold the projector lock; `timeout` limits the wait for other processes, but not for threads."""
         with locked(self._lock, "the read model", timeout, is_held_here=lambda: self._lock in _held_here):
             _held_here.add(self._lock)
             try:

@@ -63,7 +63,7 @@ def are_short_names(*names: str | None) -> bool:
 
 
 def entries_within_limit(fact: ev.FactStored) -> list[str]:
-    """Return the entries of a ranked list that become facts: the first ones of a list that is too long."""
+    """Return the entries of a ranked list that become facts: all, or the first if the list is too long."""
     names = sum(map(len, [fact.id or "", *_texts_of(fact, _NAMES)]))
     most = max(1, LONGEST_LIST * LONGEST_NAMES // max(names, LONGEST_NAMES))
     return [fact.value, *(fact.rest or ())][:most]

@@ -44,9 +44,7 @@ def create_tables(db: Connection) -> None:
 
 
 def create_indexes(db: Connection) -> None:
-    """Create the remaining indexes once the rows exist, which is cheaper than updating them at each
-    insert.
-    """
+    """Create the remaining indexes once the rows exist, which is cheaper than updating them for each row."""
     for statement in statements():
         if _can_wait(statement):
             db.execute(statement)

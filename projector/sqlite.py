@@ -188,7 +188,7 @@ def _access_mode(path: Path, mode: Mode) -> str:
 
 
 def _has_index(path: Path) -> bool:
-    """Whether the -shm file has its initial size; on a full disk, SQLite leaves one of 3 bytes."""
+    """Whether the -shm file has its initial size; on a full disk, SQLite leaves a file of 3 bytes."""
     return _file_size(path.with_name(f"{path.name}-shm")) >= _SIDE_FILE_BYTES
 
 
@@ -199,7 +199,7 @@ def _file_size(path: Path) -> int:
 
 @contextmanager
 def converting_errors(path: Path | str) -> Iterator[None]:
-    """Convert SQLite's errors to DatabaseError."""
+    """Convert SQLite's errors within the context to DatabaseError. path: the file to name in messages."""
     try:
         yield
     except error_types() as error:
@@ -239,7 +239,7 @@ def _is_damage(error: Exception) -> bool:
 
 
 def required_row(rows: sqlite3.Cursor) -> tuple[Any, ...]:
-    """Return the first row of a query that yields one in every intact read model.
+    """Return the first row of a query that yields a row in every intact read model.
 
     Raises DatabaseError with the code DAMAGED if there is no row.
     """
@@ -332,9 +332,7 @@ Row = dict[str, Any]
 
 
 def as_list(values: Collection[Any]) -> str:
-    """Encode values as a parameter for `json_each`; `json.dumps` would take four times as long and hold the
-    GIL.
-    """
+    """Encode values as JSON for `json_each`; `json.dumps` takes four times as long and holds the GIL."""
     return msgspec.json.encode(values).decode()
 
 
@@ -356,9 +354,7 @@ def insert(
 
 
 def upsert(db: Connection, table: str, key: Sequence[str], row: Row, *, newer_by: str | None = None) -> None:
-    """Insert a row, or replace the one with the same `key`: if `newer_by` is given, only if that column is
-    greater.
-    """
+    """Insert a row, or replace the row with the same `key`; with `newer_by`, only if that column grows."""
     db.execute(_upsert_sql(table, tuple(row), tuple(key), newer_by), row)
 
 
@@ -368,9 +364,7 @@ def delete(db: Connection, table: str, where: str, values: Sequence[Any]) -> Non
 
 
 def update(db: Connection, table: str, column: str, where: str, rows: Iterable[Sequence[Any]]) -> None:
-    """Update one column. rows: for each update, the new value, then the parameters of the condition
-    `where`.
-    """
+    """Update one column. rows: the new value and the parameters of the condition `where`, for each update."""
     db.executemany(f"UPDATE {table} SET {column} = ? WHERE {where}", rows)
 
 

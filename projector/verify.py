@@ -74,9 +74,7 @@ def dump(db: Connection, *, content: bool = False) -> Iterator[str]:
 
 
 def digest(db: Connection, *, content: bool = False) -> str:
-    """Return the sha256 of the dump in hex; with `content`, stores that hold the same events have the same
-    digest.
-    """
+    """Return the sha256 of the dump in hex; with `content`, it is equal for stores with the same events."""
     result = sha256()
     for line in dump(db, content=content):
         result.update(line.encode() + b"\n")
@@ -243,7 +241,7 @@ def _compare(
     db: Connection, log: Path, sizes: ChunkSizes, scratch: Scratch, progress: Progress | None
 ) -> Verification:
     """Describe the read model, and compare it with a replay of the log up to its checkpoints."""
-    found = _describe(db)
+    found = _describe_read_model(db)
     fulltext = fulltext_digest(db)
     bounds = {place: checkpoint.offset for place, checkpoint in checkpoints.load_all(db).items()}
     with scratch() as replay, converting_errors("the replay"):
@@ -281,7 +279,7 @@ def _check_file(db: Connection) -> list[str]:
 _NUL_RUNS = "SELECT stream, segment, offset, length FROM nul_runs ORDER BY stream, segment, offset"
 
 
-def _describe(db: Connection) -> Verification:
+def _describe_read_model(db: Connection) -> Verification:
     quarantined = dict(db.execute("SELECT reason, count(*) FROM quarantine GROUP BY reason ORDER BY reason"))
     return Verification(
         digest=digest(db),
@@ -293,11 +291,11 @@ def _describe(db: Connection) -> Verification:
         damaged=sum(quarantined.get(reason, 0) for reason in DAMAGE),
         vectors=sum(vectors.count(db, of) for of in vectors.SETS),
         missing_vectors=index.count_all_pending(db),
-        withheld_vectors=sum(max(0, _count_withheld(db, shelf)) for _, shelf in _shelves_with_vectors(db)),
+        withheld_vectors=sum(max(0, _count_withheld(db, shelf)) for _, shelf in _tables_with_vectors(db)),
     )
 
 
-def _shelves_with_vectors(db: Connection) -> list[tuple[vectors.VectorSet, index.PassageTables]]:
+def _tables_with_vectors(db: Connection) -> list[tuple[vectors.VectorSet, index.PassageTables]]:
     return [
         (of, shelf) for of in vectors.SETS if vectors.tables(db, of) for shelf in index.passage_tables(of)
     ]
@@ -309,7 +307,7 @@ def _count_withheld(db: Connection, shelf: index.PassageTables) -> int:
 
 def _check_vectors(db: Connection) -> list[str]:
     problems = []
-    for of, shelf in _shelves_with_vectors(db):
+    for of, shelf in _tables_with_vectors(db):
         missing = _count_withheld(db, shelf)
         # A provider does not get all passages, and refuses some.
         if missing < 0 or (missing and not may_refuse(vectors.model_of(db, of) or "")):

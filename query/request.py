@@ -138,8 +138,8 @@ def to_log_end(time: str | datetime) -> str:
 
 def _timestamp_of(time: str | datetime, *, is_end: bool) -> str:
     try:
-        text = timestamps.as_text(time) if isinstance(time, datetime) else time
-        return timestamps.of_day_or_time(text, is_end=is_end)
+        text = timestamps.format_datetime(time) if isinstance(time, datetime) else time
+        return timestamps.parse_day_or_time(text, is_end=is_end)
     except (TypeError, ValueError) as error:
         words = time_of_words(time, None, is_end=is_end) if isinstance(time, str) else None
         if words is not None:

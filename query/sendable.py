@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from memlog.eventlog.fields import Chat
-from memlog.eventlog.secrets.outgoing import SentText, has_key, is_private, masked_parts, which_hold_keys
+from memlog.eventlog.secrets.outgoing import SentText, has_key, is_private, mask_parts, which_hold_keys
 from memlog.projector.passages.fulltext import (
     fact_holds_key,
     memory_names,
@@ -38,12 +38,12 @@ def masked_messages(db: Connection, chat: Chat, messages: Sequence[_SourceMessag
     before, _ = neighbouring_messages(db, _BY_ID, [*chat, messages[0].id])
     _, behind = neighbouring_messages(db, _BY_ID, [*chat, messages[-1].id])
     own = [sent_text(each.role, each.name, each.content) for each in messages]
-    return masked_parts([*before, *own, *behind])[len(before) : len(before) + len(own)]
+    return mask_parts([*before, *own, *behind])[len(before) : len(before) + len(own)]
 
 
 def masked_memories(memories: Sequence[Memory]) -> list[str]:
     """Return the contents of memories with keys masked."""
-    return masked_parts([part_of(memory) for memory in memories])
+    return mask_parts([part_of(memory) for memory in memories])
 
 
 def part_of(memory: Memory) -> SentText:

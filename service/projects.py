@@ -31,7 +31,7 @@ from memlog.eventlog.log.layout import (
 )
 from memlog.eventlog.log.reader import last_append_time
 from memlog.eventlog.log.streams import project_folder, segments_of, shown
-from memlog.eventlog.text import equivalents
+from memlog.eventlog.text import equivalent_forms
 from memlog.query.request import path_of, read_argument
 from memlog.service.engine.operation import not_found, operation
 from memlog.service.engine.requests import DryRun
@@ -100,7 +100,7 @@ class Projects:
         Raises:
             BadInput: `name` cannot name a project.
         """
-        forms = [self.folder / project_folder(form) for form in equivalents(name)]
+        forms = [self.folder / project_folder(form) for form in equivalent_forms(name)]
         return next((path for path in forms if path.is_dir()), forms[0])
 
     @operation("read")

@@ -65,7 +65,7 @@ def _chat(text: str) -> tuple[str, str]:
 
 def _time(text: str, *, is_end: bool = False) -> str:
     try:
-        return timestamps.of_day_or_time(text, zone(), is_end=is_end)
+        return timestamps.parse_day_or_time(text, zone(), is_end=is_end)
     except ValueError as error:
         # Imported here: few times are words.
         from memlog.service.engine.requests import time_of_words

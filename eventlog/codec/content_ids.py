@@ -6,7 +6,7 @@ import unicodedata
 from memlog.eventlog.codec.decode import encode_canonical
 from memlog.eventlog.codec.hashing import sha256, short_sha256
 from memlog.eventlog.events import Event
-from memlog.eventlog.text import nfkc, pieces
+from memlog.eventlog.text import nfkc, split_into_pieces
 
 _WHITE_SPACE = re.compile(r"\s+")
 _RAISED = ("<super>", "<sub>", "<circle>", "<fraction>")
@@ -40,7 +40,7 @@ def fold_content(content: str) -> str:
     """Return `content` in NFKC, case-folded, with white space collapsed: equal for texts of one memory."""
     parts = []
     has_space = True
-    for piece in pieces(content):
+    for piece in split_into_pieces(content):
         part = _WHITE_SPACE.sub(" ", nfkc(piece).casefold())
         # White space may continue from one piece to the next.
         parts.append(part.removeprefix(" ") if has_space else part)
@@ -53,7 +53,7 @@ def mark_quantities(content: str) -> str:
 
     Two texts are the same memory if their results are equal after `fold_content`. Ids do not use this form.
     """
-    return "".join(map(_mark_quantities_in_piece, pieces(content)))
+    return "".join(map(_mark_quantities_in_piece, split_into_pieces(content)))
 
 
 def _mark_quantities_in_piece(piece: str) -> str:

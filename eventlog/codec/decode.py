@@ -285,7 +285,7 @@ def envelope_members(event: Event) -> tuple[str, ...]:
 
 
 def build_event(members: dict[str, Any]) -> Event:
-    """Return the event that `members`, in today's shape, describe. Raises BadLine if they describe none."""
+    """Return the event that `members`, in today's shape, describe. Raises BadLine if they are no event."""
     kind = members.get("type")
     version = members.get("v", 1)
     if not isinstance(kind, str):

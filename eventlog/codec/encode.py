@@ -119,16 +119,16 @@ def batch_redactions(targets: Iterable[tuple[str, str]], reason: str | None) -> 
 
 def _draft_masked(event: "Event | dict[str, Any] | bytes", find_stream: FindStream | None) -> Draft:
     # Imported here: most appends mask nothing.
-    from memlog.eventlog.secrets.detection import masked_error, masked_event
+    from memlog.eventlog.secrets.detection import mask_error, mask_event
 
     try:
         # Check the unmasked event first: masking must not hide a fault.
         made = _draft_unmasked(event, find_stream)
         source = event if isinstance(event, bytes) else event_to_json(event)
-        clean = masked_event(source)
+        clean = mask_event(source)
         return made if clean is source else _draft_unmasked(clean, find_stream)
     except MemlogError as error:
-        raise masked_error(error) from None
+        raise mask_error(error) from None
 
 
 def _draft_unmasked(event: "Event | dict[str, Any] | bytes", find_stream: FindStream | None) -> Draft:
@@ -196,7 +196,7 @@ def _normalise_time(name: str, value: object) -> str:
     if not isinstance(value, str):
         raise BadLine("invalid", f"{name} is {value!r}, not a time such as 2026-02-24T10:15:00Z")
     try:
-        return timestamps.normalised(value, naive_is_utc=False)
+        return timestamps.normalise(value, naive_is_utc=False)
     except ValueError as error:
         raise BadLine("invalid", f"{name}: {error}") from error
 
@@ -260,7 +260,7 @@ def event_to_json(event: "Event | dict[str, Any]") -> bytes:
     try:
         members = msgspec.to_builtins(event, builtin_types=_NOT_IN_JSON)
         if isinstance(members, dict) and isinstance(members.get("ts"), datetime):
-            members["ts"] = timestamps.as_text(members["ts"])
+            members["ts"] = timestamps.format_datetime(members["ts"])
         is_all_text = isinstance(members, dict) and all(isinstance(value, str) for value in members.values())
         return encode_json(members) if is_all_text else _encode_with_stdlib(members)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:

@@ -134,12 +134,12 @@ def check_regular(fd: int) -> None:
         raise FileExistsError(errno.EEXIST, "something other than a regular file has its name")
 
 
-def identity(status: os.stat_result) -> tuple[int, int]:
+def file_identity(status: os.stat_result) -> tuple[int, int]:
     """Return the device and inode of a file."""
     return status.st_dev, status.st_ino
 
 
-def missing_or(error: OSError) -> OSError:
+def as_file_not_found(error: OSError) -> OSError:
     """Return FileNotFoundError if `error` means that the expected file is missing, otherwise `error`.
 
     It is missing if a link or a file has taken the place of a folder, if something else has taken the place
@@ -155,7 +155,7 @@ def status_at(path: Path | str, *, folder: int | None = None) -> os.stat_result 
     try:
         return disk.look(path, folder=folder)
     except OSError as error:
-        if isinstance(missing_or(error), FileNotFoundError):
+        if isinstance(as_file_not_found(error), FileNotFoundError):
             return None
         raise
 
@@ -169,12 +169,12 @@ def is_regular(path: Path) -> bool:
 def is_at(path: Path | str, status: os.stat_result, *, folder: int | None = None) -> bool:
     """Whether `path` names the file that has this status. Raises OSError."""
     there = status_at(path, folder=folder)
-    return there is not None and identity(there) == identity(status)
+    return there is not None and file_identity(there) == file_identity(status)
 
 
 def file_version(status: os.stat_result | None) -> tuple[int, ...]:
     """Return a value that changes with a file's bytes. It ignores the mtime, which a scrub restores."""
-    return () if status is None else (*identity(status), status.st_size, status.st_ctime_ns)
+    return () if status is None else (*file_identity(status), status.st_size, status.st_ctime_ns)
 
 
 @contextmanager
@@ -203,7 +203,7 @@ def overwrite_all(fd: int, data: bytes, offset: int) -> None:
 
 
 @contextmanager
-def keeping_time(fd: int, keeps: bool) -> Iterator[None]:
+def keeping_mtime(fd: int, keeps: bool) -> Iterator[None]:
     """If `keeps`, restore a file's mtime at the end of the context, in which the file is changed.
 
     A file sync prefers the later mtime: after an erasure here, this copy of another writer's file must not

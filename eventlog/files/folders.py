@@ -48,7 +48,7 @@ def unwritable_folder(store: Path) -> Path | None:
 def is_kept_read_only(folder: Path) -> bool:
     """Whether a folder is read-only on purpose: it is on a read-only mount, or belongs to this user.
 
-    A folder that is read-only because it belongs to another user is moved out of the way (`as_store_owner`).
+    A folder that another user owns does not count: `retry_without_unusable` moves it out of the way.
     """
     try:
         # Check existence first: a folder that another thread creates after a failed access check is not

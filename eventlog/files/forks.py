@@ -24,9 +24,7 @@ class SplitByFork:
         _known[number] = weakref.ref(self, lambda _: _known.pop(number, None))
 
     def before_fork(self, until: float) -> None:
-        """Release what a child must not inherit. until: when to stop waiting, as `time.monotonic()`
-        counts.
-        """
+        """Release what a child must not inherit. until: the deadline, in `time.monotonic()` seconds."""
 
     def after_fork_in_parent(self) -> None:
         """Resume normal use in the parent."""

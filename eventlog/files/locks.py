@@ -169,7 +169,7 @@ _ROOT = 0
 
 def check_owner(store: Path) -> None:
     """Raise LogError if this process runs as root and the store belongs to another user."""
-    if os.geteuid() == _ROOT and (owner := _owner_of(store)) is not None and owner.st_uid != _ROOT:
+    if os.geteuid() == _ROOT and (owner := _status_or_none(store)) is not None and owner.st_uid != _ROOT:
         raise _owner_error(store, owner, "its owner cannot read files that root creates")
 
 
@@ -181,7 +181,7 @@ def become_owner(store: Path) -> None:
     if os.geteuid() != _ROOT:
         return
     store = store.absolute()
-    owner = next(filter(None, map(_owner_of, (store, *store.parents))), None)
+    owner = next(filter(None, map(_status_or_none, (store, *store.parents))), None)
     if owner is None or owner.st_uid == _ROOT:
         return
     name, group = _look_up_account(owner)
@@ -203,7 +203,7 @@ def become_owner(store: Path) -> None:
         raise _owner_error(store, owner, f"root cannot become its owner: {error.strerror}") from error
 
 
-def _owner_of(path: Path) -> os.stat_result | None:
+def _status_or_none(path: Path) -> os.stat_result | None:
     with suppress(OSError):
         return disk.look(path, follow=True)
     return None
@@ -232,14 +232,14 @@ def _owner_error(store: Path, owner: os.stat_result, why: str) -> LogError:
     )
 
 
-def refusals(store: Path) -> Iterator[PermissionError]:
+def find_refusals(store: Path) -> Iterator[PermissionError]:
     """Yield an error for each path in a writable store that this user cannot both read and write."""
     if os.access(store, os.W_OK):
         for name in (LOG, *DISPOSABLE):
-            yield from _find_refusals(store / name)
+            yield from _find_refusals_at(store / name)
 
 
-def _find_refusals(path: Path) -> Iterator[PermissionError]:
+def _find_refusals_at(path: Path) -> Iterator[PermissionError]:
     status = status_at(path)
     is_folder = status is not None and stat.S_ISDIR(status.st_mode)
     if status is None or stat.S_ISLNK(status.st_mode):
@@ -250,10 +250,10 @@ def _find_refusals(path: Path) -> Iterator[PermissionError]:
         with disk.entries(path) as entries:
             names = sorted(entry.name for entry in entries)
         for name in names:
-            yield from _find_refusals(path / name)
+            yield from _find_refusals_at(path / name)
 
 
-def as_store_owner(store: Path, work: Callable[[], Answer], notify: Callable[[str], None]) -> Answer:
+def retry_without_unusable(store: Path, work: Callable[[], Answer], notify: Callable[[str], None]) -> Answer:
     """Do `work`; whenever another user's disposable file makes it fail, remove that file and retry.
 
     notify: called with a note about each removal.

@@ -124,7 +124,7 @@ class Writer:
         if known is not None and writer_of(segment) == self.name():
             self._record(replace(known, bytes=size), lock_timeout)
 
-    def written(self) -> dict[tuple[str, str], Written]:
+    def recorded_segments(self) -> dict[tuple[str, str], Written]:
         """Return the recorded segments of all names of this copy; most sealed ones are left out.
 
         Raises OSError.
@@ -133,7 +133,7 @@ class Writer:
 
     def accept(self, sizes: dict[tuple[str, str], int]) -> None:
         """Set the recorded sizes of segments to `sizes`. Raises Busy and OSError."""
-        if sizes.keys() & self.written().keys():
+        if sizes.keys() & self.recorded_segments().keys():
             with self._locked(self._lock_timeout):
                 self._segments.accept(sizes)
 

@@ -19,7 +19,7 @@ from memlog.eventlog.files.file_io import (
     closing,
     file_version,
     is_at,
-    keeping_time,
+    keeping_mtime,
     open_regular,
     overwrite_all,
     read_all,
@@ -239,7 +239,8 @@ class SealFiles:
         lock_timeout: float = locks.TIMEOUT,
         also_grown: bool = False,
     ) -> list[Seal]:
-        """Seal those `segments` of a stream that are unsealed; return the new seals once they are durable.
+        """Seal the unsealed segments among `segments` of a stream; return the new seals once they are
+        durable.
 
         The caller holds the lock of the newest segment. Segments are made durable before they are sealed:
         otherwise a power cut would turn unacknowledged bytes into a loss. Raises Busy and OSError; then no
@@ -295,7 +296,7 @@ class SealFiles:
             return made
 
     def _blank(self, stream: str, segment: str, lock_timeout: float, *, but: Held | None = None) -> None:
-        """Blank the hash of each seal of a segment, except those that match `but`. Raises Busy, OSError."""
+        """Blank the hash of each seal of a segment, except seals that match `but`. Raises Busy, OSError."""
 
         def due(file: SealFile) -> list[SealPlace]:
             places = file.index.of(stream, segment)
@@ -359,15 +360,15 @@ class SealFile:
         return made
 
     def blank_hashes(self, places: list[SealPlace], *, keeps_time: bool) -> None:
-        """Blank the hashes at `places` in the locked file. keeps_time: see `keeping_time`. Raises OSError."""
-        with closing(open_regular(self._path, disk.WRITE)) as fd, keeping_time(fd, keeps_time):
+        """Blank the hashes at `places` in the locked file. keeps_time: keep its mtime. Raises OSError."""
+        with closing(open_regular(self._path, disk.WRITE)) as fd, keeping_mtime(fd, keeps_time):
             for place in places:
                 data = blank_hash(place.data)
                 if data != place.data:
                     overwrite_all(fd, data, place.offset)
                     self.index.overwrite(place.offset, data)
             disk.sync_data(fd)
-        # Only after `keeping_time`, which changes the file's times again.
+        # Only after `keeping_mtime`, which changes the file's times again.
         self._indexed = file_version(status_at(self._path))
 
     def _index_again(self, status: os.stat_result | None, read: Callable[[], bytes]) -> None:

@@ -175,7 +175,7 @@ def blank_hash(line: bytes) -> bytes:
 
 
 def _exclude_lost(seals: Sequence[_T]) -> list[_T]:
-    """Return the seals, except those of bytes that another seal accepts as lost."""
+    """Return the seals, without seals of bytes that another seal accepts as lost."""
     lost = [range(seal.bytes + 1, seal.bytes + seal.lost + 1) for seal in seals if seal.lost]
     return [seal for seal in seals if not any(seal.bytes in sizes for sizes in lost)]
 

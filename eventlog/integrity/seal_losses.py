@@ -115,7 +115,7 @@ def losses(
     only: Iterable[tuple[str, str]] | None = None,
     sealed: Mapping[tuple[str, str], int] | None = None,
 ) -> list[Loss]:
-    """Return the sealed segments, or those among `only`, that are missing or shorter than their seals.
+    """Return the sealed segments (None: all, otherwise among `only`) that are missing or too short.
 
     Segments of other writers are left out, see `arriving_segments`. sealed: the `sealed_bytes`, if known.
     Raises OSError.
@@ -159,7 +159,7 @@ def grown_segments(log: Path) -> list[Unlike]:
 
 
 def differing_segments(log: Path, only: Container[tuple[str, str]] | None = None) -> list[Unlike]:
-    """Return the sealed segments, or those among `only`, that differ from their seals. Raises OSError."""
+    """Return the sealed segments, all or among `only`, that differ from their seals. Raises OSError."""
     differences, owner, seals = [], Ownership(log), read_seals(log)
     erased = {line.seal.name for line in seals.lines if line.seal is not None and line.seal.is_blank}
     for name, last in seals.last.items():

@@ -73,8 +73,8 @@ def check_log(log: Path) -> LogCheck:
     differences = Watermarks(log.parent).differences()
     losses = {loss.name: loss for loss in differences if isinstance(loss, OpenLoss)}
     _add_line_problems(check)
-    _add_seals(check, seals)
-    sealed_otherwise = _add_sealed_segments(check, log, _unsealed_segments(segments, seals), losses)
+    _add_seal_findings(check, seals)
+    sealed_otherwise = _add_segment_findings(check, log, _unsealed_segments(segments, seals), losses)
     for path in strangers:
         found = check.tampered if is_conflict_copy(path.name) else check.problems
         found.append(f"{why_not_read(log, path)}; {advise_on_unread_file(log, path)}")
@@ -117,7 +117,7 @@ def _add_line_problems(check: LogCheck) -> None:
         check.problems.append(f"{are} not as memlog wrote {them}: store.maintenance.quarantine() lists where")
 
 
-def _add_seals(check: LogCheck, seals: Seals) -> None:
+def _add_seal_findings(check: LogCheck, seals: Seals) -> None:
     for line in seals.damaged:
         if line.damage == "no_file":
             check.tampered.append(f"not a regular file: {line.file}")
@@ -135,7 +135,7 @@ def _unsealed_segments(segments: list[Segment], seals: Seals) -> list[tuple[str,
     return [name for name in finished if name not in seals.last]
 
 
-def _add_sealed_segments(
+def _add_segment_findings(
     check: LogCheck, log: Path, unsealed: list[tuple[str, str]], losses: Container[tuple[str, str]]
 ) -> set[tuple[str, str]]:
     """Add missing seals and differing segments to `check`; return the keys of the differing segments."""

@@ -41,10 +41,7 @@ def check_writable(log: Path) -> bool:
 
 
 def claim_format(log: Path, *, lock_timeout: float = locks.TIMEOUT) -> bool:
-    """Write FORMAT unless it already exists; return whether it was missing.
-
-    Raises Busy, LogError, OSError.
-    """
+    """Write FORMAT and return True, or return False if it exists. Raises Busy, LogError and OSError."""
     if check_writable(log):
         return False
     make_path(log)

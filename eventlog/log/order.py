@@ -11,7 +11,7 @@ from memlog.eventlog import timestamps
 from memlog.eventlog.codec.decode import ends_with_crc
 from memlog.eventlog.events import Change, Event
 from memlog.eventlog.files import disk
-from memlog.eventlog.files.file_io import closing, identity, lines_from_end
+from memlog.eventlog.files.file_io import closing, file_identity, lines_from_end
 from memlog.eventlog.log.quarantine import BadLine
 from memlog.eventlog.log.streams import SegmentName
 
@@ -40,12 +40,12 @@ def next_precedence(ts: str, now: str, highest: str, *, is_dated: bool) -> str:
       ones.
     """
     own = cap_precedence(ts, now)
-    return own if is_dated or own > highest else timestamps.shifted(highest, 1)
+    return own if is_dated or own > highest else timestamps.shift(highest, 1)
 
 
 def cap_precedence(ts: str, at: str) -> str:
     """Return `ts`, but at most `CAP` milliseconds after `at`."""
-    return ts if ts <= at else min(ts, timestamps.shifted(at, CAP))
+    return ts if ts <= at else min(ts, timestamps.shift(at, CAP))
 
 
 def end_of_day(day: str) -> str:
@@ -86,7 +86,7 @@ class Clock:
 
     def has_shrunk(self, status: os.stat_result) -> bool:
         """Whether a segment is shorter than when this process last saw it."""
-        known = self._at.get(identity(status))
+        known = self._at.get(file_identity(status))
         return known is not None and status.st_size < known.end
 
     def record_write(self, status: os.stat_result, end: int, at: str, highest: str) -> None:
@@ -94,15 +94,13 @@ class Clock:
 
         highest: the stream's highest precedence, including these lines; "" if none of them is a change.
         """
-        key = identity(status)
+        key = file_identity(status)
         self._at[key] = _Tail(end, at)
         if highest:
             self._changes[key] = _Tail(end, "", highest, is_stamped=True)
 
-    def highest(self, folder: int, names: Iterable[SegmentName]) -> str:
-        """Return the highest precedence in the segments `names` of an open folder; "" if they have no
-        changes.
-        """
+    def highest_precedence(self, folder: int, names: Iterable[SegmentName]) -> str:
+        """Return the highest precedence in the segments `names` of an open folder; "" if there is none."""
         written: defaultdict[str, list[SegmentName]] = defaultdict(list)
         for name in sorted(names, key=lambda name: name.age, reverse=True):
             written[name.writer].append(name)
@@ -125,7 +123,7 @@ class Clock:
 
     def _update_tail(self, folder: int, name: SegmentName) -> _Tail:
         status = disk.look(name.filename, folder=folder)
-        known = self._changes.get(identity(status))
+        known = self._changes.get(file_identity(status))
         if known is not None and known.end == status.st_size:
             return known
         with closing(disk.open(name.filename, disk.READ, folder=folder)) as fd:
@@ -135,7 +133,7 @@ class Clock:
         self, known: dict[tuple[int, int], _Tail], fd: int, status: os.stat_result, day: str | None
     ) -> _Tail:
         """Update and return the tail. day: the segment's day, to read changes; None to read only `at`."""
-        key = identity(status)
+        key = file_identity(status)
         before = known.get(key, _Tail())
         if status.st_size < before.end:  # an older copy was restored
             before = _Tail()
@@ -166,7 +164,7 @@ def _scan_backwards(fd: int, before: _Tail, size: int, day: str | None) -> _Tail
 
 
 def _parse_stamps(line: bytes) -> _Stamps | None:
-    """Return a line's stamps: only `ts` if it is foreign; None if damaged, as its year could be 9999."""
+    """Return a line's stamps, only `ts` if it is foreign; None if it is damaged: its year could be 9999."""
     line = line.strip(b"\0")  # a power cut may leave NUL bytes
     try:
         stamps = msgspec.json.decode(line, type=_Stamps)
@@ -181,7 +179,7 @@ def _parse_stamps(line: bytes) -> _Stamps | None:
 
 def _precedence_of(stamps: _Stamps, day: str) -> str:
     try:
-        ts = timestamps.normalised(stamps.ts or f"{day}T00:00:00.000Z", naive_is_utc=True)
+        ts = timestamps.normalise(stamps.ts or f"{day}T00:00:00.000Z", naive_is_utc=True)
     except ValueError:
         return ""
     return cap_precedence(ts, stamps.at or end_of_day(day))

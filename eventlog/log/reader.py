@@ -20,7 +20,7 @@ from memlog.eventlog.codec.hashing import sha256, short_sha256
 from memlog.eventlog.codec.upcast import Place
 from memlog.eventlog.events import Change, Event, Redacted, tag_of
 from memlog.eventlog.files import disk
-from memlog.eventlog.files.file_io import blocks, closing, missing_or, open_regular
+from memlog.eventlog.files.file_io import as_file_not_found, blocks, closing, open_regular
 from memlog.eventlog.files.folders import opened_folders
 from memlog.eventlog.log.layout import CONVERSATIONS
 from memlog.eventlog.log.order import precedence
@@ -73,7 +73,7 @@ def opened(log: Path, stream: str, filename: str) -> Iterator[int]:
             fd = open_regular(filename, disk.READ, folder=folders[-1])
     except OSError as error:
         error.filename = f"{log}/{stream}/{filename}"
-        raise missing_or(error) from None
+        raise as_file_not_found(error) from None
     with closing(fd):
         yield fd
 
@@ -101,16 +101,16 @@ def read_lines(
         for next_first in others:
             data = b"".join(pending) if pending_length <= MAX_LINE else None
             line = Line(offset, number, pending_length, offset + pending_length + 1, data)
-            yield _without_nuls(line) if has_nuls else line
+            yield _strip_nuls(line) if has_nuls else line
             offset += pending_length + 1
             number += 1
             pending, pending_length = [next_first], len(next_first)
     data = b"".join(pending) if pending_length <= MAX_LINE else None
     if pending_length and (tail_is_a_line or (data is not None and is_whole(data))):
-        yield _without_nuls(Line(offset, number, pending_length, offset + pending_length, data))
+        yield _strip_nuls(Line(offset, number, pending_length, offset + pending_length, data))
 
 
-def _without_nuls(line: Line) -> Line:
+def _strip_nuls(line: Line) -> Line:
     """Return `line` without the NUL bytes around it, which a power cut leaves in place of unwritten data."""
     if line.data is None:
         return line
@@ -120,7 +120,7 @@ def _without_nuls(line: Line) -> Line:
     return Line(line.offset + before, line.number, len(data), line.end, data, before, behind)
 
 
-def line_at(log: Path, stream: str, filename: str, offset: int, length: int) -> bytes:
+def read_line_at(log: Path, stream: str, filename: str, offset: int, length: int) -> bytes:
     """Read the bytes of one line of a segment."""
     with opened(log, stream, filename) as fd:
         return disk.read(fd, length, offset)
@@ -162,7 +162,7 @@ class Fingerprint(msgspec.Struct, frozen=True):
 
     def matches(self, fd: int) -> bool:
         """Whether all bytes before the offset are unchanged."""
-        return fingerprint(fd, self.offset) == self
+        return take_fingerprint(fd, self.offset) == self
 
     def matches_rest(self, fd: int) -> bool:
         """Whether the bytes between the last whole block and the offset are unchanged."""
@@ -170,9 +170,7 @@ class Fingerprint(msgspec.Struct, frozen=True):
         return sha256(disk.read(fd, self.offset - start, start)).digest() == self.rest
 
     def extended(self, fd: int, offset: int, blanked: Sequence[Line] = ()) -> "Fingerprint":
-        """Return the fingerprint of the longer prefix up to `offset`; the lines `blanked` (sorted) count as
-        erased.
-        """
+        """Return the fingerprint up to a later `offset`, with the lines `blanked` (sorted) as erased."""
         chain = self.chain
         whole_before, whole = self.offset // _CHAIN_BLOCK, offset // _CHAIN_BLOCK
         for block in range(whole_before, whole):
@@ -181,10 +179,8 @@ class Fingerprint(msgspec.Struct, frozen=True):
         return Fingerprint(offset, _tail_hash(fd, offset, blanked), chain, sha256(rest).digest())
 
 
-def fingerprint(fd: int, offset: int, blanked: Sequence[Line] = ()) -> Fingerprint:
-    """Return the fingerprint of a file's first `offset` bytes; the lines `blanked` (sorted) count as
-    erased.
-    """
+def take_fingerprint(fd: int, offset: int, blanked: Sequence[Line] = ()) -> Fingerprint:
+    """Return the fingerprint of a file's first `offset` bytes, with the lines `blanked` as erased."""
     return UNREAD.extended(fd, offset, blanked)
 
 
@@ -348,7 +344,7 @@ def accepted_events(
         else:
             places.append((entry.order, entry.segment, replace(entry.line, data=None)))
     for _, segment, line in sorted(places, key=lambda place: place[0]):
-        data = line_at(segment.log, *segment.key, line.offset, line.length)
+        data = read_line_at(segment.log, *segment.key, line.offset, line.length)
         again = entry_of(segment, replace(line, data=data))
         if again is not None:
             yield again
@@ -511,9 +507,7 @@ def changed_streams(log: Path, before: Iterable[FileState], now: Iterable[FileSt
 
 
 def _add_folder_states(folder: str, states: list[FileState]) -> list[str]:
-    """Add the states of a folder's entries to `states`; return the paths of its subfolders that may be
-    streams.
-    """
+    """Add the states of a folder's entries to `states`; return its subfolders that may be streams."""
     below = []
     try:
         with disk.entries(folder) as entries:

@@ -19,7 +19,7 @@ import msgspec
 from memlog.eventlog import timestamps
 from memlog.eventlog.errors import Busy
 from memlog.eventlog.files import disk, locks
-from memlog.eventlog.files.file_io import file_version, identity, is_at, open_regular, status_at
+from memlog.eventlog.files.file_io import file_identity, file_version, is_at, open_regular, status_at
 from memlog.eventlog.files.folders import opened_folders, sync_folder
 from memlog.eventlog.integrity.copy_identity import Writer
 from memlog.eventlog.integrity.seal_reader import read_seals_file
@@ -46,9 +46,7 @@ class SealWatch:
         self._files: SealFiles | None = None
 
     def files(self, writer: str) -> "SealFiles":
-        """Return the seals files, with `writer` as the one that seals; they are indexed once for all
-        segments.
-        """
+        """Return the seals files, indexed once for all segments; `writer` is the writer that seals."""
         # Imported here: most appends neither seal nor find a seal.
         from memlog.eventlog.integrity.seal_file import SealFiles
 
@@ -256,19 +254,19 @@ class Rotation:
     def _has_room(self, segment: LockedSegment) -> bool:
         now, name = timestamps.now(), segment.name
         # A clock that steps back over midnight, by at most CAP, does not start a new segment.
-        is_of_today = now[:10] == name.day or now[:10] < name.day <= timestamps.shifted(now, CAP)[:10]
+        is_of_today = now[:10] == name.day or now[:10] < name.day <= timestamps.shift(now, CAP)[:10]
         has_room = is_of_today and segment.status.st_size < SEGMENT_BYTES
         return has_room and not self._seals.is_sealed(segment.stream, name.filename, name.writer)
 
     def _check_unused(self, stream: str, name: SegmentName, folder: int) -> None:
-        """Raise _NameTakenError if a segment is to be created with the name of one that was deleted."""
+        """Raise _NameTakenError if a deleted segment had the name of the segment to create."""
         # Check in this order, because another process may be creating it.
         if self.writer.has_made(stream, name.filename) and name not in segment_names(folder):
             raise _NameTakenError(errno.ENOENT, "a deleted segment had its name", name.filename)
 
     def _sync_names(self, folders: list[int], status: os.stat_result) -> None:
         """Make a segment's name durable before this process's first bytes in it, whoever created it."""
-        segment = identity(status)
+        segment = file_identity(status)
         # An empty file is new, even if its inode is already known.
         is_known = segment in self._synced and status.st_size > 0
         if not self._syncs or is_known:

@@ -40,10 +40,10 @@ class Follower:
         self._lines: dict[Path, int] = {}
 
     def is_new(self, entry: LogEntry) -> bool:
-        """Whether `new` will yield `entry`."""
+        """Whether `new_entries` will yield `entry`."""
         return entry.line.offset >= self._reached.get(entry.segment.path, 0)
 
-    def new(self) -> Iterator[LogEntry]:
+    def new_entries(self) -> Iterator[LogEntry]:
         """Yield the entries appended since the last poll; a line counts only once its newline is written."""
         for segment in self._segments():
             # The segment may have been removed after the listing; the next listing will lack it.
@@ -111,8 +111,7 @@ _MOVE_OUT = "move it out of log/"
 
 
 def is_conflict_copy(filename: str) -> bool:
-    """Whether a file has the kind of name that a file sync gives to a conflicting version of a file of the
-    log.
+    """Whether a file has a name that a file sync gives to a conflicting version of a file of the log.
 
     Syncthing writes `2026-11-23.k7f3qz.sync-conflict-20261123-101500-ABCDEFG.jsonl`, Dropbox and Nextcloud
     `2026-11-23.k7f3qz (conflicted copy 2026-11-23).jsonl`.

@@ -24,7 +24,7 @@ from memlog.eventlog.integrity.seal_file import read_seals, size_of
 from memlog.eventlog.integrity.seal_losses import Ownership, losses
 from memlog.eventlog.integrity.seal_reader import sealed_bytes
 from memlog.eventlog.log.layout import LOG, PROJECTOR_LOCK, WATERMARKS, SegmentRecord
-from memlog.eventlog.log.reader import Fingerprint, Line, fingerprint, opened, redacted_keys
+from memlog.eventlog.log.reader import Fingerprint, Line, opened, redacted_keys, take_fingerprint
 from memlog.eventlog.log.streams import Segment, segment_at, segments_of
 
 # The last line about a segment counts. Nothing is synced: losing the file costs an alarm and no data. It is
@@ -73,7 +73,7 @@ class Watermark(SegmentRecord, frozen=True):
         """Whether the open segment still begins with these bytes."""
         if disk.status(fd).st_size < self.bytes:
             return False
-        return self.is_being_erased or self.is_of(fingerprint(fd, self.bytes))
+        return self.is_being_erased or self.is_of(take_fingerprint(fd, self.bytes))
 
 
 class WatermarkFile:
@@ -113,8 +113,7 @@ class WatermarkFile:
     def add(
         self, marks: list[Watermark], still_needed: Callable[[Iterable[Watermark]], Iterable[Watermark]]
     ) -> None:
-        """Append `marks`; once half of the file is superseded, rewrite it with only the watermarks that
-        `still_needed` returns.
+        """Append `marks`; if half of the file is superseded, rewrite it with what `still_needed` returns.
 
         Raises OSError.
         """
@@ -286,7 +285,7 @@ class Watermarks:
         return lost
 
     def losses(self, *, stream: str | None = None) -> list[OpenLoss]:
-        """Return the losses in one stream or all that were not accepted and that no seal shows.
+        """Return the losses, in one stream or all, that nobody accepted and no seal shows.
 
         Raises OSError.
         """
@@ -297,14 +296,14 @@ class Watermarks:
         self._file.refresh()
         marks = self._file.all(stream)
         shown_by_seals = {loss.name for loss in losses(self._log, only=[mark.name for mark in marks])}
-        differences = (_compare(self._log, mark) for mark in marks if mark.name not in shown_by_seals)
+        differences = (_find_difference(self._log, mark) for mark in marks if mark.name not in shown_by_seals)
         found = {difference.name: difference for difference in differences if difference is not None}
         lost = [loss for loss in self._write_losses(stream) if not isinstance(found.get(loss.name), OpenLoss)]
         return [*found.values(), *lost]
 
     def _write_losses(self, stream: str | None) -> Iterator[WriteLoss]:
         """Yield the segments that are shorter than this copy wrote them, unless a seal accepts the loss."""
-        for each in self._writer.written().values():
+        for each in self._writer.recorded_segments().values():
             if stream not in (None, each.stream):
                 continue
             size = size_of(self._log, *each.name)
@@ -331,7 +330,7 @@ class Watermarks:
                         marks[loss.name] = _measure(loss.name, fd, disk.status(fd).st_size)
             self._file.replace(marks.values())
             sizes = {loss.name: loss.bytes or 0 for loss in lost}
-            if sizes.keys() & self._writer.written().keys():
+            if sizes.keys() & self._writer.recorded_segments().keys():
                 # Another copy may still have the lost bytes, so later events must go to other segments.
                 self._writer.retire(self._writer.name())
             self._writer.accept(sizes)
@@ -339,8 +338,7 @@ class Watermarks:
 
     @contextmanager
     def erasing(self, segment: Segment, fd: int) -> Iterator[None]:
-        """Let the caller erase lines of the open segment within the context; no hash of the erased text
-        remains.
+        """Let the caller erase lines of the open segment; no hash of the erased text remains.
 
         A loss from before the erasure still counts as one. Raises OSError; then nothing was erased.
         """
@@ -356,12 +354,12 @@ class Watermarks:
             self._file.add([_measure(old.name, fd, old.bytes)], self._still_needed)
 
     def _still_needed(self, marks: Iterable[Watermark]) -> list[Watermark]:
-        """Return `marks` without those of sealed segments, unless the segment was damaged before it was
-        sealed.
-        """
+        """Return `marks` without sealed segments, except segments damaged before they were sealed."""
         is_protected = self._seal_protection()
         return [
-            mark for mark in marks if not is_protected(mark.name) or _compare(self._log, mark) is not None
+            mark
+            for mark in marks
+            if not is_protected(mark.name) or _find_difference(self._log, mark) is not None
         ]
 
     def _seal_protection(self) -> Callable[[Name], bool]:
@@ -415,11 +413,11 @@ def _held_prefix(fd: int, old: Watermark, before: Fingerprint | None) -> Fingerp
         return before if before.matches_rest(fd) else None
     if disk.status(fd).st_size < old.bytes:
         return None
-    now = fingerprint(fd, old.bytes)
+    now = take_fingerprint(fd, old.bytes)
     return now if old.is_of(now) else None
 
 
-def _compare(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | None:
+def _find_difference(log: Path, mark: Watermark) -> OpenLoss | ReturnedText | None:
     size = size_of(log, mark.stream, mark.segment)
     try:
         if size is not None and size >= mark.bytes:
@@ -445,18 +443,16 @@ def _find_returned_lines(segment: Segment, fd: int, old: Watermark) -> list[Line
     redacted = redacted_keys(segments_of(segment.log, [segment.stream])[0])
     erasures = erasures_in(segment, fd, old.bytes, redacted)
     returned, _ = split_by(erasures.unfinished, old.blank)
-    if returned and old.is_of(fingerprint(fd, old.bytes, returned)):
+    if returned and old.is_of(take_fingerprint(fd, old.bytes, returned)):
         return returned
     _, erased_elsewhere = split_by([*erasures.blank, *erasures.begun], old.blank)
     return returned if erasures.is_whole and erased_elsewhere and redacted else None
 
 
 def _measure(name: Name, fd: int, size: int, returned: Sequence[Line] = ()) -> Watermark:
-    """Return a watermark for the first `size` bytes of an open segment, as if the lines `returned` were
-    erased.
-    """
+    """Return a watermark for the first `size` bytes of an open segment, with lines `returned` as erased."""
     erased = spans_of([*erased_lines(fd, 0, size), *returned])
-    return _make_watermark(name, fingerprint(fd, size, returned), erased)
+    return _make_watermark(name, take_fingerprint(fd, size, returned), erased)
 
 
 def _make_watermark(name: Name, read: Fingerprint, blank: tuple[Span, ...]) -> Watermark:

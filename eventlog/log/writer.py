@@ -104,9 +104,7 @@ class Log:
         return made
 
     def append_each(self, drafts: Sequence[Draft]) -> list[Position | LogError | Busy]:
-        """Append `drafts`; return for each either its position, or the error because of which it may not be
-        stored.
-        """
+        """Append `drafts`; return for each its position, or the error that leaves its storage uncertain."""
         of_stream: defaultdict[str, list[Draft]] = defaultdict(list)
         for item in drafts:
             of_stream[item.stream].append(item)
@@ -119,7 +117,7 @@ class Log:
     def _append_to(self, stream: str, drafts: list[Draft]) -> list[Position | LogError | Busy]:
         outcomes: list[Position | LogError | Busy] = []
         # In parts, so that a long list does not make a segment far too long.
-        for part in in_batches(drafts, lambda item: len(item.head) + len(item.tail), _COMMIT_BYTES):
+        for part in split_into_batches(drafts, lambda item: len(item.head) + len(item.tail), _COMMIT_BYTES):
             try:
                 outcomes += self._mark_known_ids(stream, part, self._commit(stream, part))
             except (Busy, LogError) as error:
@@ -160,7 +158,7 @@ class Log:
         """Return the lines of `drafts`, and the stream's new highest precedence ("" if none is a change)."""
         if not any(item.change_ts for item in drafts):
             return [item.line(at) for item in drafts], ""
-        lines, highest = [], self._clock.highest(segment.folder, segment.names)
+        lines, highest = [], self._clock.highest_precedence(segment.folder, segment.names)
         now = timestamps.now()
         for item in drafts:
             if not item.change_ts:
@@ -191,12 +189,10 @@ class Log:
         return self._rotation.writer.own_names()
 
 
-def in_batches(
+def split_into_batches(
     items: Iterable[T], length: Callable[[T], int], least: int, most: float = math.inf
 ) -> Iterator[list[T]]:
-    """Yield `items` in batches; a batch ends with the item that makes it reach `least` in length or `most`
-    items.
-    """
+    """Yield `items` in batches, each until its total length reaches `least` or its count `most`."""
     batch: list[T] = []
     size = 0
     for item in items:

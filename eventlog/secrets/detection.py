@@ -54,9 +54,9 @@ def kinds_in_line(line: bytes) -> list[str]:
     return list(kinds)
 
 
-def masked_event(source: bytes) -> bytes:
-    """Return a line of JSON without `at` and `crc`, and with all keys masked; if it holds no keys, `source`
-    itself.
+def mask_event(source: bytes) -> bytes:
+    """Return a line of JSON with all keys masked, and without `at` and `crc`; return `source` if it has no
+    key.
 
     Raises BadInput if a member that is a name holds a key.
     """
@@ -70,11 +70,13 @@ def masked_event(source: bytes) -> bytes:
         return source
     for name in _NAMES & clean.keys():
         if clean[name] != given[name]:
-            raise BadInput(f"{name} holds what looks like a key", hint="use another name: names are kept")
+            raise BadInput(
+                f"{name} holds what looks like a key", hint="use another name: names are not masked"
+            )
     return msgspec.json.encode(clean)
 
 
-def masked_error(error: MemlogError) -> MemlogError:
+def mask_error(error: MemlogError) -> MemlogError:
     """Return `error`, which may quote input, with its keys masked."""
     return type(error)(
         masked(error.message), hint=masked(error.hint), code=error.code, retryable=error.retryable
@@ -127,7 +129,7 @@ def rewrite_texts(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: AN
         if isinstance(value, str):
             made = rewrite(head + value)[len(head) :] if head else rewrite(value)
         elif isinstance(value, list):
-            value = _joined_block(value, rewrite)
+            value = _rewrite_block(value, rewrite)
             made = [*value]
             behind_name = _secret_prefix(value[0]) if len(value) == 2 else ""
             waiting += [
@@ -147,19 +149,19 @@ def rewrite_texts(value: Any, rewrite: Callable[[str], str]) -> Any:  # noqa: AN
     return clean[0]
 
 
-def _joined_block(items: list[Any], rewrite: Callable[[str], str]) -> list[Any]:
+def _rewrite_block(items: list[Any], rewrite: Callable[[str], str]) -> list[Any]:
     """Return `items`; if they are the lines of a PEM block, rewritten together as one text."""
     is_block = all(isinstance(item, str) for item in items) and any("-----BEGIN" in item for item in items)
     return rewrite("\n".join(items)).split("\n") if is_block else items
 
 
 def _secret_prefix(name: object) -> str:
-    """Return the prefix that marks a value as secret, if `name` is the name of a secret; otherwise ""."""
-    return _find_prefix(name) if isinstance(name, str) and len(name) >= _SHORTEST_NAME else ""
+    """Return the text that, put before a value, marks it as a secret, if `name` names one; otherwise ""."""
+    return _find_secret_prefix(name) if isinstance(name, str) and len(name) >= _SHORTEST_NAME else ""
 
 
 @lru_cache(maxsize=1024)
-def _find_prefix(name: str) -> str:
+def _find_secret_prefix(name: str) -> str:
     letters = "".join(filter(str.isalnum, name[-_LONGEST_NAME:])).lower()
     return next((f"{spelling}=" for ending, spelling in NAMES.items() if letters.endswith(ending)), "")
 
@@ -244,7 +246,7 @@ def named_values(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _values_after(text: str, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the value after a name that ends at `end`, with other words in between."""
+    """Yield the span of the value after a secret's name that ends at `end`; other words may lie between."""
     separator = _compile(_SEPARATOR).search(text, end, end + _GAP)
     for pattern, start in ((_NEXT, end), (_BEHIND_SEPARATOR, separator.end() if separator else len(text))):
         if match := _compile(pattern).match(text, start):
@@ -252,7 +254,7 @@ def _values_after(text: str, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _values_before(text: str, start: int) -> Iterator[tuple[int, int]]:
-    """Yield the value before a name that begins at `start`: `… is the password`."""
+    """Yield the span of the value before a secret's name that begins at `start`: `… is the password`."""
     head = text[max(0, start - _BEFORE) : start]
     if not _compile(r"\d").search(head):
         return

@@ -345,10 +345,10 @@ class Key(NamedTuple):
 
 def keys_in(text: str, window: int = _WINDOW) -> Iterable[Key]:
     """Return the keys of `text` in order, without overlaps, including those behind escapes."""
-    return _find_keys(text, _LEVELS) if len(text) <= window else _keys_by_window(text, window)
+    return _find_keys(text, _LEVELS) if len(text) <= window else _find_keys_by_window(text, window)
 
 
-def _keys_by_window(text: str, window: int) -> Iterator[Key]:
+def _find_keys_by_window(text: str, window: int) -> Iterator[Key]:
     start, size = 0, window
     while start < len(text):
         low, high = max(0, start - _CONTEXT), start + size
@@ -391,7 +391,7 @@ _MARKS = ("_", "-", ":", "/", "=", "")
 
 
 def _group_shapes() -> dict[str, dict[str, list[int]]]:
-    """Group the shapes by fixed text, and these by a character in them that many texts lack."""
+    """Group the shapes by fixed text, and the fixed texts by a character that many texts lack."""
     groups: dict[str, dict[str, list[int]]] = {mark: {} for mark in _MARKS}
     for index, shape in enumerate(SHAPES):
         for fixed in shape.fixed.split():
@@ -427,7 +427,7 @@ def _compile_patterns(shape: int) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def _map_to_escaped(text: str, keys: list[Key]) -> Iterator[Key]:
-    """Return the spans in `text` of `keys` in its unescaped form."""
+    """Map `keys`, found in the unescaped form of `text`, to their spans in `text`."""
     places = map_spans_to_escaped(text, ((key.start, key.end) for key in keys))
     return (Key(start, key.shape, end) for key, (start, end) in zip(keys, places, strict=True))
 

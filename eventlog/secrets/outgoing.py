@@ -49,18 +49,18 @@ _SHORTEST_REST = 8
 
 
 class Outgoing(msgspec.Struct, frozen=True):
-    """The body of a request that may leave the process; see `outgoing`."""
+    """The body of a request that may leave the process; see `encode_outgoing`."""
 
     content: bytes
 
 
-def outgoing(body: object) -> Outgoing:
+def encode_outgoing(body: object) -> Outgoing:
     """Return the encoded body, with every key in its texts masked."""
-    return Outgoing(msgspec.json.encode(rewrite_texts(body, masked_for_sending)))
+    return Outgoing(msgspec.json.encode(rewrite_texts(body, mask_for_sending)))
 
 
 class SentText(NamedTuple):
-    """A text to send, or a neighbour of one. names: its title, topic, key. by: the speaker."""
+    """A text to send, or a text beside it. names: its title, topic and key. by: its speaker."""
 
     text: str
     names: Sequence[str] = ()
@@ -78,13 +78,13 @@ def is_private(category: str | None) -> bool:
     return category is not None and category.strip().casefold() in PRIVATE_CATEGORIES
 
 
-def masked_for_sending(text: str) -> str:
+def mask_for_sending(text: str) -> str:
     """Return `text` with each key replaced by `[REDACTED:kind]`."""
-    return masked_parts([SentText(text)])[0]
+    return mask_parts([SentText(text)])[0]
 
 
-def masked_parts(parts: Sequence[SentText]) -> list[str]:
-    """Return the texts of `parts` with each key masked, even one split over several parts."""
+def mask_parts(parts: Sequence[SentText]) -> list[str]:
+    """Return the texts of `parts` with each key masked, even a key split over several parts."""
     found = _find_keys(parts)
     return [_mask(part.text, spans) for part, spans in zip(parts, found, strict=True)]
 
@@ -95,7 +95,7 @@ def which_hold_keys(parts: Sequence[SentText]) -> list[bool]:
 
 
 def has_key(text: str, names: Sequence[str] = ()) -> bool:
-    """Whether a text holds a key."""
+    """Whether a text holds a key, which only its `names` may reveal."""
     return bool(kinds_of_keys(text, names))
 
 
@@ -220,7 +220,9 @@ def load_store_key(store: Path) -> bytes:
     try:
         return _read_key(store / STORE_KEY) or _create_key(store)
     except OSError as error:
-        raise LogError(f"{STORE_KEY}: {error.strerror or error}") from error
+        raise LogError(
+            f"{STORE_KEY}: {error.strerror or error}", hint="make it readable, and its folder writable"
+        ) from error
 
 
 def keyed_hash(key: bytes, text: str) -> str:

@@ -81,8 +81,8 @@ class VectorCache:
                 ((self._model_no, _hash_text(text), day) for text in texts),
             )
 
-    def days_aside(self, texts: Iterable[str]) -> dict[str, str]:
-        """Return, by text, the day on which it was set aside; texts that never were are missing."""
+    def days_set_aside(self, texts: Iterable[str]) -> dict[str, str]:
+        """Return the day on which each text was set aside, by text, without texts that never were."""
         sql = "SELECT day FROM set_aside WHERE model_no = ? AND text_sha256 = ?"
         with converting_errors(self._path):
             found = (

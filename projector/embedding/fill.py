@@ -65,13 +65,13 @@ def _find_set_aside(
 ) -> Iterator[tuple[PassageTables, Pending, str]]:
     for shelf in index.passage_tables(of):
         passages = index.passages_without_vector(db, shelf)
-        days = cache.days_aside(each.text for each in passages)
+        days = cache.days_set_aside(each.text for each in passages)
         yield from ((shelf, each, days[each.text]) for each in passages if each.text in days)
 
 
 class Embedded(msgspec.Struct):
-    """Counts of computed vectors, of passages with cached vectors, and of passages withheld: those that are
-    not sent to a provider, or that it could not embed today."""
+    """Counts of computed vectors, of passages with cached vectors, and of withheld passages, which are not
+    sent to a provider, or which it could not embed today."""
 
     computed: int = 0
     cached: int = 0
@@ -114,8 +114,9 @@ def fill(
     elif known != embedder.id:
         # Two programs, of which only one names a provider, would otherwise swap the vectors back and forth.
         is_left = limit is not None and is_of_provider(known) and not embedder.is_remote
-        if is_left or not (filling.gather() and filling.swap()):
+        if is_left or not filling.gather():
             return
+        filling.swap()
     if may_refuse(embedder.id):
         requeue_set_aside(db, store, embedder, turn)
     filling.store_waiting()
@@ -148,7 +149,7 @@ class _VectorFill(NamedTuple):
         # With a limit, newest first: questions are more often about recent texts.
         for shelf, found in index.waiting_passages(db, self.batch, of, newest_first=self.limit is not None):
             passages, withheld = self._split_withheld(shelf, found)
-            known, computed, refused, failed = self._vectors(passages)
+            known, computed, refused, failed = self._find_or_compute(passages)
             passages, aside = _split_refused(refused, passages)
             with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
                 if vectors.model_of(db, of) != self.embedder.id:
@@ -174,7 +175,7 @@ class _VectorFill(NamedTuple):
         for shelf in index.passage_tables(self.of):
             while found := index.passages_after(self.db, shelf, upto[shelf.vectors], self.batch):
                 passages, withheld = self._split_withheld(shelf, found)
-                known, computed, refused, failed = self._vectors(passages)
+                known, computed, refused, failed = self._find_or_compute(passages)
                 passages, aside = _split_refused(refused, passages)
                 ready = sum(passage.text in known for passage in passages)
                 if ready == len(passages):
@@ -192,18 +193,17 @@ class _VectorFill(NamedTuple):
                 self.progress("vectors of the next model", done, total)
         return True
 
-    def swap(self) -> bool:
-        """Replace the vectors of another model with the gathered ones, in one transaction; return True."""
+    def swap(self) -> None:
+        """Replace the vectors of another model with the gathered ones, in one transaction."""
         with self.turn(), closing(VectorCache(self.store, self.embedder.id)) as cache:
             if not vectors.use_model(self.db, self.embedder):
-                return True
+                return
             index.queue_all(self.db, self.of)
             for shelf, found in index.waiting_passages(self.db, self.batch, self.of):
                 passages, withheld = self._split_withheld(shelf, found)
                 cached = cache.find([passage.text for passage in passages])
                 vectors.store(self.db, shelf.vectors, shelf.queue, passages, cached)
                 index.dequeue(self.db, shelf, withheld)
-        return True
 
     def _split_withheld(
         self, shelf: PassageTables, passages: list[Pending]
@@ -215,11 +215,11 @@ class _VectorFill(NamedTuple):
         withheld = [each for each in passages if is_private(each.category) or each.chunk_no in with_keys]
         return [each for each in passages if each not in withheld], withheld
 
-    def _vectors(self, passages: list[Pending]) -> "_TextVectors":
+    def _find_or_compute(self, passages: list[Pending]) -> "_TextVectors":
         with closing(VectorCache(self.store, self.embedder.id)) as cache:
             cached = cache.find([passage.text for passage in passages])
             missing = [text for text in dict.fromkeys(each.text for each in passages) if text not in cached]
-            days = cache.days_aside(missing) if may_refuse(self.embedder.id) else {}
+            days = cache.days_set_aside(missing) if may_refuse(self.embedder.id) else {}
         aside = frozenset(text for text, day in days.items() if day >= timestamps.today())
         room = None if self.limit is None else max(0, self.limit - self.counts.computed)
         wanted = [text for text in missing if text not in aside][:room]

@@ -72,7 +72,7 @@ class _Known(NamedTuple):
 
 
 class Models(NamedTuple):
-    """The models of a store: its own (`first`), and that of the extra `multilingual`; None without one."""
+    """The models of a store: its own (`first`), and that of the extra `multilingual`; None if missing."""
 
     first: Embedder | None = None
     multilingual: Embedder | None = None
@@ -97,7 +97,7 @@ def bundled_model() -> Model | None:
 
 
 def supports_language(model: Model, text: str) -> bool:
-    """Whether a model supports the language of `text`; every model but the bundled one is assumed to.
+    """Whether a model supports the language of `text`; models other than the bundled one are assumed to.
 
     The bundled one reads English, and gives nearly the same vector to all texts in scripts other than Latin.
     """
@@ -110,7 +110,7 @@ def is_bundled(model: Model) -> bool:
 
 
 def is_multilingual(model_id: str) -> bool:
-    """Whether a model is the one from the extra `multilingual`."""
+    """Whether a model id is that of the model in the extra `multilingual`."""
     return model_id.startswith(MULTILINGUAL)
 
 
@@ -158,16 +158,16 @@ class OnnxEmbedder:
         """See `Embedder.embed`."""
         import numpy as np
 
-        owners, windows = self._windows(texts)
+        owners, windows = self._split_into_windows(texts)
         sums = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for numbers in _batch_by_length(windows):
             ids = np.array([windows[number] for number in numbers], dtype=np.int64)
-            pooled = self._run(ids).mean(axis=1, dtype=np.float32) * ids.shape[1]
+            pooled = self._run_model(ids).mean(axis=1, dtype=np.float32) * ids.shape[1]
             for number, vector in zip(numbers, pooled, strict=True):
                 sums[owners[number]] += vector
         return normalise(sums)
 
-    def _windows(self, texts: Sequence[str]) -> tuple[list[int], list[list[int]]]:
+    def _split_into_windows(self, texts: Sequence[str]) -> tuple[list[int], list[list[int]]]:
         """Return, for each part, the index of its text and its token ids."""
         owners: list[int] = []
         windows: list[list[int]] = []
@@ -177,7 +177,7 @@ class OnnxEmbedder:
             windows += [part.ids for part in parts]
         return owners, windows
 
-    def _run(self, ids: "NDArray[np.int64]") -> "NDArray[np.float32]":
+    def _run_model(self, ids: "NDArray[np.int64]") -> "NDArray[np.float32]":
         """Return the last hidden state [batch, sequence, dimension] of token ids [batch, sequence]."""
         import numpy as np
 
@@ -275,7 +275,7 @@ def _batch_by_length(windows: list[list[int]]) -> Iterator[tuple[int, ...]]:
 
 
 def normalise(rows: "ArrayLike") -> "NDArray[np.float32]":
-    """Normalise vectors to length 1. Raises EmbeddingError if one is zero or not finite."""
+    """Normalise vectors to length 1. Raises EmbeddingError if a vector is zero or not finite."""
     import numpy as np
 
     vectors = np.asarray(rows, dtype=np.float32)

@@ -50,8 +50,8 @@ class ChunkSizes(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if not CHUNK_TOKENS.allows(self.window):
             raise BadInput(
-                f"passages of {self.window} tokens: {CHUNK_TOKENS.least} to {CHUNK_TOKENS.most} are possible",
-                hint="ChunkSizes.window sets their size",
+                f"passages of {self.window} tokens are not possible",
+                hint=f"set ChunkSizes.window to {CHUNK_TOKENS.least} to {CHUNK_TOKENS.most} tokens",
             )
         if not (CHUNK_OVERLAP.allows(self.overlap) and self.overlap < self.window):
             raise BadInput(
@@ -86,8 +86,7 @@ _NOTHING = _Repeated()
 class _Unit(NamedTuple):
     """An unsplit unit: an element, a heading, a sentence, or a part of one that was too long.
 
-    before, after: the text that a chunk repeats before the unit if it begins with it, or after it if it ends
-      with it.
+    before, after: the text to repeat before a chunk that begins, or after a chunk that ends with the unit.
     is_part: whether it is part of a split element.
     """
 
@@ -100,14 +99,12 @@ class _Unit(NamedTuple):
 
     @property
     def is_sentence(self) -> bool:
-        """Whether the unit is a sentence or a part of one; only such units are repeated in the next
-        window.
-        """
+        """Whether the unit is (part of) a sentence, which the next window may repeat."""
         return self.block.kind == "paragraph"
 
 
 def split_into_chunks(text: str, sizes: ChunkSizes, form: Form = MARKDOWN) -> list[Chunk]:
-    """Return the chunks of `text`, in order; none if it is blank."""
+    """Return the chunks of `text`, in order; [] if `text` is blank."""
     if not text.strip() or is_surely_within(text, sizes.window):
         return as_single_chunk(text, form)
     if not can_be_structured(text):
@@ -119,7 +116,7 @@ def split_into_chunks(text: str, sizes: ChunkSizes, form: Form = MARKDOWN) -> li
 
 
 def as_single_chunk(text: str, form: Form = MARKDOWN) -> list[Chunk]:
-    """Return `text` as one chunk; none if it is blank."""
+    """Return `text` as a single chunk; [] if `text` is blank."""
     return [Chunk(form.title(text), 0, len(text), text)] if text.strip() else []
 
 
@@ -184,8 +181,8 @@ class _Splitter:
         return held[: last + 1] if fits else held
 
     def _next_opening(self, kept: list[_Unit], headings: list[_Unit], unit: _Unit) -> _Opening:
-        """Return the start of the chunk with `unit`: its headings, an overlap with the previous chunk, or the
-        unit.
+        """Return how the chunk with `unit` starts: with its headings, an overlap with the last chunk, or
+        `unit`.
         """
         block, ruler, sizes = unit.block, self._ruler, self._sizes
         if headings:
@@ -193,7 +190,7 @@ class _Splitter:
         if not (kept[-1].is_sentence and unit.is_sentence):
             return _Opening(block.section, unit.start, unit.before)
         room = min(sizes.overlap, sizes.window - unit.before.tokens - ruler.count(unit.start, unit.end))
-        earliest = ruler.back(unit.start, room) if room > 0 else unit.start
+        earliest = ruler.boundary_before(unit.start, room) if room > 0 else unit.start
         earliest = max(earliest, block.heading.end if block.heading else 0)
         sentences = (each.start for each in kept if each.is_sentence and each.start >= earliest)
         return _Opening(block.section, next(sentences, earliest), unit.before)
@@ -219,14 +216,14 @@ class _Splitter:
             # An overlong sentence advances in steps of the overlap, so that its windows overlap like others.
             step = max(1, self._sizes.overlap) if self._ruler.count(start, end) > room else room
             while start < end:
-                cut = min(self._ruler.forward(start, step), end)
+                cut = min(self._ruler.boundary_after(start, step), end)
                 yield _Unit(paragraph, start, cut, heading)
                 start = cut
 
     def _split_block(
         self, block: Block, before: _Repeated, head: _Repeated, closing: _Repeated
     ) -> Iterator[_Unit]:
-        """Yield the parts of a long element, split at line ends, or overlong lines at tokens.
+        """Yield the parts of a long element, split at line ends, and within overlong lines at tokens.
 
         before: precedes the first part. head: precedes the others. closing: follows parts that the block
         itself does not close.
@@ -243,14 +240,12 @@ class _Splitter:
 
     def _find_split(self, start: int, end: int, tokens: int) -> int:
         """Return the end of the last whole line within `tokens`, or a position in a longer line."""
-        limit = min(self._ruler.forward(start, max(1, tokens)), end)
+        limit = min(self._ruler.boundary_after(start, max(1, tokens)), end)
         line_end = self._text.rfind("\n", start, limit) + 1
         return limit if limit == end or line_end <= start else line_end
 
     def _frame_texts(self, block: Block, frame: Frame) -> tuple[_Repeated, _Repeated]:
-        """Return the texts to repeat before and after each part; empty ones if they would leave too little
-        room.
-        """
+        """Return the texts to repeat before and after each part; empty if they leave too little room."""
         marks = self._text_to_repeat(frame.marks)
         written = self._ruler.count(frame.body_end, block.end)
         closing = marks._replace(tokens=max(marks.tokens, written)) if marks.text else _NOTHING
@@ -260,7 +255,7 @@ class _Splitter:
         return (_NOTHING, _NOTHING) if fitting is None else (fitting, closing)
 
     def _text_to_repeat(self, span: Span) -> _Repeated:
-        """Return the lines at `span` as a text to repeat; an empty one if they would fill half a window."""
+        """Return the lines at `span` as a text to repeat; empty if they would fill half a window."""
         tokens = self._ruler.count(*span)
         length = span.end - span.start
         if not 0 < length <= _LONGEST_REPEATED or tokens > self._sizes.window // 2:

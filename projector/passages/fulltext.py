@@ -99,7 +99,7 @@ def newest_messages(db: Connection, chat: Sequence[str]) -> list[SentText]:
 def neighbouring_messages(
     db: Connection, where: str, values: Sequence[Any]
 ) -> tuple[list[SentText], list[SentText]]:
-    """Return the messages before and after the one that satisfies `where`, oldest first."""
+    """Return the messages before and after the message that satisfies `where`, oldest first."""
     place = db.execute(f"SELECT channel, chat_id, {_COLUMNS} FROM messages WHERE {where}", values).fetchone()
     if place is None:
         return [], []

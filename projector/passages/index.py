@@ -77,7 +77,7 @@ def passage_tables(of: VectorSet) -> tuple[PassageTables, ...]:
 
 
 def sets_in_use(db: Connection) -> list[VectorSet]:
-    """Return the sets of vectors that are in use; the first always is."""
+    """Return the sets of vectors in use; the first set always is."""
     return [vectors.FIRST, *(of for of in vectors.SETS[1:] if vectors.model_of(db, of) is not None)]
 
 
@@ -119,9 +119,7 @@ def add(
 def add_document(
     db: Connection, document: SourceText, file: str, version: str, filetype: str | None, sizes: ChunkSizes
 ) -> None:
-    """Split a document into passages of `doc_chunks`, each with its line numbers (for a PDF, page numbers),
-    from 1.
-    """
+    """Split a document into passages of `doc_chunks` with line numbers (for a PDF, page numbers) from 1."""
     rows = []
     content = document.content
     form = form_of(filetype)
@@ -143,7 +141,7 @@ def _passage_row(whole: SourceText, index: int, chunk: Chunk) -> tuple[Any, ...]
 def _split_text(
     whole: SourceText, sizes: ChunkSizes, form: Form = MARKDOWN, names: Sequence[str] = ()
 ) -> list[Chunk]:
-    """Return the passages of a text; only one if its names are too long to repeat."""
+    """Return the passages of a text; a single passage if its names are too long to repeat."""
     content = whole.content
     if is_surely_within(content, sizes.window) and not whole.is_plain:
         return as_single_chunk(content, form)  # most texts: one passage, whatever their names
@@ -312,7 +310,7 @@ def dequeue(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -
 
 
 def texts_still_present(db: Connection, shelf: PassageTables, passages: Iterable[Pending]) -> set[str]:
-    """Return the texts of those `passages` that still exist."""
+    """Return the texts of the `passages` that still exist."""
     sql = f"SELECT 1 FROM {shelf.chunks} WHERE chunk_no = ?"
     return {each.text for each in passages if db.execute(sql, (each.chunk_no,)).fetchone()}
 

@@ -154,7 +154,7 @@ def truncate_title(title: str) -> str:
 
 
 def _split_lines(text: str) -> list[TextLine]:
-    """Return the lines of `text`, and an empty one at its end."""
+    """Return the lines of `text`, with an empty line added at the end."""
     lines, start = [], 0
     for line in text.split("\n"):
         lines.append(TextLine(start, line.removesuffix("\r")))

@@ -48,15 +48,15 @@ def as_json(value: Any) -> str:  # noqa: ANN401 - whatever an event can hold
 
 
 def write_tombstone(db: Connection, thing: str, placed: PositionedEvent) -> None:
-    """Write a tombstone for `thing`, so that events older than `placed` no longer set any of it."""
+    """Write a tombstone for `thing`: events older than `placed` no longer set any of its fields."""
     source = getattr(placed.event, "source", None)
     row = {"stream": placed.stream, "thing": thing, "source": source, "precedence": placed.precedence}
     upsert(db, "tombstones", ("stream", "thing"), row, newer_by="precedence")
 
 
 def tombstone_version(db: Connection, stream: str, *things: str) -> str:
-    """Return the greatest precedence of the tombstones of `things`; "", which is below all others, if none
-    has one.
+    """Return the greatest precedence of the tombstones of `things`; "", the least precedence, if there is
+    none.
     """
     marks = ", ".join("?" * len(things))
     (newest,) = db.execute(

@@ -34,6 +34,6 @@ def add(db: Connection, events: Sequence[PositionedEvent], sizes: ChunkSizes) ->
 
 
 def stream_of_chat(chat: str | None) -> str:
-    """Return the stream of a chat, given as `<channel>:<chat_id>`; `conversations` if it is not one."""
+    """Return the stream of a chat, given as `<channel>:<chat_id>`; `conversations` for other values."""
     channel, _, chat_id = (chat or "").partition(":")
     return conversation_stream(channel, chat_id) if channel and chat_id else CONVERSATIONS

@@ -34,9 +34,7 @@ _MEMBER = re.compile(
 
 
 def document_date(event: DocumentIndexed, ts: str) -> str:
-    """Return the date of a document in the log's form, or `ts` if it has none; a day means its first moment
-    in UTC.
-    """
+    """Return a document's date as a log time (a day as its first moment in UTC); `ts` if it has none."""
     return _date_in_front_matter(event.content) or _date_of_file(event.mtime) or ts
 
 
@@ -57,14 +55,14 @@ def _date_of_file(mtime: str | float | None) -> str | None:
     if not isinstance(mtime, int | float):
         return None if mtime is None else _parse_time(mtime)
     try:
-        return timestamps.of_seconds(mtime)
+        return timestamps.from_seconds(mtime)
     except ValueError:
         return None
 
 
 def _parse_time(time: str) -> str | None:
     try:
-        return timestamps.of_day_or_time(time)
+        return timestamps.parse_day_or_time(time)
     except ValueError:
         return None
 
@@ -124,7 +122,7 @@ def _index_document(
     row = placed.row(
         *("source_id", "file", "filetype", "size", "content"),
         document_id=thing,
-        kind=_kind_of(db, event.source_id),
+        kind=_source_kind(db, event.source_id),
         mtime=None if event.mtime is None else str(event.mtime),
         version=event.version or sha256(event.content.encode()).hexdigest(),
         dated_at=document_date(event, placed.ts),
@@ -136,7 +134,7 @@ def _index_document(
 
 def _move_passages(db: Connection, source_id: str, sizes: ChunkSizes) -> None:
     """Move the passages of a source's documents to the tables of its kind."""
-    kind = _kind_of(db, source_id)
+    kind = _source_kind(db, source_id)
     moved = db.execute(
         "SELECT document_id FROM documents WHERE source_id = ? AND kind <> ? ORDER BY document_id",
         (source_id, kind),
@@ -147,7 +145,7 @@ def _move_passages(db: Connection, source_id: str, sizes: ChunkSizes) -> None:
         _add_passages(db, thing, sizes)
 
 
-def _kind_of(db: Connection, source_id: str) -> str:
+def _source_kind(db: Connection, source_id: str) -> str:
     row = db.execute("SELECT kind FROM sources WHERE source_id = ?", (source_id,)).fetchone()
     return str(row[0]) if row else "docs"
 

@@ -46,9 +46,7 @@ def _store_fact(db: Connection, placed: PositionedEvent, event: FactStored, size
 
 
 def _replace_fact(db: Connection, row: Row, sizes: ChunkSizes, *, is_plain: bool) -> None:
-    """Store a fact with its passages, replacing an older one with the same key; if that is newer, do
-    nothing.
-    """
+    """Store a fact with its passages, unless a newer fact has the same key; replace an older one."""
     of_key = f"FROM facts WHERE {' AND '.join(f'{name} = :{name}' for name in _KEY)}"
     before = db.execute(f"SELECT precedence, fact_id {of_key}", row).fetchone()
     if before is not None:

@@ -103,7 +103,7 @@ def _record_change(db: Connection, placed: PositionedEvent) -> Iterable[str]:
 
 
 def _find_undone(db: Connection, events: Sequence[PositionedEvent]) -> list[str]:
-    """Return the memories whose changes are undone, in one query, since it scans every change."""
+    """Return the memories whose changes are undone, in one query, since the query scans every change."""
     undone = {
         each
         for placed in events

@@ -26,7 +26,7 @@ from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 
-from memlog.eventlog.text import PIECE, pieces
+from memlog.eventlog.text import PIECE, split_into_pieces
 from memlog.projector.limits import can_be_structured
 from memlog.projector.text import stemming
 from memlog.projector.text.stemming import ENGLISH, latin_languages
@@ -158,7 +158,7 @@ def analyse(text: str) -> str:
         written, added = _analyse_words(text)
     else:
         is_plain = not can_be_structured(text)
-        found = [_analyse_words(piece, is_plain=is_plain) for piece in pieces(text)]
+        found = [_analyse_words(piece, is_plain=is_plain) for piece in split_into_pieces(text)]
         written = "".join(words for words, _ in found)
         added = [word for _, words in found for word in words]
     return f"{written}{_APART}{' '.join(added)}" if added else written

@@ -240,12 +240,12 @@ id."""
 
 
 def split_phrases(table: str) -> list[str]:
-    """Return the phrases of a table in order, with single spaces between words."""
+    """Return the phrases in a member of a language file in order, with single spaces between words."""
     return [phrase for part in table.split(",") if (phrase := " ".join(part.split()))]
 
 
 def split_pairs(table: str) -> dict[str, str]:
-    """Return the pairs of a table as a mapping."""
+    """Return the pairs in a member of a language file as a mapping."""
     return dict(pair.split("/") for pair in table.split())
 
 

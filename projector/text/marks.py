@@ -57,7 +57,7 @@ def _marked_words(text: str, marks: Marks) -> Iterator[tuple[int, int]]:
 
 
 def _common_prefix(word: str) -> str:
-    """Return the shortest prefix that the forms of a word share, by its stems."""
+    """Return the shortest stem of a word, in any likely language, that begins the word; else the word."""
     foreign = stemming.stem_words([word], stemming.detect_languages([word]) or latin_languages())
     stems = map(strip_diacritics, [stemming.english_stem(word), *(stem for _, stem in foreign)])
     beginnings = (stem for stem in stems if len(stem) >= _SHORTEST_STEM and word.startswith(stem))

@@ -97,7 +97,7 @@ def is_plain_english(text: str) -> bool:
 
 
 def detect_languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[str, ...]:
-    """Return the likeliest languages of a text; none if it shows no sign of any.
+    """Return the likeliest languages of a text; () if it has no sign of a language.
 
     words: in Latin letters and lower case. by_letters: whether letters count, or only stop words.
     """
@@ -124,10 +124,10 @@ def detect_languages(words: Iterable[str], *, by_letters: bool = True) -> tuple[
 
 
 def detect_language(text: str) -> str:
-    """Return the language of the start of a text: that of its script, or English unless two signs differ.
+    """Return the language of the start of a text: that of its script, or English without signs of another.
 
-    A sign is a stop word or a word with a letter that English lacks. A single word such as "no", "ned" or "o"
-    is a stop word of some language by chance: see docs/tools/context-details.md.
+    Signs are stop words, and words with a letter that English lacks. Usually two are needed: "no", "ned" or
+    "o" is a stop word of some language by chance; see docs/tools/context-details.md.
     """
     return _detect_language(text[:_SIGNS_IN])
 
@@ -223,7 +223,7 @@ def _languages_of(word: str, latin: Collection[str]) -> Collection[str]:
 
 
 def _language_by_script(word: str) -> tuple[str, ...]:
-    """Return the language of a word's script, if it is the only one with that script; otherwise none."""
+    """Return the only language with the script of a word; () if there are several or none."""
     first = ord(word[0])
     for start, end, name, foreign in _script_ranges():
         if start <= first <= end:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memlog.eventlog.text import nfkc, pieces
+from memlog.eventlog.text import nfkc, split_into_pieces
 from memlog.projector.text.language_files import languages, split_pairs
 from memlog.projector.text.stemming import ENGLISH
 
@@ -54,7 +54,7 @@ _tokenizer = cache(new_tokenizer)
 def count_tokens(text: str) -> int:
     """Return the number of tokens of `text`, without the start and end markers."""
     encode = _tokenizer().encode
-    return sum(len(encode(piece, add_special_tokens=False)) for piece in pieces(text, _PIECE))
+    return sum(len(encode(piece, add_special_tokens=False)) for piece in split_into_pieces(text, _PIECE))
 
 
 def is_surely_within(text: str, limit: int) -> bool:
@@ -76,7 +76,7 @@ class Ruler:
         self._words: list[int] = []
         encode = _tokenizer().encode
         start = words = 0
-        for piece in pieces(text, _PIECE):
+        for piece in split_into_pieces(text, _PIECE):
             encoding = encode(piece, add_special_tokens=False)
             self._starts += [start + offset for offset, _ in encoding.offsets]
             self._words += [words + word for word in encoding.word_ids if word is not None]
@@ -86,10 +86,8 @@ class Ruler:
         """Return the number of tokens that start in [`start`, `end`)."""
         return bisect_left(self._starts, end) - bisect_left(self._starts, start)
 
-    def forward(self, start: int, tokens: int) -> int:
-        """Return the last word boundary at most `tokens` tokens after `start`, but always one after
-        `start`.
-        """
+    def boundary_after(self, start: int, tokens: int) -> int:
+        """Return the last word boundary within `tokens` tokens after `start`, or else the next one."""
         first = bisect_left(self._starts, start)
         index = first + tokens
         if index >= len(self._starts):
@@ -101,7 +99,7 @@ class Ruler:
         index = bisect_right(self._starts, start)
         return self._starts[index] if index < len(self._starts) else self._end
 
-    def back(self, end: int, tokens: int) -> int:
+    def boundary_before(self, end: int, tokens: int) -> int:
         """Return the first word boundary at most `tokens` tokens before `end`."""
         last = bisect_right(self._starts, end - 1)
         index = max(0, last - tokens)

@@ -176,9 +176,9 @@ class LogReader:
         yield (entry for entry in last if not follower.is_new(entry))
         for _ in watch_changes(self._log):
             if all:
-                yield follower.new()
+                yield follower.new_entries()
                 continue
-            new = list(follower.new())
+            new = list(follower.new_entries())
             redacted |= redactions_among(new)
             yield (entry for entry in new if not is_redacted(entry, redacted))
 

@@ -364,14 +364,14 @@ class Breaker:
             failures=record.failures,
             error=record.failure,
             failed_at=record.failed_at,
-            rests_until=timestamps.of_seconds(record.rests_until) if record.rests else None,
+            rests_until=timestamps.from_seconds(record.rests_until) if record.rests else None,
         )
 
     def check(self) -> None:
         """Raise ProviderError while the provider rests."""
         record = self.record()
         if record.rests:
-            until = timestamps.of_seconds(record.rests_until)
+            until = timestamps.from_seconds(record.rests_until)
             why = record.failure or f"{self._name}: it failed"
             error = ProviderError(f"{why} (not retried before {until})", retryable=True)
             error.is_resting = True

@@ -12,7 +12,7 @@ from memlog.eventlog.events import Event, IdHolder, KnownId
 from memlog.eventlog.files.forks import ForkMutex, SplitByFork
 from memlog.eventlog.log.layout import LOG
 from memlog.eventlog.log.quarantine import BadLine
-from memlog.eventlog.log.reader import line_at
+from memlog.eventlog.log.reader import read_line_at
 from memlog.eventlog.log.streams import SegmentName
 from memlog.projector.lifecycle import Generations
 from memlog.projector.sqlite import Connection, connect, converting_errors
@@ -95,7 +95,7 @@ def event_with(log: Path, event_id: str, holder: IdHolder, length: int) -> Event
     segment = SegmentName.parse(holder.segment)
     if segment is None:
         return None
-    line = line_at(log, holder.stream, holder.segment, holder.offset, length)
+    line = read_line_at(log, holder.stream, holder.segment, holder.offset, length)
     try:
         event = decode(line, Place(holder.stream, segment, holder.offset))
     except BadLine:

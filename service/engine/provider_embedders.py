@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from memlog.eventlog.errors import EmbeddingError, ProviderError
 from memlog.eventlog.limits import OLLAMA_MODEL, OLLAMA_URL
-from memlog.eventlog.secrets.outgoing import outgoing
+from memlog.eventlog.secrets.outgoing import encode_outgoing
 from memlog.projector.embedding.models import Kind, normalise
 from memlog.service.engine.http_client import Breaker, late, send_in_known_forms
 from memlog.service.engine.settings import EmbeddingProvider
@@ -420,7 +420,7 @@ class RemoteEmbedder:
     def _post(self, path: str, body: dict[str, Any], seconds: float) -> list[Vector | None]:
         texts = body.get("input", [""])
         vectors = read_vectors(
-            self._breaker.endpoint(self._url + path).ask(outgoing(body), seconds), len(texts)
+            self._breaker.endpoint(self._url + path).ask(encode_outgoing(body), seconds), len(texts)
         )
         if vectors is None:
             raise self._unusable_answer(f"the answer does not have {len(texts)} vectors")

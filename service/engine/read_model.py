@@ -15,7 +15,7 @@ import msgspec
 from memlog.eventlog.errors import BadInput, Busy, DatabaseError, EmbeddingError
 from memlog.eventlog.files.folders import check_store, is_kept_read_only, make_path, unwritable_folder
 from memlog.eventlog.files.forks import ForkMutex, SplitByFork
-from memlog.eventlog.files.locks import as_store_owner
+from memlog.eventlog.files.locks import retry_without_unusable
 from memlog.eventlog.log.layout import CACHE, LOG
 from memlog.eventlog.log.reader import FileState, changed_streams, log_state
 from memlog.eventlog.log.streams import shown
@@ -315,7 +315,7 @@ class ReadModel(SplitByFork):
         with self.mutex:
             try:
                 with converting_errors("the read model"), _decode_errors_wrapped():
-                    return as_store_owner(self.path, work, self.notify)
+                    return retry_without_unusable(self.path, work, self.notify)
             except DatabaseError as error:
                 if error.code != DAMAGED or self.is_read_only:
                     raise

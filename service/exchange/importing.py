@@ -25,7 +25,7 @@ from memlog.eventlog.events import (
 )
 from memlog.eventlog.files import disk
 from memlog.eventlog.log.streams import shown
-from memlog.eventlog.log.writer import in_batches
+from memlog.eventlog.log.writer import split_into_batches
 from memlog.eventlog.secrets.detection import masked
 from memlog.eventlog.secrets.outgoing import keyed_hash
 from memlog.projector.catchup import Progress
@@ -142,7 +142,7 @@ def with_own_id(change: Event, base_id: str, holding: Holding, now: str, key: by
     if is_trusted and claimed > after and not isinstance(change, MemorySaved):
         wins = claimed
     else:
-        wins = timestamps.shifted(after, 1) if is_trusted else after
+        wins = timestamps.shift(after, 1) if is_trusted else after
     digest = content_hash_without_openssl(change).hex() + (
         str(earlier[-1].event.id) if aspect == "archived" and earlier else ""
     )
@@ -289,7 +289,7 @@ class Importing:
         source = ForeignFiles(path, self._tables, self._suffix, project)
         what = "records imported" if project is None else f"records of {project} imported"
         used = self._count_records(read(source))
-        for batch in in_batches(used, lambda each: len(each.events) + len(each.changes), _BATCH):
+        for batch in split_into_batches(used, lambda each: len(each.events) + len(each.changes), _BATCH):
             self._import_batch(batch)
             if self._progress is not None:
                 self._progress(what, self._report.found, self._report.found)

@@ -449,7 +449,7 @@ def _candidates(db: Connection, event: MemorySaved, own: Memory | None, any_chat
 
 def _may_become(memory: Memory, event: MemorySaved) -> bool:
     """Whether `event` may update a memory: same kind, category and topic, and no later change."""
-    now = timestamps.now() if event.ts is None else timestamps.normalised(event.ts, naive_is_utc=False)
+    now = timestamps.now() if event.ts is None else timestamps.normalise(event.ts, naive_is_utc=False)
     return (
         (memory.kind, resolve_alias(memory.category)) == (event.kind, event.category)
         and (not memory.topic or not event.topic or memory.topic == event.topic)

@@ -16,7 +16,7 @@ from memlog.eventlog.errors import BadInput, NotFound
 from memlog.eventlog.events import AppendWarning, Event, FactRemoved, FactStored, Position, warnings_of
 from memlog.eventlog.fields import FactKind
 from memlog.eventlog.limits import MOST
-from memlog.eventlog.secrets.detection import masked_event
+from memlog.eventlog.secrets.detection import mask_event
 from memlog.projector.text.language_files import ListWords, split_phrases
 from memlog.query.facts.answers import (
     Fact,
@@ -365,7 +365,7 @@ class Facts(OperationGroup):
         positions = self._append([*events])
         stored = events
         if self._engine.redact:  # as the log has them
-            masked = (masked_event(msgspec.json.encode(event)) for event in events)
+            masked = (mask_event(msgspec.json.encode(event)) for event in events)
             stored = [msgspec.json.decode(event, type=FactStored) for event in masked]
         return FactUpdate(
             topic_key=key,

@@ -23,7 +23,7 @@ from memlog.eventlog.errors import (
 from memlog.eventlog.files import disk
 from memlog.eventlog.files.file_io import is_line_start
 from memlog.eventlog.files.folders import check_store
-from memlog.eventlog.files.locks import refusals, remove_unusable
+from memlog.eventlog.files.locks import find_refusals, remove_unusable
 from memlog.eventlog.integrity.seal_file import read_seals
 from memlog.eventlog.integrity.seal_format import Seals
 from memlog.eventlog.integrity.seal_losses import (
@@ -472,10 +472,10 @@ def _nearest_folder(folder: Path) -> Path:
 
 def _check_owner(store: Path, *, fix: bool) -> Finding:
     """Check that this user may read and write the whole store: another user may have created parts of it."""
-    refused = list(refusals(store))
+    refused = list(find_refusals(store))
     if fix:
         removed = [note for error in refused if (note := remove_unusable(store, error)) is not None]
-        refused = list(refusals(store))
+        refused = list(find_refusals(store))
         if removed and not refused:
             return Finding("owner", "fixed", "; ".join(removed))
     if not refused:

@@ -199,27 +199,27 @@ _Style = Callable[[str], str]
 
 
 def _spelling_styles() -> list[_Style]:
-    """Return the functions that spell a text: plain, as JSON, and as JSON within JSON.
+    """Return the functions that spell a text: as given, as JSON, and as JSON within JSON.
 
     Each applies to a whole text: mixed styles would match a run of backslashes in exponentially many ways.
     """
     # Imported here: most commands do not need it.
     import json
 
-    def plain(text: str) -> str:
+    def as_json(text: str) -> str:
         return json.dumps(text, ensure_ascii=False)[1:-1]
 
-    def escaped(text: str) -> str:
+    def as_ascii_json(text: str) -> str:
         return json.dumps(text)[1:-1]
 
-    def upper(text: str) -> str:
-        return re.sub(r"(?<=\\u)[0-9a-f]{4}", lambda digits: digits[0].upper(), escaped(text))
+    def as_upper_json(text: str) -> str:
+        return re.sub(r"(?<=\\u)[0-9a-f]{4}", lambda digits: digits[0].upper(), as_ascii_json(text))
 
     once: list[_Style] = [
-        *(str, plain, escaped, upper),
-        *(lambda text, style=style: style(text).replace("/", "\\/") for style in (plain, escaped)),
+        *(str, as_json, as_ascii_json, as_upper_json),
+        *(lambda text, style=style: style(text).replace("/", "\\/") for style in (as_json, as_ascii_json)),
     ]
-    return [*once, *(lambda text, style=style: plain(style(text)) for style in once)]
+    return [*once, *(lambda text, style=style: as_json(style(text)) for style in once)]
 
 
 def _spellings(style: _Style, forms: list[str]) -> tuple[bytes, ...]:
@@ -246,16 +246,16 @@ _Blocks = Iterator[tuple[int, bytes]]
 def _read_blocks(file: BinaryIO) -> Iterator[_Blocks]:
     """Yield a file's blocks; for an SQLite file, again without the page numbers that may split a text."""
     head = file.read(100)
-    yield _blocks(file, 0, _BLOCK, 0)
+    yield _split_blocks(file, 0, _BLOCK, 0)
     if head.startswith(_SQLITE):
         size = int.from_bytes(head[16:18], "big")
-        yield _blocks(file, 0, 65536 if size == 1 else size, _OVERFLOW_HEAD)
+        yield _split_blocks(file, 0, 65536 if size == 1 else size, _OVERFLOW_HEAD)
     elif head.startswith(_WAL):
         size = int.from_bytes(head[8:12], "big")
-        yield _blocks(file, _WAL_HEAD, size + _FRAME_HEAD, _FRAME_HEAD + _OVERFLOW_HEAD)
+        yield _split_blocks(file, _WAL_HEAD, size + _FRAME_HEAD, _FRAME_HEAD + _OVERFLOW_HEAD)
 
 
-def _blocks(file: BinaryIO, first: int, size: int, head: int) -> _Blocks:
+def _split_blocks(file: BinaryIO, first: int, size: int, head: int) -> _Blocks:
     """Yield blocks of `size` bytes from the offset `first`, each without its first `head` bytes."""
     offset = file.seek(first)
     while block := file.read(size):
@@ -278,10 +278,10 @@ def _find_offsets(blocks: _Blocks, forms: _Forms) -> Iterator[int]:
 def _check_forget(given: Any) -> None:  # noqa: ANN401 - the request
     if sum(each is not None for each in (given.event_id, given.chat, given.memory, given.match)) != 1:
         raise BadInput(
-            "name exactly one of ID, chat, memory and match", hint="they select the events to erase"
+            "name exactly one of ID, chat, memory and match", hint="each selects the events to forget"
         )
     if given.stream is not None and given.event_id is None:
-        raise BadInput("a stream is named without an ID", hint="stream says which event of this ID is meant")
+        raise BadInput("a stream is named without an ID", hint="also name the ID of an event in this stream")
 
 
 class Erasure(OperationGroup):

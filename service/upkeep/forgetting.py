@@ -146,7 +146,7 @@ def forget(
     log: appends redactions with fsync, whatever the setting of the store.
     """
     if target.match is None:
-        return _forget(log, read_model, lambda db: _select(db, log.path, target), reason, dry_run)
+        return _forget(log, read_model, lambda db: _select_target(db, log.path, target), reason, dry_run)
     try:
         with _pattern_search(target.match) as finds:
             if finds([""]):
@@ -217,7 +217,7 @@ def _forget(
     return done
 
 
-def _select(db: Connection, log: Path, target: Target) -> _Selection:
+def _select_target(db: Connection, log: Path, target: Target) -> _Selection:
     if target.chat is not None:
         return _select_chat(db, log, target.chat)
     if target.memory is not None:

@@ -291,9 +291,7 @@ class Steps:
 
 
 class JobReport(msgspec.Struct, kw_only=True):
-    """The steps of a job run. period: the local day for which the run was due; None if the job has no
-    schedule.
-    """
+    """The steps of a job run. period: the local day when the run was due; None without a schedule."""
 
     job: str
     period: str | None

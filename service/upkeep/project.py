@@ -65,7 +65,7 @@ class EmbedReport(msgspec.Struct, kw_only=True):
 
 
 class _ReleasingEmbedder:
-    """An embedder that releases the read model to other threads while it computes; they may close it."""
+    """An embedder that, while it computes, lets other threads use or close the read model."""
 
     def __init__(self, embedder: Embedder, mutex: threading.RLock) -> None:
         self.id, self.dimension = embedder.id, embedder.dimension

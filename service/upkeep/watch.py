@@ -45,7 +45,7 @@ _NICENESS = 10
 
 
 class Rows(Worker):
-    """Brings rows and full text up to the log whenever it has changed."""
+    """Updates rows and full text whenever the log has changed."""
 
     def __init__(self, shared: Shared, read_model: ReadModel) -> None:
         super().__init__(shared, read_model)

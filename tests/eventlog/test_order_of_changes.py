@@ -64,7 +64,7 @@ def test_a_dated_change_has_the_precedence_of_its_date() -> None:
 def highest_of(folder: Path, clock: Clock | None = None) -> str:
     fd = disk.open(folder, disk.FOLDER)
     try:
-        return (clock or Clock()).highest(fd, segment_names(fd))
+        return (clock or Clock()).highest_precedence(fd, segment_names(fd))
     finally:
         disk.close(fd)
 
@@ -186,7 +186,7 @@ def test_wins_of_an_input_is_capped_as_a_date_is_and_that_of_a_message_is_kept(
     members = {"type": "core_memory_updated", "section": "user", "key": "k", "value": "v", "ts": TEN}
     log = Log(tmp_path, durability="os")
     log.append([members | {"wins": "9999-01-01T00:00:00.000Z"}, members | {"wins": 7}])
-    assert stamped(tmp_path)[0] < timestamps.shifted(timestamps.now(), 6 * 60 * 1000)
+    assert stamped(tmp_path)[0] < timestamps.shift(timestamps.now(), 6 * 60 * 1000)
     assert stamped(tmp_path)[1] == TEN
     said = msgspec.to_builtins(Message(channel="c", chat_id="1", role="user", content="x")) | {
         "type": "message"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memlog.eventlog.codec.content_ids import fold_content
-from memlog.eventlog.text import PIECE, nfkc, pieces
+from memlog.eventlog.text import PIECE, nfkc, split_into_pieces
 
 LETTERS = st.sampled_from(
     "aB \n.\t\xa0\u0301\u0316\u0315\u0f73\uff9e\uff9f각\u1100\u1161\u11a8か\u3099\u0344ﷺé\u09c7\u09be²\u00a8"
@@ -27,7 +27,7 @@ def test_nfkc_is_that_of_unicode(text: str) -> None:
 
 @given(RUNS.map(of_runs), st.integers(1, 50))
 def test_pieces_are_the_text_and_none_is_longer(text: str, size: int) -> None:
-    found = list(pieces(text, size))
+    found = list(split_into_pieces(text, size))
     assert "".join(found) == text
     assert all(0 < len(piece) <= size for piece in found) or found == [""]
 

@@ -95,7 +95,7 @@ def test_a_ruler_of_pieces_measures_as_one_of_the_whole_text(text: str, size: in
         parts = Ruler(text)
     places = range(len(text) + 1)
     assert [parts.count(0, at) for at in places] == [whole.count(0, at) for at in places]
-    assert [parts.forward(at, 3) for at in places] == [whole.forward(at, 3) for at in places]
+    assert [parts.boundary_after(at, 3) for at in places] == [whole.boundary_after(at, 3) for at in places]
 
 
 def test_a_character_of_several_tokens_is_cut_past_with_any_overlap() -> None:

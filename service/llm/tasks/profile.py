@@ -18,7 +18,7 @@ from memlog.eventlog.codec.encode import draft, new_id
 from memlog.eventlog.errors import BadInput
 from memlog.eventlog.events import CoreMemoryDeleted, CoreMemoryUpdated, Extraction, ProfileRefreshed
 from memlog.eventlog.secrets.detection import is_secret_name, kinds_in
-from memlog.eventlog.secrets.outgoing import SentText, is_private, masked_parts
+from memlog.eventlog.secrets.outgoing import SentText, is_private, mask_parts
 from memlog.projector.sqlite import Connection
 from memlog.projector.subjects.facts import PROFILE
 from memlog.projector.text.stemming import stop_words_in
@@ -362,7 +362,7 @@ class Profile:
             for key, each in values.items()
             if key not in stale | kept and each.value and not is_secret_name(key)
         }
-        told = masked_parts([SentText(value, (key,)) for key, value in standing.items()])
+        told = mask_parts([SentText(value, (key,)) for key, value in standing.items()])
         request = {
             "profile": dict(zip(standing, told, strict=True)),
             "memories": [
