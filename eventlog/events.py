@@ -187,7 +187,7 @@ class ModelFailed(Change, tag="model_failed"):
     them to another day: after one refusal or unusable answer, or after two other failed requests.
 
     task: the request. event_ids: of the messages, the daily events, or the contents of memories.
-    chat_id: theirs. kind: `refused`, `unusable` (the answer), `failed` or `late`.
+    chat_id: their chat. kind: `refused`, `unusable` (the answer), `failed` or `late`.
     why: the error, with a hash of the provider's words. requests: how many were sent.
     """
 
@@ -327,7 +327,7 @@ class MemoryAccessed(Change, tag="memory_accessed"):
 class ContextGiven(Change, tag="context_given"):
     """A context was given to an agent. Written when given; records the entries, without texts and names.
 
-    chat_id: `<channel>:<chat_id>`. message_id: the message that it was for.
+    chat_id: `<channel>:<chat_id>`. message_id: the message for which it was made.
     entries: in the order of printing. tokens: by part.
     stable, turn: keyed hashes (`eventlog.secrets.outgoing`) of two blocks: the core memory and the rest.
         Equal if one block has both; None for what was not printed as a block.

@@ -156,11 +156,11 @@ def _describe(field: msgspec.structs.FieldInfo, hint: Any) -> Field:  # noqa: AN
         kind=kind,
         wire=wire,
         member=member,
-        description=_first_set(mark for mark in marks if isinstance(mark, str)) or "",
-        title=_first_set(meta.title for meta in metas),
+        description=_first_not_none(mark for mark in marks if isinstance(mark, str)) or "",
+        title=_first_not_none(meta.title for meta in metas),
         default=default,
-        least=_first_set(meta.ge for meta in metas),
-        most=_first_set(meta.le for meta in metas),
+        least=_first_not_none(meta.ge for meta in metas),
+        most=_first_not_none(meta.le for meta in metas),
         reads=reads,
         is_optional=is_optional,
         local=next((mark for mark in marks if isinstance(mark, Local)), None),
@@ -183,7 +183,7 @@ def _unwrap(hint: Any) -> tuple[Any, list[Any], bool]:  # noqa: ANN401
         hint = Union[tuple(members)]  # noqa: UP007 - of a list
 
 
-def _first_set(values: Iterable[Any]) -> Any:  # noqa: ANN401
+def _first_not_none(values: Iterable[Any]) -> Any:  # noqa: ANN401
     return next((value for value in values if value is not None), None)
 
 
@@ -216,7 +216,7 @@ def decimal(chat_id: Any) -> Any:  # noqa: ANN401 - what a caller gives
 
 
 class Chat(tuple[str, str]):
-    """(channel, chat_id); as text `telegram:7`.
+    """A chat as (channel, chat_id), whose text is, for example, `telegram:7`.
 
     Raises:
         BadInput: channel or chat_id is empty; channel is not text; or chat_id is neither text nor an integer.

@@ -40,12 +40,12 @@ def break_before(text: str, start: int, limit: int) -> int:
 
 def nfkc(text: str) -> str:
     """Return `text` in Unicode normal form NFKC."""
-    return text if text.isascii() else _compose(text, "NFKD", "NFKC")
+    return text if text.isascii() else _normalise_by_piece(text, "NFKD", "NFKC")
 
 
 def nfc(text: str) -> str:
     """Return `text` in Unicode normal form NFC."""
-    return text if text.isascii() else _compose(text, "NFD", "NFC")
+    return text if text.isascii() else _normalise_by_piece(text, "NFD", "NFC")
 
 
 def normalise_width(text: str) -> str:
@@ -64,7 +64,7 @@ def equivalent_forms(text: str) -> list[str]:
 _Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 
-def _compose(text: str, decomposed: _Form, composed: _Form) -> str:
+def _normalise_by_piece(text: str, decomposed: _Form, composed: _Form) -> str:
     return "".join(
         unicodedata.normalize(composed, _order_marks(piece, decomposed)) for piece in split_into_pieces(text)
     )

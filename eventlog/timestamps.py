@@ -17,7 +17,7 @@ LAST = "9999-12-31T23:59:59.999Z"
 
 
 def now() -> str:
-    """Return the current time."""
+    """Return the current time in memlog's form."""
     seconds, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
     return f"{_format_second(seconds)}.{nanoseconds // 1_000_000:03d}Z"
 
@@ -64,7 +64,7 @@ def normalise(text: str, *, naive_is_utc: bool) -> str:
 
 
 def format_datetime(moment: datetime) -> str:
-    """Return a datetime in RFC 3339; a naive one is taken as UTC."""
+    """Return a datetime as RFC 3339 text; a datetime without a zone is taken as UTC."""
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat()
 
 
@@ -95,7 +95,7 @@ def from_seconds(seconds: float) -> str:
 
 
 def in_zone(text: str, zone: tzinfo | None) -> datetime:
-    """Convert a log time to `zone` (None: the system's). Raises ValueError; OverflowError if out of range."""
+    """Convert a log time to `zone` (None: the system's). Raises ValueError; OverflowError if too late."""
     return datetime.fromisoformat(text).astimezone(zone)
 
 

@@ -186,7 +186,7 @@ def remember(
     To be called in the turn that read them. If the write fails, a later loss may go unnoticed, but no row is
     lost.
 
-    before: how far the segment had been read before, if there is only one.
+    before: how far the segment had been read before, if `segments` has only one.
     """
     from memlog.eventlog.log.watermarks import Read
 
@@ -285,7 +285,7 @@ class _Reader(msgspec.Struct):
                         self.report.notes += notes
                 if tally is None:
                     return True
-                self._count(tally)
+                self._add_to_report(tally)
                 if is_done:
                     return True
         # Invariant: only a deadline leaves lines unread.
@@ -308,12 +308,12 @@ class _Reader(msgspec.Struct):
                         notes = remember(self.db, self.watermarks, segments)
                         notes += _describe_losses(self.watermarks.losses(stream=stream))
                         self.report.notes += dict.fromkeys(notes)
-                return self._count(tally)
+                return self._add_to_report(tally)
             except (HistoryChanged, FileNotFoundError):
                 continue
         raise Busy(f"{stream} is being rewritten", hint="try again when it no longer changes")
 
-    def _count(self, tally: Tally) -> None:
+    def _add_to_report(self, tally: Tally) -> None:
         self.report.add(tally)
         if self.progress is not None:
             # A replayed stream counts twice.

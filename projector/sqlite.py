@@ -245,7 +245,7 @@ def required_row(rows: sqlite3.Cursor) -> tuple[Any, ...]:
     """
     row: tuple[Any, ...] | None = rows.fetchone()
     if row is None:
-        raise DatabaseError("the read model: a row is missing", hint=DISPOSABLE, code=DAMAGED)
+        raise DatabaseError("a row of the read model is missing", hint=DISPOSABLE, code=DAMAGED)
     return row
 
 
@@ -320,7 +320,7 @@ def _load_vec0(db: Connection) -> None:
 
 @cache
 def _vec0_path() -> Path | None:
-    """Return the path of the extension without importing sqlite_vec, which imports numpy (130 ms)."""
+    """Return the path of sqlite-vec without importing sqlite_vec, which would import numpy (130 ms)."""
     spec = find_spec("sqlite_vec")
     if spec is None or not spec.submodule_search_locations:
         return None

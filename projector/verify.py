@@ -186,7 +186,7 @@ class Verification(msgspec.Struct, kw_only=True):
 
     @property
     def is_spotless(self) -> bool:
-        """Whether nothing at all is unusual (the option strict)."""
+        """Whether nothing at all is unusual, as the option `strict` requires."""
         odd = self.duplicates or self.conflicts or self.quarantined or self.nul_runs or self.torn_seals
         return self.ok and not odd
 
@@ -200,7 +200,7 @@ def verify(
     scratch: Scratch = lambda: closing(connect(None, "bulk")),
     progress: Progress | None = None,
 ) -> Verification:
-    """Replay `log` up to the checkpoints of the read model in `db`, and compare.
+    """Replay `log` up to the checkpoints of the read model in `db`, and compare the two.
 
     Nothing is compared if the log has been rewritten since: the old bytes are gone, and the next read replays
     them.

@@ -101,7 +101,7 @@ def read_all(fd: int) -> bytes:
 
 
 def lines_from_end(fd: int, start: int, end: int) -> Iterator[bytes]:
-    """Yield the lines from `end` back to `start`, where a line begins; first the bytes after a newline."""
+    """Yield the bytes after the last newline before `end`, then the earlier lines back to `start`."""
     rest, size = b"", _TAIL_BLOCK
     while end > start:
         begin = max(start, end - size)

@@ -175,7 +175,7 @@ class Writer:
         identity = _Identity(name_from(os.urandom(_LENGTH)), retired)
         folders.replace_lines(self._path, [identity])
         # Only now, because renaming a file sets its change time.
-        self._segments.begin(disk.look(self._path).st_ctime_ns, self._segments.all().values())
+        self._segments.write_all(disk.look(self._path).st_ctime_ns, self._segments.all().values())
         return identity
 
     @contextmanager
@@ -202,7 +202,7 @@ class _OwnSegments:
         self._of_segment: dict[tuple[str, str], Written] = {}
         self._of_writer: dict[tuple[str, str | None], Written] = {}
 
-    def begin(self, changed_ns: int, written: Iterable[Written]) -> None:
+    def write_all(self, changed_ns: int, written: Iterable[Written]) -> None:
         """Replace the contents of the file. Raises OSError."""
         folders.replace_lines(self._path, [_Changed(changed_ns), *written])
         self._reset()
@@ -229,13 +229,13 @@ class _OwnSegments:
         """Replace the recorded sizes of segments; the caller holds the lock. Raises OSError."""
         accepted = [replace(each, bytes=sizes.get(name, each.bytes)) for name, each in self.all().items()]
         # Without the change time the name is not proven, and the next append mints a new one.
-        self.begin(0 if self._changed is None else self._changed.changed_ns, accepted)
+        self.write_all(0 if self._changed is None else self._changed.changed_ns, accepted)
 
     def add(self, written: Written) -> None:
         """Record the size of a segment; the caller holds the lock. Raises OSError."""
         self._read_new_lines()
         if self._changed is not None and self._lines > 2 * len(self._of_writer) + _SPARE_LINES:
-            self.begin(self._changed.changed_ns, self._of_writer.values())
+            self.write_all(self._changed.changed_ns, self._of_writer.values())
         added = folders.append_lines(self._path, [written], is_torn=self._is_torn)
         if self._is_torn:
             self._read_new_lines()

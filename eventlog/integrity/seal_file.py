@@ -81,7 +81,7 @@ class SealIndex:
                 self._offsets_of[key].append(offset)
 
     def overwrite(self, offset: int, data: bytes) -> None:
-        """Replace bytes in place, without changing the segment that a line is about."""
+        """Replace bytes in place; the segment that a line names must not change."""
         self._data[offset : offset + len(data)] = data
 
     def of(self, stream: str, segment: str) -> list[SealPlace]:
@@ -214,7 +214,7 @@ class SealFiles:
         self._files = {own: self.own}
 
     def refresh(self) -> None:
-        """Read the files that other processes have changed. Raises OSError."""
+        """Read again the files that other processes have changed. Raises OSError."""
         for name in seals_files(self.log):
             if name not in self._files:
                 self._files[name] = SealFile(self.log, name)
@@ -227,7 +227,7 @@ class SealFiles:
         return [seal for seal in seals if seal is not None]
 
     def valid(self, stream: str, segment: str) -> Seal | None:
-        """Return the seal of a segment that counts; None if it has none."""
+        """Return the valid seal of a segment; None if the segment has none."""
         last = self.last(stream, segment)
         return choose_seal(last) if last else None
 

@@ -121,7 +121,7 @@ class Seals(msgspec.Struct, frozen=True):
 
     @property
     def valid(self) -> dict[tuple[str, str], Seal]:
-        """The seal that counts, by (stream, segment)."""
+        """The valid seal of each segment, by (stream, segment)."""
         return {name: choose_seal(seals) for name, seals in self.last.items()}
 
     @property

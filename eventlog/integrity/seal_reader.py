@@ -10,7 +10,7 @@ from memlog.eventlog.log.layout import seals_files
 
 
 def sealed_bytes(log: Path) -> Mapping[tuple[str, str], int]:
-    """Return the sealed bytes of each (stream, segment); faster than `read_seals`. Raises OSError."""
+    """Return the sealed length in bytes by (stream, segment); faster than `read_seals`. Raises OSError."""
     return _read_lengths(log, tuple((name, file_version(status_at(log / name))) for name in seals_files(log)))
 
 

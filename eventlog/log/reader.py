@@ -58,7 +58,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_open(self) -> bool:
-        """Whether the line is not ended by a newline."""
+        """Whether the line lacks its newline."""
         return self.end == self.offset + self.length + self.nuls_after
 
 
@@ -408,7 +408,7 @@ def belongs_to_chat(stream: str, chat: tuple[str, str]) -> bool:
 
 
 def lines_of(segment: Segment, bounds: Bounds | None = None, *, tails: bool = False) -> Iterator[Line]:
-    """Yield the lines of a segment, up to its bound.
+    """Yield the lines of a segment, up to its bound in `bounds`, if any.
 
     tails: include the bytes after the last newline of a newest segment, though a writer may still be writing
       them.
@@ -421,7 +421,7 @@ def lines_of(segment: Segment, bounds: Bounds | None = None, *, tails: bool = Fa
 
 
 def exclusion_reason(entry: LogEntry, known: dict[Key, bytes], redacted: set[Key]) -> str | None:
-    """Return why a line is not a new event; add a new event to `known` and return None.
+    """Return why a line is not a new event; for a new event, add it to `known` and return None.
 
     The reason is `redacted`, `duplicate`, `conflict` (an earlier line of the stream has the same id but
     different content), or the line's fault.

@@ -150,7 +150,7 @@ class SegmentName(msgspec.Struct, frozen=True, order=True):
 
     @property
     def filename(self) -> str:
-        """`2026-11-23.k7f3qz.jsonl`, `2026-11-24.k7f3qz.0001.jsonl`; a plain name: `2026-02-24.jsonl`."""
+        """The file name, such as `2026-11-24.k7f3qz.0001.jsonl`; for a plain segment, `2026-02-24.jsonl`."""
         writer = f".{self.writer}" if self.writer else ""
         number = f".{self.number:04d}" if self.number else ""
         return f"{self.day}{writer}{number}.jsonl"

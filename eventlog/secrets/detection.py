@@ -225,8 +225,8 @@ def named_values(text: str) -> Iterator[tuple[int, int]]:
     """Yield the span of each value that follows or precedes a secret's name in the text."""
     if not may_name_secret(text):
         return
-    digit, digits = -1, _compile(r"\d")
-    for name in _compile(_NAME).finditer(text):
+    digit, digits = -1, _compile_pattern(r"\d")
+    for name in _compile_pattern(_NAME).finditer(text):
         end = name.end()
         patterns = [*_BEHIND]
         if digit < end:
@@ -234,29 +234,29 @@ def named_values(text: str) -> Iterator[tuple[int, int]]:
         if is_near := digit - end < _REACH:
             patterns.append(_IS)
         for pattern in patterns:
-            if match := _compile(pattern).match(text, end):
+            if match := _compile_pattern(pattern).match(text, end):
                 yield match.span(match.lastindex or 0)
         if name["password"]:
             if is_near:
                 yield from _values_after(text, end)
             yield from _values_before(text, name.start())
     for pattern in (_FLAG, _WORDS):
-        for match in _compile(pattern).finditer(text):
+        for match in _compile_pattern(pattern).finditer(text):
             yield match.span(1)
 
 
 def _values_after(text: str, end: int) -> Iterator[tuple[int, int]]:
     """Yield the span of the value after a secret's name that ends at `end`; other words may lie between."""
-    separator = _compile(_SEPARATOR).search(text, end, end + _GAP)
+    separator = _compile_pattern(_SEPARATOR).search(text, end, end + _GAP)
     for pattern, start in ((_NEXT, end), (_BEHIND_SEPARATOR, separator.end() if separator else len(text))):
-        if match := _compile(pattern).match(text, start):
+        if match := _compile_pattern(pattern).match(text, start):
             yield match.span(1)
 
 
 def _values_before(text: str, start: int) -> Iterator[tuple[int, int]]:
     """Yield the span of the value before a secret's name that begins at `start`: `… is the password`."""
     head = text[max(0, start - _BEFORE) : start]
-    if not _compile(r"\d").search(head):
+    if not _compile_pattern(r"\d").search(head):
         return
     words = head.split()[-6:]
     for word, verb in pairwise(words):
@@ -298,6 +298,6 @@ def _opaque_pattern() -> re.Pattern[str]:
 
 
 @cache
-def _compile(pattern: str) -> re.Pattern[str]:
+def _compile_pattern(pattern: str) -> re.Pattern[str]:
     """Return the pattern, compiled at first use: most processes send nothing."""
     return re.compile(pattern, re.IGNORECASE)

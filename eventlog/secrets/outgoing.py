@@ -95,12 +95,12 @@ def which_hold_keys(parts: Sequence[SentText]) -> list[bool]:
 
 
 def has_key(text: str, names: Sequence[str] = ()) -> bool:
-    """Whether a text holds a key, which only its `names` may reveal."""
+    """Whether a text holds a key, judging also by its `names`."""
     return bool(kinds_of_keys(text, names))
 
 
 def kinds_of_keys(text: str, names: Sequence[str] = ()) -> list[str]:
-    """Return the kinds of the keys in a text, some of which only its `names` may reveal."""
+    """Return the kinds of the keys in a text, judging also by its `names`."""
     return sorted({span.kind for span in _find_keys([SentText(text, names)])[0]})
 
 

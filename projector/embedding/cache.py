@@ -66,7 +66,7 @@ class VectorCache:
         return found
 
     def add(self, vectors: Iterable[tuple[str, bytes]]) -> None:
-        """Store the vectors of texts."""
+        """Store vectors, given as pairs of text and vector."""
         with converting_errors(self._path), transaction(self._db):
             self._db.executemany(
                 "INSERT OR IGNORE INTO vectors VALUES (?, ?, ?)",
@@ -193,17 +193,17 @@ def _open_or_replace(path: Path) -> Connection:
     Raises Busy if the parent process has it open, rather than lose its vectors.
     """
     try:
-        return _open(path)
+        return _open_cache(path)
     except DatabaseError as error:
         if error.code == INHERITED:
             raise Busy(error.message, hint=error.hint) from error
         if error.code == NO_ROOM:
             raise
         remove_database(path)
-        return _open(path)
+        return _open_cache(path)
 
 
-def _open(path: Path) -> Connection:
+def _open_cache(path: Path) -> Connection:
     make_path(path.parent)
     # SQLite would create the file with the permissions that the umask leaves.
     disk.close(file_io.open_file(path, disk.WRITE | disk.CREATE))

@@ -160,7 +160,7 @@ class _VectorFill(NamedTuple):
                 _cache_existing(cache, computed, {each.text for each in stored})
                 cache.set_aside(index.texts_still_present(db, shelf, aside), timestamps.today())
             ready = sum(passage.text in known for passage in passages)
-            self._count(ready, len(computed), len(withheld) + len(aside))
+            self._add_to_counts(ready, len(computed), len(withheld) + len(aside))
             if failed is not None:
                 raise failed
             done += ready + len(withheld) + len(aside)
@@ -184,7 +184,7 @@ class _VectorFill(NamedTuple):
                     _cache_existing(cache, computed, index.texts_still_present(self.db, shelf, passages))
                     cache.set_aside(index.texts_still_present(self.db, shelf, aside), timestamps.today())
                     vectors.store_gathered_numbers(self.db, self.embedder, upto)
-                self._count(ready, len(computed), len(withheld) + len(aside))
+                self._add_to_counts(ready, len(computed), len(withheld) + len(aside))
                 if failed is not None:
                     raise failed
                 done += len(found)
@@ -234,7 +234,7 @@ class _VectorFill(NamedTuple):
             failed = None if error.is_of_texts else error
         return _TextVectors(cached | computed, computed, aside, failed)
 
-    def _count(self, ready: int, computed: int, withheld: int) -> None:
+    def _add_to_counts(self, ready: int, computed: int, withheld: int) -> None:
         self.counts.computed += computed
         self.counts.cached += ready - computed
         self.counts.withheld += withheld

@@ -88,6 +88,8 @@ class Models(NamedTuple):
         return [(name, each) for name, each in zip(names, self, strict=True) if each is not None]
 
 
+_OTHER_MODEL = "try again; if it fails again, use another model (embedding.type, or model=FOLDER)"
+
 NO_MODELS = Models()
 
 
@@ -145,7 +147,9 @@ class OnnxEmbedder:
         try:
             self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         except Exception as error:
-            raise EmbeddingError(f"{name}: onnxruntime cannot load the model: {error}") from error
+            raise EmbeddingError(
+                f"{name}: onnxruntime cannot load the model: {error}", hint=_OTHER_MODEL
+            ) from error
         tokenizer.no_padding()
         tokenizer.enable_truncation(_TOKEN_LIMIT, stride=0)
         self._tokenizer = tokenizer
@@ -186,7 +190,7 @@ class OnnxEmbedder:
         try:
             hidden: NDArray[np.float32] = self._session.run(None, feeds)[0]
         except Exception as error:
-            raise EmbeddingError(f"{self.id}: the model failed: {error}") from error
+            raise EmbeddingError(f"{self.id}: the model failed: {error}", hint=_OTHER_MODEL) from error
         return hidden
 
 
@@ -247,7 +251,7 @@ def _load_folder(folder: Path) -> OnnxEmbedder:
     try:
         loaded = Tokenizer.from_buffer(tokenizer)
     except Exception as error:
-        raise EmbeddingError(f"{folder / 'tokenizer.json'}: {error}") from error
+        raise EmbeddingError(f"{folder / 'tokenizer.json'}: {error}", hint=_OTHER_MODEL) from error
     return OnnxEmbedder(model, f"{folder.resolve().name}/onnx", loaded)
 
 
@@ -282,6 +286,6 @@ def normalise(rows: "ArrayLike") -> "NDArray[np.float32]":
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     # A NaN would be accepted by the vector table and rank first in every search.
     if not np.isfinite(vectors).all() or not (lengths > 0).all():
-        raise EmbeddingError("the model gave a vector that is not finite, or of length 0")
+        raise EmbeddingError("the model gave a vector that is not finite, or of length 0", hint=_OTHER_MODEL)
     result: NDArray[np.float32] = vectors / lengths
     return result

@@ -239,7 +239,9 @@ class _Splitter:
             start, before = end, head
 
     def _find_split(self, start: int, end: int, tokens: int) -> int:
-        """Return the end of the last whole line within `tokens`, or a position in a longer line."""
+        """Return the end of the last whole line within `tokens` tokens of `start`, or a place inside a longer
+        line.
+        """
         limit = min(self._ruler.boundary_after(start, max(1, tokens)), end)
         line_end = self._text.rfind("\n", start, limit) + 1
         return limit if limit == end or line_end <= start else line_end

@@ -103,16 +103,16 @@ def neighbouring_messages(
     place = db.execute(f"SELECT channel, chat_id, {_COLUMNS} FROM messages WHERE {where}", values).fetchone()
     if place is None:
         return [], []
-    before = _neighbours(db, place, f"< ({_PLACE}) ORDER BY {_BACKWARDS}")
-    return before[::-1], _neighbours(db, place, f"> ({_PLACE}) ORDER BY {_COLUMNS}")
+    before = _select_neighbours(db, place, f"< ({_PLACE}) ORDER BY {_BACKWARDS}")
+    return before[::-1], _select_neighbours(db, place, f"> ({_PLACE}) ORDER BY {_COLUMNS}")
 
 
 def sent_text(role: str, name: str | None, content: str) -> SentText:
-    """Return a message in the form that the gate inspects."""
+    """Return a message as the `SentText` that the gate inspects."""
     return SentText(content, (name,) if name else (), f"{role}/{name or ''}")
 
 
-def _neighbours(db: Connection, place: Sequence[Any], side: str) -> list[SentText]:
+def _select_neighbours(db: Connection, place: Sequence[Any], side: str) -> list[SentText]:
     rows = db.execute(
         "SELECT role, name, content FROM messages WHERE channel = ? AND chat_id = ?"
         f" AND type <> 'session_break' AND ({_COLUMNS}) {side} LIMIT {SPAN}",

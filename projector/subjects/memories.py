@@ -159,7 +159,7 @@ class _Decays:
         self._known: dict[tuple[float, str, int, frozenset[str]], float] = {}
 
     def apply(self, memory_id: str, salience: float, since: str, category: str) -> float:
-        """Return a salience set with the precedence `since` after the newer decays.
+        """Return `salience`, set with the precedence `since`, after the decays with greater precedence.
 
         It skips decays of days on which the memory was one of the two best for a message.
         """

@@ -102,7 +102,7 @@ def _word_pattern(is_ascii: bool) -> re.Pattern[str]:
 
 
 def words_in(text: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of the words of `text`."""
+    """Yield a match for each word of `text`."""
     return _word_pattern(text.isascii()).finditer(text)
 
 

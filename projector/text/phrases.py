@@ -107,7 +107,7 @@ class Holds(IntFlag):
 
 
 def classify_memory(title: str | None, content: str, kind: str, category: str) -> Holds:
-    """Return why every context includes a memory; nothing if none does, or its category is private."""
+    """Return the reasons to include a memory in every context; none if its category is private."""
     if category.casefold() in PRIVATE_CATEGORIES:
         return Holds(0)
     found = classify_text(content if title is None or content.startswith(title) else f"{title}\n{content}")
@@ -116,7 +116,7 @@ def classify_memory(title: str | None, content: str, kind: str, category: str) -
 
 
 def classify_text(text: str) -> Holds:
-    """Return why every context includes a memory with this text, judging by its words."""
+    """Return the reasons, judged by its words, to include a memory with this text in every context."""
     words = WORD.findall(space_chinese(fold_phrase(text[:_READ])))
     # Most texts contain none of the phrases; finding that out takes a third of the time.
     likely = _build_phrases("allergies", "health", "prohibitions").places(words)

@@ -74,7 +74,7 @@ def stop_words_in(names: tuple[str, ...]) -> frozenset[str]:
 
 
 def is_plain_english(text: str) -> bool:
-    """Whether a quick test shows that a text is English, or no sign of another language in Latin letters.
+    """Whether a quick test finds a text English, or finds no sign of another language in Latin letters.
 
     If False, the text may still be English.
     """

@@ -75,7 +75,7 @@ _WAL_HEAD, _FRAME_HEAD = 32, 24  # https://www.sqlite.org/fileformat2.html#walfo
 
 
 class Occurrence(msgspec.Struct, frozen=True):
-    """A file below the store, and the byte offset of the text; None if the file's name contains the text."""
+    """A file below the store, and the byte offset of the text in it; None if the file's name has the text."""
 
     file: str
     offset: int | None
@@ -375,7 +375,7 @@ class Erasure(OperationGroup):
 
     @operation("read")
     def secrets(self) -> list[SecretPlace]:
-        """List the lines of the log with what looks like a key: its kind and place, never the key itself.
+        """List the lines of the log that seem to hold a key: its kind and place, but never the key.
 
         Forgotten events are included until a scrub overwrites them.
         """

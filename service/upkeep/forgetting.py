@@ -280,7 +280,7 @@ def _select_chat(db: Connection, log: Path, chat: tuple[str, str]) -> _Selection
 
 
 def _is_of_chat(event: object, chat: str) -> bool:
-    """Whether an event belongs to a chat, or was distilled from it."""
+    """Whether an event belongs to a chat, or was distilled from the chat."""
     extraction = getattr(event, "extraction", None)
     return chat in (getattr(event, "chat_id", None), extraction and extraction.chat_id)
 

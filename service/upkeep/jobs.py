@@ -329,7 +329,7 @@ class JobRunner:
         return self._has_model or any(is_job_due(db, job, slot.period, slot.ts) for job, slot in slots)
 
     def run_due(self) -> Iterator[JobReport]:
-        """Run what is due, and report each job that did something.
+        """Run the jobs that are due; yield a report of each job that did something.
 
         Raises:
             Busy: another process runs jobs. ProviderError: the language model failed; the run stays due.

@@ -200,7 +200,7 @@ def stats_of(read_model: ReadModel) -> Stats:
 
 
 def _bytes_below(folder: Path) -> int:
-    """Return the size of the files below a folder; SQLite's temporary files may vanish meanwhile."""
+    """Return the total size of the files below a folder; SQLite's temporary files may vanish meanwhile."""
     total = 0
     for parent, _, files in os.walk(folder):
         for name in files:

@@ -93,7 +93,7 @@ class Rows(Worker):
         return not self._shared.lock.holds()
 
     def _project(self) -> bool:
-        """Catch up for a moment, and return whether everything was read."""
+        """Catch up for at most `_AT_A_TIME` seconds; return whether everything was read."""
         started = time.perf_counter()
         read_model = self._read_model
         done = read_model.with_repair(
@@ -147,7 +147,7 @@ class Vectors(Worker):
         return was_due
 
     def _has_work(self, db: Connection) -> bool:
-        """Whether passages wait, without loading the model, which takes 260 MB."""
+        """Whether passages wait for a vector, without loading the model, which takes 260 MB."""
         known = self._read_model.model.all_known()
         is_other = any(vectors.model_of(db, vectors.set_for(each)) != each.id for each in known)
         return is_other or index.count_all_pending(db) > 0
@@ -424,7 +424,7 @@ def _notify_all(read_model: ReadModel, notes: list[str]) -> None:
 
 
 def _run_calls(shared: Shared, running: int) -> None:
-    """Make the queued calls until all threads have ended, a call raises, or patience runs out."""
+    """Make the queued calls until all threads have ended, a call raises, or `_PATIENCE` ends after a stop."""
     deadline = math.inf
     while running and time.monotonic() < deadline:
         if shared.stop.is_set():
