@@ -354,7 +354,7 @@ def insert(
 
 
 def upsert(db: Connection, table: str, key: Sequence[str], row: Row, *, newer_by: str | None = None) -> None:
-    """Insert a row, or replace the row with the same `key`; with `newer_by`, only if that column grows."""
+    """Insert a row, or replace the row with the same `key`; with `newer_by`, only if that value grows."""
     db.execute(_upsert_sql(table, tuple(row), tuple(key), newer_by), row)
 
 

@@ -210,7 +210,7 @@ class OpenLoss(SegmentRecord, frozen=True):
 
     @property
     def why(self) -> str:
-        """The finding as a sentence."""
+        """The loss, described in a sentence."""
         if self.bytes is None:
             return f"{self.segment} is gone; {self.read} bytes of it were read before"
         if self.bytes < self.read:
@@ -223,7 +223,7 @@ class WriteLoss(OpenLoss, frozen=True):
 
     @property
     def why(self) -> str:
-        """The finding as a sentence."""
+        """The loss, described in a sentence."""
         now = "is gone" if self.bytes is None else f"has {self.bytes} bytes"
         return f"{self.segment} {now}; {self.read} were written before"
 
@@ -233,7 +233,7 @@ class ReturnedText(SegmentRecord, frozen=True):
 
     @property
     def why(self) -> str:
-        """The finding as a sentence."""
+        """The finding, described in a sentence."""
         return f"{self.segment}: erased text has come back"
 
 
